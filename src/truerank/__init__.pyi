@@ -1,0 +1,13 @@
+from . import metrics as metrics
+from .errors import InputError as InputError
+from .estimates import Estimate as Estimate
+from .estimates import estimate as estimate
+from .evaluation import Evaluation as Evaluation
+from .evaluation import evaluate as evaluate
+from .lists import read_lists as read_lists
+from .metrics import Metric as Metric
+from .names import metric as metric
+from .names import register_metric as register_metric
+from .rank_tables import read_ranks as read_ranks
+from .ranks import Ranks as Ranks
+from .values import values as values

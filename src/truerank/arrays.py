@@ -1,0 +1,39 @@
+"""Array types, and the checks that stand between a caller's arrays and the computation."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truerank.errors import InputError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+
+def frozen(array: AnyArray) -> AnyArray:
+    """Switch off writing to an array that nobody else holds, and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def as_ints(name: str, values: ArrayLike) -> Ints:
+    """Return `values` as a new one-dimensional int64 array, refusing all but whole numbers."""
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1:
+        raise InputError(f"`{name}` must be one-dimensional, got {array.ndim} dimensions.")
+    if array.dtype.kind == "f":
+        require(np.floor(array) == array, name, "hold whole numbers", array)
+        require(np.abs(array) < 2**53, name, "hold whole numbers below 2**53", array)
+    elif array.dtype.kind not in "iu":
+        raise InputError(f"`{name}` must hold whole numbers, got values of type {array.dtype}.")
+    return array.astype(np.int64)
+
+
+def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:
+    """Raise `InputError` naming the first value for which `ok` is false."""
+    if not np.all(ok):
+        position = int(np.argmin(ok))
+        raise InputError(f"`{name}` must {rule}, got {values[position]} at position {position}.")

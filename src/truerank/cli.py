@@ -1,0 +1,193 @@
+"""The command line: one command per public verb; it parses, calls and prints."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from truerank.evaluation import Evaluation
+    from truerank.ranks import Ranks
+
+FORMATS = ("table", "tsv", "json", "latex", "markdown")
+TIES = ("expected", "optimistic", "pessimistic", "random")
+
+
+class _Command(click.Command):
+    """A command that answers bad input with one sentence and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from truerank.errors import InputError
+
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            click.echo(f"truerank: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="truerank")
+def main() -> None:
+    """How good is a recommender really: exact, sampled and corrected ranking metrics.
+
+    Shell completion: run `eval "$(_TRUERANK_COMPLETE=bash_source truerank)"` (or zsh_source,
+    fish_source), or put it into your shell's start-up file.
+    """
+
+
+def _complete_metric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from truerank.names import known_metrics
+
+    return [name for name in sorted(known_metrics()) if name.startswith(incomplete.lower())]
+
+
+def _split_columns(_ctx: click.Context, _param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.BadParameter(f"write ROLE=COLUMN, as in user=customer, got {pair!r}.")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> int | str | None:
+    if text is None or text == "all":
+        return text
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise click.BadParameter(f"must be a whole number from 1, or 'all', got {text!r}.")
+
+
+@main.command(cls=_Command)
+@click.argument("source", metavar="RANKS_OR_RUN", type=click.Path(allow_dash=True))
+@click.option(
+    "-t",
+    "--truth",
+    metavar="QRELS",
+    type=click.Path(allow_dash=True),
+    help="The relevant items, if RANKS_OR_RUN holds ranked lists.",
+)
+@click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    required=True,
+    shell_complete=_complete_metric,
+    help="For instance ndcg@10; may be repeated.",
+)
+@click.option(
+    "--depth",
+    callback=_depth,
+    metavar="N|all",
+    help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(TIES),
+    default="expected",
+    show_default=True,
+    help="How equal scores are resolved.",
+)
+@click.option("--seed", type=int, help="Seed of --ties random.")
+@click.option(
+    "-c",
+    "--column",
+    "columns",
+    multiple=True,
+    callback=_split_columns,
+    metavar="ROLE=NAME",
+    help="Name a column, e.g. user=customer.",
+)
+@click.option(
+    "--define",
+    "definitions",
+    type=click.Path(exists=True, dir_okay=False),
+    multiple=True,
+    help="Python file that registers metrics of your own.",
+)
+@click.option(
+    "--per-instance",
+    metavar="OUT",
+    type=click.Path(dir_okay=False),
+    help="Also write each instance's values (.csv, .tsv, .jsonl or .parquet).",
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+def evaluate(
+    source: str,
+    truth: str | None,
+    metrics: tuple[str, ...],
+    depth: Any,
+    ties: Any,
+    seed: int | None,
+    columns: dict[str, str],
+    definitions: tuple[str, ...],
+    per_instance: str | None,
+    form: str,
+) -> None:
+    r"""Compute metrics from ranks, or from ranked lists and their truth.
+
+    RANKS_OR_RUN is a file that truerank wrote, a table of ranks (user_id, rank, n), or with --truth
+    a TREC run or a table of lists (user_id, item_id, score). "-" is standard input.
+
+    \b
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
+    """
+    from truerank.evaluation import evaluate as evaluate_ranks
+    from truerank.names import metrics as as_metrics
+
+    for definition in definitions:
+        runpy.run_path(definition)
+    chosen = as_metrics(metrics)
+    ranks = _read(source, truth, depth, columns)
+    table = evaluate_ranks(ranks, chosen, ties=ties, rng=seed, progress=True)
+    if per_instance:
+        _write_values(per_instance, ranks, chosen, ties, seed)
+    click.echo(_show(table, form))
+    if form != "table":
+        for note in table.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _read(source: str, truth: str | None, depth: Any, columns: dict[str, str]) -> Ranks:
+    from truerank.errors import InputError
+    from truerank.lists import read_lists
+    from truerank.rank_tables import read_ranks
+
+    if truth is None:
+        if depth is not None:
+            raise InputError("--depth is about ranked lists, which need --truth.")
+        return read_ranks(source, columns=columns)
+    if source == truth == "-":
+        raise InputError("only one of RANKS_OR_RUN and --truth can be standard input.")
+    return read_lists(source, truth, depth=depth, columns=columns)
+
+
+def _show(table: Evaluation, form: str) -> str:
+    if form == "table":
+        return str(table)
+    return getattr(table, f"to_{form}")()
+
+
+def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, seed: int | None) -> None:
+    from truerank.formats.writing import write_columns
+    from truerank.values import values
+
+    names = range(len(ranks)) if ranks.ids is None else ranks.ids
+    columns = {str(metric): values(ranks, metric, ties=ties, rng=seed) for metric in metrics}
+    write_columns(path, {"instance": list(names), **columns})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

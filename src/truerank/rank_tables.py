@@ -1,0 +1,61 @@
+"""Tables that hold ranks themselves -> `Ranks`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from truerank.errors import InputError
+from truerank.formats.columns import check_chosen
+from truerank.formats.tables import Source, by_role, load
+from truerank.ranks import Ranks
+
+
+def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> Ranks:
+    """Read ranks that were saved, or a table that lists them.
+
+    Parameters
+    ----------
+    source : path or dataframe
+        What `Ranks.save` wrote, or one row per relevant item with a rank (1 is the best) and the
+        number of candidates (`n`). Rows of one user (`user_id`) are one instance; without a user
+        column each row is its own. Files as for `truerank.read_lists`.
+    columns : dict, optional
+        Columns by role ("user", "rank", "n_candidates") where their names are not the usual ones.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> frame = pd.DataFrame({"user_id": ["ann", "bob", "ann"], "rank": [5, 1, 3], "n": [10, 4, 10]})
+    >>> ranks = tr.read_ranks(frame)
+    >>> ranks.ids.tolist(), ranks.rank.tolist()
+    (['ann', 'bob'], [3, 5, 1])
+    """
+    if isinstance(source, str | Path) and str(source).endswith(".npz"):
+        return Ranks.load(source)
+    table, where = load(source, "score")
+    if {"above", "tied", "n_candidates"} <= set(table.column_names):
+        return Ranks.from_arrow(table)
+    check_chosen(columns, table.column_names)
+    rows = by_role(table, where, ("rank", "n_candidates"), columns)
+    return _one_each(rows) if "user" not in rows.column_names else _by_user(rows, where)
+
+
+def _one_each(rows: pa.Table) -> Ranks:
+    return Ranks.from_ranks(rows["rank"].to_numpy(), rows["n_candidates"].to_numpy())
+
+
+def _by_user(rows: pa.Table, where: str) -> Ranks:
+    encoded = rows["user"].combine_chunks().dictionary_encode()
+    user = encoded.indices.to_numpy()
+    order = np.argsort(user, kind="stable")
+    starts = np.flatnonzero(np.diff(user[order], prepend=-1))
+    n = rows["n_candidates"].to_numpy()[order]
+    if np.any(bad := n != np.repeat(n[starts], np.diff(np.append(starts, n.size)))):
+        name = encoded.dictionary[user[order][np.argmax(bad)]].as_py()
+        raise InputError(f"{where} gives user {name!r} more than one number of candidates.")
+    ranks = np.split(rows["rank"].to_numpy()[order], starts[1:])
+    return Ranks.from_ranks(ranks, n[starts], ids=encoded.dictionary.to_numpy(zero_copy_only=False))

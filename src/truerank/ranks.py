@@ -1,0 +1,454 @@
+"""Where a recommender put the relevant items: all that any ranking metric needs to know.
+
+An instance (a user, a query) has `n` candidates, some of them relevant. For each relevant item we
+keep how many *irrelevant* candidates stand strictly above it and how many tie with it. The i-th
+relevant item from the top then has rank ``above + i``, plus its share of the ties.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, require
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TieBreak = Literal["optimistic", "pessimistic", "random"]
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Ranks:
+    """The places of the relevant items, instance by instance.
+
+    Parameters
+    ----------
+    above : array of int, one per relevant item
+        Irrelevant candidates with a strictly higher score. Within an instance the relevant items
+        come from the top, so the numbers never fall.
+    tied : array of int, one per relevant item, optional
+        Irrelevant candidates with exactly the same score. None means no ties.
+    n_candidates : int or array of int, one per instance
+        Candidates that were ranked, relevant ones included.
+    indptr : array of int, optional
+        Instance boundaries as in a CSR matrix: the relevant items of instance `u` are
+        ``above[indptr[u]:indptr[u + 1]]``. None means one relevant item per instance.
+    ids : array, one per instance, optional
+        Names of the instances (user ids, query ids).
+    depth : int, optional
+        For lists that were cut: ranks are known down to this depth only. A relevant item below it
+        has some rank beyond the depth, and `n_candidates` is a lower bound. None: all is known.
+    notes : sequence of str, optional
+        What a reader of the results should know, e.g. how many users had no list.
+
+    Notes
+    -----
+    Immutable. ``ranks[10:20]``, ``ranks[mask]`` and ``ranks[[3, 1]]`` select instances,
+    `Ranks.concatenate` joins, `save` and `Ranks.load` go through Parquet or npz, never pickle.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks(above=[2, 3, 0], tied=[0, 0, 4], n_candidates=[10, 8], indptr=[0, 2, 3])
+    >>> ranks
+    Ranks(2 instances, 3 relevant items, 8 to 10 candidates, 50.0 % of instances tied)
+    >>> ranks.rank.tolist()
+    [3, 5, 1]
+
+    An instance may lack relevant items; its metrics are NaN, and are counted as undefined.
+
+    >>> tr.values(tr.Ranks.from_ranks([[], [1]], n=3), "ap").tolist()
+    [nan, 1.0]
+    """
+
+    above: Ints
+    tied: Ints
+    n_candidates: Ints
+    indptr: Ints
+    ids: AnyArray | None
+    depth: int | None
+    notes: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        above: ArrayLike,
+        tied: ArrayLike | None = None,
+        n_candidates: ArrayLike,
+        indptr: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        depth: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        items = as_ints("above", above)
+        ties = np.zeros_like(items) if tied is None else as_ints("tied", tied)
+        bounds = np.arange(items.size + 1) if indptr is None else as_ints("indptr", indptr)
+        _check_bounds(items, ties, bounds)
+        n = _per_instance("n_candidates", n_candidates, bounds.size - 1)
+        names = None if ids is None else _check_ids(ids, bounds.size - 1)
+        _check_counts(items, ties, n, bounds)
+        put = object.__setattr__
+        put(self, "above", frozen(items))
+        put(self, "tied", frozen(ties))
+        put(self, "n_candidates", frozen(n))
+        put(self, "indptr", frozen(bounds))
+        put(self, "ids", None if names is None else frozen(names))
+        put(self, "depth", depth)
+        put(self, "notes", tuple(notes))
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Sequence[int] | Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray,
+        n: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from plain ranks, 1 being the best.
+
+        Parameters
+        ----------
+        ranks : list of int, or list of lists of int
+            The rank of each instance's one relevant item, or of its several ones in any order.
+        n : int or array of int
+            Candidates of each instance.
+        ids : array, optional
+            Names of the instances.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.Ranks.from_ranks([212, 2, 743], n=10_000)
+        Ranks(3 instances, 3 relevant items, 10000 candidates, no ties)
+        >>> tr.Ranks.from_ranks([[5, 3], [1]], n=[10, 4]).above.tolist()
+        [2, 3, 0]
+        """
+        flat, indptr = _flatten(ranks)
+        instance = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        candidates = _per_instance("n", n, indptr.size - 1)
+        limit = candidates[instance]
+        if np.any(bad := (flat < 1) | (flat > limit)):
+            at = int(np.argmax(bad))
+            raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
+        flat = flat[np.lexsort((flat, instance))]
+        if np.any(twice := (flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1])):
+            at = int(np.argmax(twice))
+            raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
+        return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
+        """Join the instances of several `Ranks`; ids survive if every part has them.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> a, b = tr.Ranks.from_ranks([1, 2], n=5), tr.Ranks.from_ranks([4], n=7)
+        >>> tr.Ranks.concatenate([a, b]).rank.tolist()
+        [1, 2, 4]
+        """
+        if not parts:
+            raise InputError("`parts` must hold at least one Ranks, got none.")
+        sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+        ids = [part.ids for part in parts if part.ids is not None]
+        depths = [part.depth for part in parts if part.depth is not None]
+        return cls(
+            above=np.concatenate([part.above for part in parts]),
+            tied=np.concatenate([part.tied for part in parts]),
+            n_candidates=np.concatenate([part.n_candidates for part in parts]),
+            indptr=_bounds(sizes),
+            ids=np.concatenate(ids) if len(ids) == len(parts) else None,
+            depth=min(depths, default=None),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranks):
+            return NotImplemented
+        same_ids = (
+            other.ids is None if self.ids is None else other.ids is not None and np.array_equal(self.ids, other.ids)
+        )
+        return (
+            same_ids
+            and self.depth == other.depth
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.n_candidates, other.n_candidates)
+            and np.array_equal(self.above, other.above)
+            and np.array_equal(self.tied, other.tied)
+        )
+
+    def __repr__(self) -> str:
+        n = self.n_candidates
+        spread = "no" if n.size == 0 else f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
+        ties = f"{self.tied_share:.1%}".replace("%", " %") + " of instances tied"
+        known = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
+        return (
+            f"Ranks({len(self)} instances, {self.above.size} relevant items, {known}, "
+            f"{ties if self.tied.any() else 'no ties'})"
+        )
+
+    def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
+        chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]
+        sizes = self.n_relevant[chosen]
+        indptr = _bounds(sizes)
+        rows = np.repeat(self.indptr[chosen] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return replace(
+            self,
+            above=self.above[rows],
+            tied=self.tied[rows],
+            n_candidates=self.n_candidates[chosen],
+            indptr=indptr,
+            ids=None if self.ids is None else self.ids[chosen],
+        )
+
+    @cached_property
+    def n_relevant(self) -> Ints:
+        """Relevant items of each instance."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def i(self) -> Ints:
+        """Place of each relevant item among the relevant ones of its instance: 1, 2, ..."""
+        return _places(self.indptr)
+
+    @cached_property
+    def rank(self) -> Ints:
+        """Rank of each relevant item when it wins its ties: 1 is the best."""
+        return self.above + self.i
+
+    @cached_property
+    def instance(self) -> Ints:
+        """Which instance each relevant item belongs to."""
+        return np.repeat(np.arange(len(self)), self.n_relevant)
+
+    @property
+    def tied_instances(self) -> Bools:
+        """Whether any relevant item of the instance ties with an irrelevant candidate."""
+        return np.bincount(self.instance[self.tied > 0], minlength=len(self)) > 0
+
+    @property
+    def tied_share(self) -> float:
+        """Share of the instances in which ties matter."""
+        return float(self.tied_instances.mean()) if len(self) else 0.0
+
+    def blocks(self) -> tuple[Ints, Ints]:
+        """For each relevant item: its place in its block of ties, and the relevant items in it.
+
+        Relevant items with one score share `above` and `tied`, so equal neighbours are one block.
+        """
+        same = np.zeros(self.above.size, dtype=np.bool_)
+        same[1:] = (np.diff(self.above) == 0) & (np.diff(self.tied) == 0) & (np.diff(self.instance) == 0)
+        starts = np.flatnonzero(~same)
+        sizes = np.diff(np.append(starts, same.size))
+        return _places(_bounds(sizes)), np.repeat(sizes, sizes)
+
+    def break_ties(self, how: TieBreak, *, rng: int | np.random.Generator | None = None) -> Ranks:
+        """Return ranks without ties: relevant items first, last, or in a random order.
+
+        Parameters
+        ----------
+        how : {"optimistic", "pessimistic", "random"}
+            "random" draws one of the equally likely orders of every block of ties.
+        rng : int or numpy.random.Generator, optional
+            Seed for "random".
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tied = tr.Ranks(above=[2], tied=[3], n_candidates=10)
+        >>> [int(tied.break_ties(how).rank[0]) for how in ("optimistic", "pessimistic")]
+        [3, 6]
+        """
+        if how == "optimistic":
+            lost = np.zeros_like(self.tied)
+        elif how == "pessimistic":
+            lost = self.tied
+        elif how == "random":
+            lost = self._random_losses(np.random.default_rng(rng))
+        else:
+            raise InputError(f"`how` must be 'optimistic', 'pessimistic' or 'random', got {how!r}.")
+        return replace(self, above=self.above + lost, tied=np.zeros_like(self.tied))
+
+    def _random_losses(self, rng: np.random.Generator) -> Ints:
+        """Draw how many tied irrelevant items fall above each relevant one.
+
+        Give every item of a block a uniform key on (0, 1). The keys of the b relevant ones, in order,
+        cut the interval; each irrelevant one falls into a piece with probability its length, so the
+        pieces fill up binomially, one relevant item after the other.
+        """
+        place, size = self.blocks()
+        lost = np.zeros_like(self.tied)
+        uniform: Floats = rng.random(self.tied.size)
+        for j in range(1, int(size[self.tied > 0].max(initial=0)) + 1):
+            at = np.flatnonzero((place == j) & (self.tied > 0))
+            before = lost[at - 1] if j > 1 else np.zeros_like(at)
+            # the smallest of the `left` keys that remain cuts off this share of what remains
+            left = size[at] - j + 1
+            share = 1.0 - uniform[at] ** (1.0 / left)
+            lost[at] = before + rng.binomial(self.tied[at] - before, share)
+        return lost
+
+    def save(self, path: str | Path) -> None:
+        """Write to a `.parquet` or `.npz` file, one row per instance in the former.
+
+        Examples
+        --------
+        >>> import tempfile, truerank as tr
+        >>> ranks = tr.Ranks.from_ranks([[5, 3], [1]], n=[10, 4], ids=["ann", "bob"])
+        >>> path = tempfile.mkdtemp() + "/ranks.parquet"
+        >>> ranks.save(path)
+        >>> tr.Ranks.load(path) == ranks
+        True
+        """
+        extra = json.dumps({"depth": self.depth, "notes": self.notes})
+        if _suffix(path) == ".npz":
+            arrays = {"above": self.above, "tied": self.tied, "n_candidates": self.n_candidates}
+            ids = {} if self.ids is None else {"ids": self.ids}
+            with Path(path).open("wb") as file:
+                np.savez_compressed(
+                    file, allow_pickle=False, **arrays, indptr=self.indptr, **ids, truerank=np.array(extra)
+                )
+        else:
+            import pyarrow.parquet as pq
+
+            pq.write_table(self.to_arrow().replace_schema_metadata({"truerank": extra}), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Ranks:
+        """Read what `save` wrote."""
+        if not Path(path).is_file():
+            raise InputError(f"there is no file {str(path)!r}.")
+        if _suffix(path) == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                if "truerank" not in file:
+                    raise InputError(f"{str(path)!r} was not written by Ranks.save.")
+                extra = json.loads(str(file["truerank"]))
+                return cls(**{key: file[key] for key in file.files if key != "truerank"}, **extra)
+        import pyarrow.parquet as pq
+
+        return cls.from_arrow(pq.read_table(path))
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table with a row per instance: id (if any), n_candidates, and lists above, tied."""
+        import pyarrow as pa
+
+        columns = {} if self.ids is None else {"id": pa.array(self.ids)}
+        columns["n_candidates"] = pa.array(self.n_candidates)
+        offsets = pa.array(self.indptr, type=pa.int64())
+        for name, values in (("above", self.above), ("tied", self.tied)):
+            columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
+        return pa.table(columns)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> Ranks:
+        """Read a table laid out as by `to_arrow`."""
+        if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
+            raise InputError(f"a table of ranks needs the columns {sorted(missing)}, got {table.column_names}.")
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        lists = columns["above"]
+        offsets = lists.offsets.to_numpy()
+        ids = columns["id"].to_numpy(zero_copy_only=False) if "id" in columns else None
+        extra = json.loads((table.schema.metadata or {}).get(b"truerank", b"{}"))
+        return cls(
+            above=lists.flatten().to_numpy(),
+            tied=columns["tied"].flatten().to_numpy(),
+            n_candidates=columns["n_candidates"].to_numpy(),
+            indptr=offsets - offsets[0],
+            ids=ids,
+            **extra,
+        )
+
+
+def _suffix(path: str | Path) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npz", ".parquet"):
+        raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
+    return suffix
+
+
+def _bounds(sizes: Ints) -> Ints:
+    """CSR boundaries of groups with these sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _places(indptr: Ints) -> Ints:
+    """1, 2, ... within each group."""
+    sizes = np.diff(indptr)
+    return np.arange(1, indptr[-1] + 1) - np.repeat(indptr[:-1], sizes)
+
+
+def _flatten(ranks: Sequence[Any] | AnyArray) -> tuple[Ints, Ints]:
+    if isinstance(ranks, np.ndarray) and ranks.ndim == 1 and ranks.dtype.kind in "iuf":
+        return as_ints("ranks", ranks), np.arange(ranks.size + 1)
+    nested = [np.ndim(entry) > 0 for entry in ranks]
+    if not any(nested):
+        return as_ints("ranks", list(ranks)), np.arange(len(nested) + 1)
+    if not all(nested):
+        raise InputError("`ranks` must hold either numbers or lists of numbers, got both.")
+    sizes = np.array([len(entry) for entry in ranks], dtype=np.int64)
+    return as_ints("ranks", list(itertools.chain.from_iterable(ranks))), _bounds(sizes)
+
+
+def _where(position: int, indptr: Ints) -> str:
+    return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"
+
+
+def _per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
+    array = as_ints(name, values)
+    if np.ndim(values) == 0:
+        return np.full(n_instances, array[0])
+    if array.size != n_instances:
+        raise InputError(f"`{name}` must be one number or one per instance ({n_instances}), got {array.size}.")
+    return array
+
+
+def _check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
+    names = np.asarray(ids)
+    if names.shape != (n_instances,):
+        raise InputError(f"`ids` must name each of the {n_instances} instances once, got shape {names.shape}.")
+    # fixed-width text instead of objects, so that no file format ever needs pickle
+    return names.astype(np.str_) if names.dtype.kind in "OT" else names
+
+
+def _check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
+    if tied.size != above.size:
+        raise InputError(f"`tied` must have the length of `above` ({above.size}), got {tied.size}.")
+    if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != above.size:
+        ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
+        raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
+    require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+
+
+def _check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
+    sizes = np.diff(indptr)
+    require(n >= sizes, "n_candidates", "be at least the number of relevant items", n)
+    irrelevant = np.repeat(n - sizes, sizes)
+    if np.any(bad := (above < 0) | (above > irrelevant)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`above` must lie in 0..{irrelevant[at]}, got {above[at]} at position {at}.")
+    if np.any(bad := (tied < 0) | (above + tied > irrelevant)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`tied` must lie in 0..{irrelevant[at] - above[at]}, got {tied[at]} at position {at}.")
+    first = np.zeros(above.size + 1, dtype=np.bool_)
+    first[indptr[:-1]] = True
+    one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
+    in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
+    if not np.all(in_order):
+        at = int(np.argmin(in_order)) + 1
+        raise InputError(
+            "`above` must count from the top within an instance, past the ties before it, "
+            f"got {above[at]} after {above[at - 1]} with {tied[at - 1]} tied, at position {at}."
+        )

@@ -1,0 +1,65 @@
+"""Cells to text, Markdown, LaTeX, TSV and JSON. What is shown is decided by the caller."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+Rows = Sequence[Sequence[str]]
+
+
+def text(header: Sequence[str], rows: Rows) -> str:
+    """Align columns for reading on a screen: names to the left, the rest to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *rest = [(cell, width) for cell, width in zip(cells, widths, strict=True)]
+        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+
+    return "\n".join(line(cells) for cells in (header, *rows))
+
+
+def markdown(header: Sequence[str], rows: Rows) -> str:
+    """Return a pipe table."""
+    rule = ["---", *("---:" for _ in header[1:])]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, rule, *rows))
+
+
+def latex(header: Sequence[str], rows: Rows) -> str:
+    """Return a tabular with booktabs rules."""
+    lines = [" & ".join(_escape(cell) for cell in cells) + r" \\" for cells in (header, *rows)]
+    columns = "l" + "r" * (len(header) - 1)
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
+    return "\n".join([*body, r"\bottomrule", r"\end{tabular}"])
+
+
+def _escape(cell: str) -> str:
+    if cell.startswith("$"):
+        return cell
+    for mark in "\\&%$#_{}":
+        cell = cell.replace(mark, {"\\": r"\textbackslash "}.get(mark, "\\" + mark))
+    return cell
+
+
+def tsv(records: Sequence[dict[str, Any]]) -> str:
+    """Return tab-separated records with a header line."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(records[0]), delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue().rstrip("\n")
+
+
+def json_text(content: Any) -> str:
+    """Return strict JSON: NaN and infinities, which JSON lacks, become null."""
+    return json.dumps(_without_nan(content), indent=2, allow_nan=False)
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

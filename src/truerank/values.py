@@ -1,0 +1,165 @@
+"""From ranks to one value per instance, with ties resolved by a stated policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
+from truerank.metrics import Metric, Term
+from truerank.names import metric as as_metric
+from truerank.ranks import Ranks
+
+Ties = Literal["expected", "optimistic", "pessimistic", "random"]
+
+# terms evaluated at once while averaging over ties: bounds memory at some tens of MB
+_CHUNK = 1 << 19
+
+
+def values(
+    ranks: Ranks,
+    metric: str | Metric | Term,
+    *,
+    ties: Ties = "expected",
+    rng: int | np.random.Generator | None = None,
+) -> Floats:
+    """Return the metric of each instance.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        Where the relevant items are.
+    metric : str, Metric or function
+        For instance ``"ndcg@10"``.
+    ties : {"expected", "optimistic", "pessimistic", "random"}
+        "expected" is the exact mean over all orders of equally scored items, without randomness;
+        the relevant items first, last, or one random order (seeded by `rng`) are the others.
+    rng : int or numpy.random.Generator, optional
+        Seed for ``ties="random"``.
+
+    Returns
+    -------
+    array of float64, one per instance
+        NaN where the metric is undefined: no relevant item, or for AUC no irrelevant one.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[1, 3], [2]], n=5)
+    >>> tr.values(ranks, "ap").round(4).tolist()
+    [0.8333, 0.5]
+
+    One relevant item that ties with one irrelevant item is first or second, with equal chance:
+
+    >>> tied = tr.Ranks(above=[0], tied=[1], n_candidates=2)
+    >>> [tr.values(tied, "ap", ties=policy).item() for policy in ("expected", "optimistic", "pessimistic")]
+    [0.75, 1.0, 0.5]
+    """
+    chosen = as_metric(metric)
+    check_depth(ranks, chosen)
+    if ties not in get_args(Ties):
+        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
+    if ties != "expected":
+        ranks = ranks.break_ties(ties, rng=rng)
+    return _sum_by_instance(_expected_terms(ranks, chosen), ranks)
+
+
+def check_depth(ranks: Ranks, metric: Metric) -> None:
+    """Refuse a metric that looks deeper than lists which were cut."""
+    if ranks.depth is None:
+        return
+    deepest = metric.cutoff(ranks.n_relevant)
+    if deepest is None:
+        raise InputError(
+            f"{metric} needs the whole ranking, but these lists are cut at depth {ranks.depth}; "
+            f"use a metric with a cut-off of at most {ranks.depth}."
+        )
+    if np.any(deepest > ranks.depth):
+        raise InputError(f"{metric} looks at rank {deepest.max()}, but these lists are cut at depth {ranks.depth}.")
+
+
+def _sum_by_instance(terms: Floats, ranks: Ranks) -> Floats:
+    total = np.full(len(ranks), np.nan)
+    filled = ranks.n_relevant > 0
+    if np.any(filled):
+        total[filled] = np.add.reduceat(terms, ranks.indptr[:-1][filled])
+    return total
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Relevant items, and all that their terms and ties depend on."""
+
+    rank: Ints
+    i: Ints
+    n_relevant: Ints
+    n: Ints
+    tied: Ints
+    place: Ints
+    block: Ints
+
+    def take(self, at: Ints) -> _Items:
+        return _Items(*(getattr(self, field.name)[at] for field in fields(self)))
+
+    def term(self, metric: Metric, lost: Floats | Ints) -> Floats:
+        """Terms when each item loses that many of its ties."""
+        return metric.term(self.rank + lost, self.i, self.n_relevant, self.n)  # type: ignore[arg-type]
+
+
+def _expected_terms(ranks: Ranks, metric: Metric) -> Floats:
+    """Mean term of each relevant item over all orders of the tied ones."""
+    n_relevant, n = ranks.n_relevant[ranks.instance], ranks.n_candidates[ranks.instance]
+    terms = metric.term(ranks.rank, ranks.i, n_relevant, n)
+    if not ranks.tied.any():
+        return terms
+    items = _Items(ranks.rank, ranks.i, n_relevant, n, ranks.tied, *ranks.blocks())
+    if metric.linear:
+        return items.term(metric, items.tied * items.place / (items.block + 1.0))
+    terms = np.array(terms, dtype=np.float64)
+    tied = np.flatnonzero(items.tied)
+    for at in _chunks(tied, _losses_that_count(items.take(tied), metric)):
+        terms[at] = _mean_over_orders(items.take(at), metric)
+    return terms
+
+
+def _losses_that_count(items: _Items, metric: Metric) -> Ints:
+    """How many of 0, 1, ..., tied lost ties leave the item within the metric's cut-off."""
+    cutoff = metric.cutoff(items.n_relevant)
+    return items.tied + 1 if cutoff is None else np.clip(cutoff - items.rank + 1, 0, items.tied + 1)
+
+
+def _chunks(positions: Ints, costs: Ints) -> Iterator[Ints]:
+    """Cut the positions where their costs add up to another chunk."""
+    return iter(np.split(positions, np.flatnonzero(np.diff(np.cumsum(costs) // _CHUNK)) + 1))
+
+
+def _mean_over_orders(items: _Items, metric: Metric) -> Floats:
+    counts = _losses_that_count(items, metric)
+    row = np.repeat(np.arange(counts.size), counts)
+    lost = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    spread = items.take(row)
+    weighted = _chance(lost, spread) * spread.term(metric, lost)
+    return np.bincount(row, weights=weighted, minlength=counts.size).astype(np.float64, copy=False)
+
+
+def _chance(lost: Ints, items: _Items) -> Floats:
+    """Chance that `lost` of the tied irrelevant items come before the relevant one at this place.
+
+    With one relevant item in the block every order is equally likely. With b of them and t
+    irrelevant ones, the j-th has x before it in C(x+j-1, x) C(t-x+b-j, t-x) of C(t+b, b) orders.
+    """
+    chance = np.asarray(1.0 / (items.tied + 1.0), dtype=np.float64)
+    if np.any(several := items.block > 1):
+        x, t, j, b = lost[several], items.tied[several], items.place[several], items.block[several]
+        chance[several] = np.exp(_log_choose(x + j - 1, x) + _log_choose(t - x + b - j, t - x) - _log_choose(t + b, b))
+    return chance
+
+
+def _log_choose(n: Ints, k: Ints) -> Floats:
+    from scipy.special import gammaln
+
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
