@@ -189,5 +189,17 @@ def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, 
     write_columns(path, {"instance": list(names), **columns})
 
 
+@main.command(cls=_Command)
+@click.argument("paper", type=click.Choice(["krichene-rendle"]))
+def reproduce(paper: str) -> None:
+    """Compute a paper's tables and show them beside the published numbers.
+
+    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020 (so far Table 1).
+    """
+    from truerank.papers.krichene_rendle_2020 import toy
+
+    click.echo(toy.show())
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from truerank.errors import InputError
-from truerank.formats.columns import check_chosen
+from truerank.formats.columns import check_chosen, find_columns
 from truerank.formats.tables import Source, by_role, load
 from truerank.ranks import Ranks
 
@@ -40,6 +40,8 @@ def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> R
     if {"above", "tied", "n_candidates"} <= set(table.column_names):
         return Ranks.from_arrow(table)
     check_chosen(columns, table.column_names)
+    if "item" in (roles := find_columns(table.column_names, columns)) and "n_candidates" not in roles:
+        raise InputError(f"{where} holds ranked lists, not ranks; their truth is needed too (read_lists, --truth).")
     rows = by_role(table, where, ("rank", "n_candidates"), columns)
     return _one_each(rows) if "user" not in rows.column_names else _by_user(rows, where)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -332,11 +333,9 @@ class Ranks:
         if not Path(path).is_file():
             raise InputError(f"there is no file {str(path)!r}.")
         if _suffix(path) == ".npz":
-            with np.load(path, allow_pickle=False) as file:
-                if "truerank" not in file:
-                    raise InputError(f"{str(path)!r} was not written by Ranks.save.")
-                extra = json.loads(str(file["truerank"]))
-                return cls(**{key: file[key] for key in file.files if key != "truerank"}, **extra)
+            arrays = _load_npz(path)
+            extra = json.loads(str(arrays.pop("truerank")))
+            return cls(**arrays, **extra)
         import pyarrow.parquet as pq
 
         return cls.from_arrow(pq.read_table(path))
@@ -377,6 +376,17 @@ def _suffix(path: str | Path) -> str:
     if suffix not in (".npz", ".parquet"):
         raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
     return suffix
+
+
+def _load_npz(path: str | Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"can't read {str(path)!r} ({error}).") from error
+    if "truerank" not in arrays:
+        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
+    return arrays
 
 
 def _bounds(sizes: Ints) -> Ints:

@@ -35,11 +35,9 @@ def load(source: Source, value: Literal["score", "relevance"]) -> tuple[pa.Table
         return read_file(source), repr(str(source))
     if isinstance(source, Mapping):
         return _from_mapping(source, value), "the dict"
-    if hasattr(source, "columns") or hasattr(source, "column_names") or hasattr(source, "collect"):
-        return _from_frame(source), "the dataframe"
     if isinstance(source, Sequence | np.ndarray):
         return _from_mapping(dict(enumerate(source)), value), "the list"
-    raise InputError(f"can't read lists from {type(source).__name__}; give a path, a dataframe, a dict or a list.")
+    return _from_frame(source), "the dataframe"
 
 
 def by_role(table: pa.Table, where: str, needed: Collection[str], columns: Mapping[str, str] | None = None) -> pa.Table:
@@ -122,7 +120,8 @@ def _from_frame(frame: Any) -> pa.Table:
     try:
         known = nw.from_native(frame)
     except TypeError as error:
-        raise InputError(f"can't read a dataframe of type {type(frame).__name__}.") from error
+        kind = type(frame).__name__
+        raise InputError(f"can't read lists from {kind}; give a path, a dataframe, a dict or a list.") from error
     eager = known.collect() if isinstance(known, nw.LazyFrame) else known
     return pa.table({name: eager[name].to_arrow() for name in eager.columns})
 

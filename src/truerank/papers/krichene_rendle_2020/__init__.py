@@ -1,0 +1,1 @@
+"""Krichene & Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020."""

@@ -1,0 +1,106 @@
+"""Slow and obvious definitions: explicit rankings, loops, and enumeration of every order of ties."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+Ranking = Sequence[bool]
+"""A ranking from the top: True where the candidate is relevant."""
+
+
+def auc(ranking: Ranking) -> float:
+    pairs = [(a, b) for a, x in enumerate(ranking) if x for b, y in enumerate(ranking) if not y]
+    return sum(a < b for a, b in pairs) / len(pairs) if pairs else math.nan
+
+
+def precision(ranking: Ranking, k: int) -> float:
+    return sum(ranking[:k]) / k
+
+
+def recall(ranking: Ranking, k: int) -> float:
+    return sum(ranking[:k]) / sum(ranking)
+
+
+def ap(ranking: Ranking, k: int | None = None) -> float:
+    depth = len(ranking) if k is None else k
+    total = sum(precision(ranking, r) for r in range(1, min(depth, len(ranking)) + 1) if ranking[r - 1])
+    return total / min(sum(ranking), depth)
+
+
+def ndcg(ranking: Ranking, k: int | None = None) -> float:
+    def dcg(order: Ranking) -> float:
+        return sum(hit / math.log2(rank + 1) for rank, hit in enumerate(order[:k], start=1))
+
+    return dcg(ranking) / dcg(sorted(ranking, reverse=True))
+
+
+def rr(ranking: Ranking, k: int | None = None) -> float:
+    return next((1 / rank for rank, hit in enumerate(ranking[:k], start=1) if hit), 0.0)
+
+
+def hr(ranking: Ranking, k: int) -> float:
+    return float(any(ranking[:k]))
+
+
+def accuracy(ranking: Ranking) -> float:
+    return float(ranking[0])
+
+
+def f1(ranking: Ranking, k: int) -> float:
+    p, r = precision(ranking, k), recall(ranking, k)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def r_precision(ranking: Ranking) -> float:
+    return precision(ranking, sum(ranking))
+
+
+def rbp(ranking: Ranking, p: float) -> float:
+    return (1 - p) * sum(p**place for place, hit in enumerate(ranking) if hit)
+
+
+def mean_rank(ranking: Ranking) -> float:
+    ranks = [rank for rank, hit in enumerate(ranking, start=1) if hit]
+    return sum(ranks) / len(ranks)
+
+
+METRICS: dict[str, Callable[[Ranking], float]] = {
+    "auc": auc,
+    "precision@1": lambda x: precision(x, 1),
+    "precision@3": lambda x: precision(x, 3),
+    "precision@50": lambda x: precision(x, 50),
+    "recall@3": lambda x: recall(x, 3),
+    "ap": ap,
+    "ap@3": lambda x: ap(x, 3),
+    "ap@50": lambda x: ap(x, 50),
+    "ndcg": ndcg,
+    "ndcg@3": lambda x: ndcg(x, 3),
+    "rr": rr,
+    "rr@3": lambda x: rr(x, 3),
+    "hr@3": lambda x: hr(x, 3),
+    "accuracy": accuracy,
+    "f1@3": lambda x: f1(x, 3),
+    "r-precision": r_precision,
+    "rbp(0.8)": lambda x: rbp(x, 0.8),
+    "mean-rank": mean_rank,
+}
+"""Every built-in metric, some with several parameters, by its text form."""
+
+
+def orders(scores: Sequence[float], relevant: Sequence[bool]) -> Iterator[list[bool]]:
+    """Yield the ranking for each way of ordering equally scored candidates."""
+    blocks = []
+    for score in sorted(set(scores), reverse=True):
+        members = [hit for value, hit in zip(scores, relevant, strict=True) if value == score]
+        blocks.append(list(itertools.permutations(members)))
+    for choice in itertools.product(*blocks):
+        yield [hit for block in choice for hit in block]
+
+
+def count(scores: Sequence[float], relevant: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Return `above` and `tied` of the relevant candidates, from the top."""
+    pairs = list(zip(scores, relevant, strict=True))
+    wanted = sorted((score for score, hit in pairs if hit), reverse=True)
+    above = [sum(score > own and not hit for score, hit in pairs) for own in wanted]
+    tied = [sum(score == own and not hit for score, hit in pairs) for own in wanted]
+    return above, tied

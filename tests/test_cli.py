@@ -1,0 +1,143 @@
+"""The command line, run as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import truerank as tr
+
+RUN = "q1 Q0 a 1 3.0 x\nq1 Q0 b 2 2.0 x\nq2 Q0 a 1 1.5 x\nq2 Q0 c 2 1.0 x\n"
+QRELS = "q1 0 b 1\nq2 0 c 1\nq2 0 z 1\n"
+
+
+def truerank(*arguments: object, stdin: str | bytes | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "truerank", *map(str, arguments)]
+    content = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(command, input=content, capture_output=True, env=os.environ | env, check=False)
+    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "run.txt").write_text(RUN)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    return tmp_path / "run.txt", tmp_path / "qrels.txt"
+
+
+def test_lists_and_truth(lists: tuple[Path, Path]) -> None:
+    done = truerank("evaluate", lists[0], "--truth", lists[1], "-m", "recall@2", "-m", "RR@2", "--format", "json")
+    assert done.returncode == 0
+    cells = {cell["metric"]: cell["mean"] for cell in json.loads(done.stdout)["rows"]}
+    assert cells == {"recall@2": 0.75, "rr@2": 0.5}
+
+
+def test_a_list_from_standard_input(lists: tuple[Path, Path]) -> None:
+    done = truerank("evaluate", "-", "-t", lists[1], "-m", "hr@1", "--format", "tsv", stdin=RUN)
+    assert done.returncode == 0
+    header, row = (line.split("\t") for line in done.stdout.splitlines())
+    assert float(dict(zip(header, row, strict=True))["mean"]) == 0.0
+
+
+@pytest.mark.parametrize("name", ["ranks.parquet", "ranks.npz", "ranks.csv"])
+def test_files_of_ranks(tmp_path: Path, name: str) -> None:
+    ranks = tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000)
+    if name.endswith("csv"):
+        (tmp_path / name).write_text("rank,n\n" + "".join(f"{rank},10000\n" for rank in ranks.rank))
+    else:
+        ranks.save(tmp_path / name)
+    done = truerank("evaluate", tmp_path / name, "-m", "auc", "-m", "ap")
+    assert done.returncode == 0
+    assert "0.8431" in done.stdout
+    assert "0.1014" in done.stdout
+    assert "note: only 5 instances" in done.stdout
+
+
+def test_ranks_from_standard_input(tmp_path: Path) -> None:
+    tr.Ranks.from_ranks([1, 2], n=10).save(tmp_path / "ranks.parquet")
+    done = truerank("evaluate", "-", "-m", "rr", "-f", "markdown", stdin=(tmp_path / "ranks.parquet").read_bytes())
+    assert "| recommender | 0.7500 ± 0.2500 | 2 | 0.0% |" in done.stdout
+    assert "note:" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_values_of_each_instance(lists: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
+    out = tmp_path / f"values.{kind}"
+    done = truerank("evaluate", lists[0], "-t", lists[1], "-m", "recall@2", "-m", "ap@2", "--per-instance", out)
+    assert done.returncode == 0
+    if kind == "parquet":
+        assert pq.read_table(out).to_pydict() == {"instance": ["q1", "q2"], "recall@2": [1.0, 0.5], "ap@2": [0.5, 0.25]}
+    elif kind == "jsonl":
+        first = json.loads(out.read_text().splitlines()[0])
+        assert first == {"instance": "q1", "recall@2": 1.0, "ap@2": 0.5}
+    else:
+        mark = "," if kind == "csv" else "\t"
+        assert out.read_text().splitlines()[2].split(mark) == ["q2", "0.5", "0.25"]
+
+
+def test_metrics_of_ones_own(lists: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import truerank as tr\n@tr.register_metric\ndef inverse(rank, i, n_relevant, n):\n    return 1 / rank\n"
+    )
+    tr.Ranks.from_ranks([4], n=10).save(tmp_path / "ranks.npz")
+    done = truerank("evaluate", tmp_path / "ranks.npz", "-m", "inverse", "--define", tmp_path / "mine.py", "-f", "json")
+    assert json.loads(done.stdout)["rows"][0]["mean"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "auc"], "auc needs the whole ranking, but these lists are cut at depth 2"),
+        (["-m", "ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
+        (["-m", "ap@2", "-c", "user=who"], "there is no column 'who' for the user"),
+        (["-m", "ap@2", "-c", "user"], "write ROLE=COLUMN"),
+        (["-m", "ap@2", "--depth", "0"], "must be a whole number from 1, or 'all', got '0'"),
+        (["-m", "ap@2", "--per-instance", "values.xlsx"], "must end in .csv, .tsv, .jsonl or .parquet"),
+        (["-m", "ap@2", "--ties", "alphabetical"], "'alphabetical' is not one of"),
+        ([], "Missing option '-m'"),
+    ],
+)
+def test_bad_input(lists: tuple[Path, Path], arguments: list[str], message: str) -> None:
+    done = truerank("evaluate", lists[0], "-t", lists[1], *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
+    done = truerank("evaluate", lists[0], "-m", "ap@2")
+    assert done.returncode == 2
+    assert "has no column for the rank" in done.stderr
+    assert "--truth" in done.stderr
+
+
+def test_missing_file() -> None:
+    done = truerank("evaluate", "nowhere.parquet", "-m", "ap")
+    assert (done.returncode, done.stderr) == (2, "truerank: there is no file 'nowhere.parquet'.\n")
+
+
+@pytest.mark.parametrize("command", [[], ["evaluate"], ["reproduce"]])
+def test_every_command_has_help(command: list[str]) -> None:
+    done = truerank(*command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage:")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell: str) -> None:
+    assert "truerank" in truerank(_TRUERANK_COMPLETE=f"{shell}_source").stdout
+    done = truerank(_TRUERANK_COMPLETE="bash_complete", COMP_WORDS="truerank evaluate -m nd", COMP_CWORD="3")
+    assert "ndcg" in done.stdout
+
+
+def test_the_toy_example() -> None:
+    done = truerank("reproduce", "krichene-rendle")
+    assert done.returncode == 0
+    assert done.stdout.count(" yes") == 12
+    assert "NO" not in done.stdout
+    assert "C > A = B" in done.stdout

@@ -1,0 +1,75 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import truerank as tr
+
+
+def test_mean_and_standard_error_are_those_of_the_values() -> None:
+    ranks = tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4], n=50)
+    values = tr.values(ranks, "ndcg")
+    result = tr.estimate(ranks, "ndcg")
+    assert result.mean == pytest.approx(values.mean(), rel=1e-14)
+    assert result.standard_error == pytest.approx(stats.sem(values), rel=1e-14)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_interval_is_students(level: float) -> None:
+    values = tr.values(tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4], n=50), "rr")
+    expected = stats.t.interval(level, values.size - 1, values.mean(), stats.sem(values))
+    got = tr.estimate(tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4], n=50), "rr").confidence_interval(level)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@given(
+    ranks=st.lists(st.lists(st.integers(1, 9), max_size=2, unique=True), min_size=1, max_size=12),
+    cuts=st.lists(st.integers(0, 12), max_size=4).map(sorted),
+)
+def test_estimates_of_blocks_add_up(ranks: list[list[int]], cuts: list[int]) -> None:
+    everything = tr.Ranks.from_ranks(ranks, n=9)
+    ends = [0, *(min(cut, len(ranks)) for cut in cuts), len(ranks)]
+    parts = [tr.estimate(everything[low:high], "auc") for low, high in itertools.pairwise(ends)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    whole = tr.estimate(everything, "auc")
+    np.testing.assert_allclose(
+        [total.mean, total.standard_error], [whole.mean, whole.standard_error], rtol=1e-12, atol=1e-15
+    )
+    assert (total.n, total.n_undefined, total.n_tied) == (whole.n, whole.n_undefined, whole.n_tied)
+
+
+def test_only_like_adds_up_to_like() -> None:
+    ranks = tr.Ranks.from_ranks([1, 2], n=4)
+    with pytest.raises(tr.InputError, match="only estimates of one metric"):
+        tr.estimate(ranks, "ap") + tr.estimate(ranks, "auc")
+
+
+def test_too_few_instances_for_an_error() -> None:
+    one = tr.estimate(tr.Ranks.from_ranks([2], n=4), "ap")
+    assert one.mean == 0.5
+    assert math.isnan(one.standard_error)
+    assert all(map(math.isnan, one.confidence_interval()))
+    none = tr.estimate(tr.Ranks.from_ranks([[]], n=4), "ap")
+    assert (none.n, none.n_undefined) == (0, 1)
+    assert math.isnan(none.mean)
+
+
+def test_level_outside_its_range() -> None:
+    with pytest.raises(tr.InputError, match="`level` must lie between 0 and 1, got 95"):
+        tr.estimate(tr.Ranks.from_ranks([1, 2], n=4), "ap").confidence_interval(95)
+
+
+def test_notes_tell_when_to_distrust() -> None:
+    ranks = tr.Ranks(above=[0] * 40, tied=[1] * 20 + [0] * 20, n_candidates=[3] * 40)
+    result = tr.estimate(ranks, "ap")
+    assert result.tied_share == 0.5
+    assert result.notes == ("50.0% of the instances have ties, resolved as 'expected'",)
+    empty = tr.Ranks.from_ranks([[]] + [[1]] * 30, n=4)
+    assert tr.estimate(empty, "ap").notes == ("ap is undefined for 1 of 31 instances",)
+    assert tr.estimate(tr.Ranks.from_ranks([1] * 30, n=4), "ap").notes == ()
