@@ -1,5 +1,6 @@
 import json
 import math
+from typing import Any, Literal
 
 import pandas as pd
 import polars as pl
@@ -38,8 +39,8 @@ def test_cells_that_are_not_there() -> None:
 
 
 @pytest.mark.parametrize(("backend", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-def test_to_frame(backend: str, kind: type) -> None:
-    frame = tr.evaluate(TOY, ["auc", "ap"]).to_frame(backend)  # type: ignore[arg-type]
+def test_to_frame(backend: Literal["pandas", "polars"], kind: Any) -> None:
+    frame: Any = tr.evaluate(TOY, ["auc", "ap"]).to_frame(backend)
     assert isinstance(frame, kind)
     assert list(frame["recommender"]) == ["A", "A", "C", "C"]
     assert list(frame["metric"]) == ["auc", "ap"] * 2

@@ -73,9 +73,8 @@ def by_dict() -> tuple[Any, Any]:
 
 
 def by_pandas() -> tuple[Any, Any]:
-    return pd.DataFrame(ROWS, columns=["user_id", "item_id", "score"]), pd.DataFrame(
-        TRUTH, columns=["userId", "movieId"]
-    )
+    run = pd.DataFrame(ROWS, columns=["user_id", "item_id", "score"])
+    return run, pd.DataFrame(TRUTH, columns=["userId", "movieId"])
 
 
 def by_polars() -> tuple[Any, Any]:
