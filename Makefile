@@ -1,36 +1,42 @@
 # `make demo` and `make test` set up what they need; nothing but Python 3.11+ and make is assumed.
 PYTHON ?= python3
-BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+INSTALL := -m pip --disable-pip-version-check install --quiet
 
 .PHONY: setup demo test check clean
 
 setup: .venv/.installed
 
 demo: setup
-	$(BIN)/truerank reproduce krichene-rendle
+	.venv/bin/truerank reproduce krichene-rendle
 
-test: .venv/.test
-	$(BIN)/python -m pytest -n auto
+test: .venv/.test .venv-peers/.installed
+	.venv/bin/python -m pytest -n auto --ignore tests/peers
+	.venv-peers/bin/python -m pytest tests/peers
 
 check: .venv/.lint
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-peers
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv .venv
-	$(PIP) --editable .
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable .
 	touch $@
 
 .venv/.test: .venv/.installed
-	$(PIP) --editable '.[test]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
 	touch $@
 
 .venv/.lint: .venv/.test
-	$(PIP) --editable '.[test,lint]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,lint]'
+	touch $@
+
+# other libraries pin older versions of NumPy and pandas than ours, so they live apart
+.venv-peers/.installed: .venv/.installed constraints-peers.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python $(INSTALL) --constraint constraints-peers.txt --editable '.[peers]'
 	touch $@

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -121,7 +122,7 @@ def test_missing_file() -> None:
     assert (done.returncode, done.stderr) == (2, "truerank: there is no file 'nowhere.parquet'.\n")
 
 
-@pytest.mark.parametrize("command", [[], ["evaluate"], ["reproduce"]])
+@pytest.mark.parametrize("command", [[], ["evaluate"], ["rank"], ["reproduce"]])
 def test_every_command_has_help(command: list[str]) -> None:
     done = truerank(*command, "--help")
     assert done.returncode == 0
@@ -133,6 +134,39 @@ def test_shell_completion(shell: str) -> None:
     assert "truerank" in truerank(_TRUERANK_COMPLETE=f"{shell}_source").stdout
     done = truerank(_TRUERANK_COMPLETE="bash_complete", COMP_WORDS="truerank evaluate -m nd", COMP_CWORD="3")
     assert "ndcg" in done.stdout
+
+
+@pytest.fixture
+def factors(tmp_path: Path) -> list[object]:
+    np.save(tmp_path / "users.npy", np.array([[1.0], [-1.0]]))
+    np.save(tmp_path / "items.npy", np.array([[1.0], [2.0], [3.0]]))
+    (tmp_path / "train.tsv").write_text("user\titem\n0\t2\n")
+    (tmp_path / "test.tsv").write_text("user\titem\n0\t0\n1\t0\n")
+    pairs = ["--train", tmp_path / "train.tsv", "--test", tmp_path / "test.tsv"]
+    return ["rank", "--factors", tmp_path / "users.npy", tmp_path / "items.npy", *pairs]
+
+
+def test_rank_and_evaluate(factors: list[object], tmp_path: Path) -> None:
+    done = truerank(*factors, "-o", tmp_path / "ranks.parquet")
+    assert done.returncode == 0, done.stderr
+    ranks = tr.Ranks.load(tmp_path / "ranks.parquet")
+    assert ranks == tr.Ranks.from_ranks([2, 1], n=[2, 3], ids=[0, 1])
+    assert truerank("evaluate", tmp_path / "ranks.parquet", "-m", "rr").returncode == 0
+
+
+def test_rank_checks_its_input_before_it_works(factors: list[object], tmp_path: Path) -> None:
+    done = truerank(*factors, "-o", tmp_path / "ranks.xls")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "must end in .parquet or .npz" in done.stderr
+    (tmp_path / "test.tsv").write_text("user\titem\n0\t3\n")
+    done = truerank(*factors, "-o", tmp_path / "ranks.npz")
+    assert done.returncode == 2
+    assert "must number the items 0..2, got 3..3" in done.stderr
+    (tmp_path / "items.npy").write_bytes(b"not an array")
+    done = truerank(*factors, "-o", tmp_path / "ranks.npz")
+    assert done.returncode == 2
+    assert "can't read an array from" in done.stderr
+    assert not (tmp_path / "ranks.npz").exists()
 
 
 def test_the_toy_example() -> None:

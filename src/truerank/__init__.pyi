@@ -4,10 +4,16 @@ from .estimates import Estimate as Estimate
 from .estimates import estimate as estimate
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
+from .interactions import Interactions as Interactions
 from .lists import read_lists as read_lists
 from .metrics import Metric as Metric
 from .names import metric as metric
 from .names import register_metric as register_metric
 from .rank_tables import read_ranks as read_ranks
+from .ranking import rank as rank
 from .ranks import Ranks as Ranks
+from .scorers import Factors as Factors
+from .scorers import ScoreMatrix as ScoreMatrix
+from .scorers import Similarity as Similarity
+from .splits import Split as Split
 from .values import values as values

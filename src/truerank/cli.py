@@ -190,6 +190,51 @@ def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, 
 
 
 @main.command(cls=_Command)
+@click.option(
+    "--factors",
+    nargs=2,
+    required=True,
+    metavar="USERS.npy ITEMS.npy",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Factors of the users and of the items, one row each.",
+)
+@click.option("--bias", type=click.Path(exists=True, dir_okay=False), help="One number per item, added to its scores.")
+@click.option("--train", type=click.Path(), help="Training pairs (user_id, item_id), which are no candidates.")
+@click.option("--test", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to write: .parquet or .npz."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Default: as many as there are processors.")
+def rank(
+    factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
+) -> None:
+    r"""Rank held-out items exactly, among the whole catalogue.
+
+    Users and items in the files of pairs are row numbers of the factors, from 0.
+
+    \b
+    truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    """
+    from truerank.formats.arrays import load_array
+    from truerank.interactions import read_pairs
+    from truerank.ranking import rank as rank_exactly
+    from truerank.ranks import check_path
+    from truerank.scorers import Factors
+
+    check_path(output)
+    users, items = map(load_array, factors)
+    scorer = Factors(users, items, None if bias is None else load_array(bias))
+    shape = (scorer.n_users, scorer.n_items)
+    known = None if train is None else read_pairs(train, shape)
+    ranks = rank_exactly(scorer, train=known, test=read_pairs(test, shape), threads=threads, progress=True)
+    ranks.save(output)
+    click.echo(f"{ranks} -> {output}")
+    for note in ranks.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+@main.command(cls=_Command)
 @click.argument("paper", type=click.Choice(["krichene-rendle"]))
 def reproduce(paper: str) -> None:
     """Compute a paper's tables and show them beside the published numbers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,7 @@ from truerank.errors import InputError
 from truerank.formats.columns import check_chosen
 from truerank.formats.tables import Source, by_role, load
 from truerank.ranks import Ranks
-
-# a table of item codes is indexed directly while ids span no more than this; beyond, ids are hashed
-_WIDEST_SPAN = 2**31
-# rows looked up at once: their temporaries stay in the cache
-_ROWS = 1 << 15
+from truerank.truth import Truth, column, find, floats, index_in
 
 
 def read_lists(
@@ -72,7 +68,7 @@ def read_lists(
     lists = by_role(lists, run_name, ("user", "item"), columns)
     facts = by_role(facts, truth_name, ("user", "item"), columns)
     lists, facts = _comparable(lists, facts)
-    relevant = _Truth.of(facts)
+    relevant = Truth.of(facts)
     return _to_ranks(_Lists.of(lists, relevant), relevant, depth)
 
 
@@ -96,70 +92,13 @@ def _cast(table: pa.Table, role: str, kind: pa.DataType) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Truth:
-    """The relevant (user, item) pairs as sorted whole numbers, user by user."""
-
-    users: pa.Array
-    items: _Codes
-    keys: Ints
-    n_relevant: Ints
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, facts: pa.Table) -> _Truth:
-        encoded = _column(facts, "user").dictionary_encode()
-        users, user = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
-        item = _column(facts, "item")
-        if "relevance" in facts.column_names:
-            kept = _floats(facts, "relevance") > 0
-            user, item = user[kept], item.filter(pa.array(kept))
-        items = _Codes.of(item)
-        keys = np.sort(user * items.span + items.encode(item))
-        keys = keys[np.diff(keys, prepend=-1) > 0]
-        repeated = user.size - keys.size
-        notes = (f"{repeated} repeated rows of the truth count once",) if repeated else ()
-        return cls(users, items, keys, np.bincount(keys // items.span, minlength=len(users)), notes)
-
-    def name(self, position: int) -> str:
-        """Say which user and item a key stands for."""
-        user, item = divmod(int(self.keys[position]), self.items.span)
-        return f"item {self.items.decode(item)!r} of user {self.users[user].as_py()!r}"
-
-
-@dataclass(frozen=True)
-class _Codes:
-    """Small whole numbers for the relevant items: their distance from the least id, or a hash table."""
-
-    least: int | None
-    span: int
-    distinct: pa.Array | None
-
-    @classmethod
-    def of(cls, items: pa.Array) -> _Codes:
-        if pa.types.is_integer(items.type) and len(items):
-            ends = pc.min_max(items)
-            least, span = ends["min"].as_py(), ends["max"].as_py() - ends["min"].as_py() + 1
-            if span <= _WIDEST_SPAN:
-                return cls(least, span, None)
-        distinct = items.unique()
-        return cls(None, max(len(distinct), 1), distinct)
-
-    def encode(self, items: pa.Array) -> Ints:
-        """Return the code of each item, something outside 0..span-1 for those that are not relevant."""
-        if self.distinct is None:
-            return items.to_numpy(zero_copy_only=False).astype(np.int64, copy=False) - np.int64(self.least or 0)
-        return _index_in(items, self.distinct)
-
-    def decode(self, code: int) -> Any:
-        return code + (self.least or 0) if self.distinct is None else self.distinct[code].as_py()
-
-
-@dataclass(frozen=True)
 class _Lists:
-    """Lists in order, one below the other: row `starts[g]` is the top of list g."""
+    """Lists in order, one below the other, and the rows in them that are hits."""
 
     starts: Ints
+    """Row of the top of each list, and at last the number of rows."""
     user: Ints
+    """Whose list it is, -1 if the truth does not know."""
     scores: Floats | None
     hits: Ints
     """Rows that hold a relevant item of their user, ascending."""
@@ -167,89 +106,80 @@ class _Lists:
     """Which relevant item each of them holds, as a position in the truth."""
 
     @classmethod
-    def of(cls, lists: pa.Table, truth: _Truth) -> _Lists:
-        names = _column(lists, "user")
-        scores = _scores(lists)
-        items = truth.items.encode(_column(lists, "item"))
+    def of(cls, lists: pa.Table, truth: Truth) -> _Lists:
+        names, scores = column(lists, "user"), _scores(lists)
+        items = truth.items.encode(column(lists, "item"))
         starts = _changes(names)
-        group = names.take(pa.array(starts)).dictionary_encode()
-        list_of = group.indices.to_numpy().astype(np.int64)
-        row_list = np.repeat(list_of, np.diff(np.append(starts, len(names))))
-        in_order = len(group.dictionary) == starts.size and _never_rises(scores, starts)
-        if not in_order:
-            order = np.argsort(row_list, kind="stable") if scores is None else np.lexsort((-scores, row_list))
-            items, row_list = items[order], row_list[order]
+        encoded = names.take(pa.array(starts)).dictionary_encode()
+        group = encoded.indices.to_numpy()
+        if len(encoded.dictionary) < starts.size or _rises(scores, starts):
+            order, starts = _sorted_rows(np.repeat(group, np.diff(starts, append=len(names))), scores)
+            group, items = np.arange(starts.size), items[order]
             scores = None if scores is None else scores[order]
-            starts = np.flatnonzero(np.diff(row_list, prepend=-1))
-        user_of_list = _index_in(group.dictionary, truth.users)
-        row_user = user_of_list[row_list]
-        hits, found = _find(row_user, items, truth)
-        return cls(np.append(starts, items.size), user_of_list[row_list[starts]], scores, hits, found)
+        user = index_in(encoded.dictionary, truth.users)[group]
+        hits, found = find(user, np.diff(starts, append=items.size), items, truth)
+        return cls(np.append(starts, items.size), user, scores, hits, found)
 
 
-def _to_ranks(lists: _Lists, truth: _Truth, depth: int | Literal["all"] | None) -> Ranks:
+def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -> Ranks:
     _check_once(lists, truth)
     sizes = np.diff(lists.starts)
-    longest = int(sizes.max(initial=0))
-    if depth == "all":
-        n_candidates = _whole_lists(lists, truth, sizes)
-    else:
-        depth = longest if depth is None else depth
-        if depth < longest:
-            raise InputError(f"`depth` must be at least the length of the longest list ({longest}), got {depth}.")
-        n_candidates = depth + truth.n_relevant
-    cut = None if depth == "all" else max(depth, 1)
+    cut = None if depth == "all" else _cut(depth, sizes)
     indptr = np.concatenate([[0], np.cumsum(truth.n_relevant)])
     # what no list holds stays below them all
-    above = np.full(truth.keys.size, 0 if cut is None else depth, dtype=np.int64)
+    above = np.full(truth.keys.size, cut or 0, dtype=np.int64)
     tied = np.zeros(truth.keys.size, dtype=np.int64)
-    top = lists.starts[np.searchsorted(lists.starts, lists.hits, side="right") - 1]
-    place = np.arange(lists.hits.size) - np.searchsorted(lists.hits, top)
-    slot = indptr[truth.keys[lists.found] // truth.items.span] + place
-    above[slot], tied[slot] = _count(lists, top)
-    notes = (*truth.notes, *_notes(lists, truth, sizes, cut))
+    at = np.searchsorted(lists.starts, lists.hits, side="right") - 1
+    hits_above = np.arange(at.size) - np.searchsorted(at, at)
+    slot = indptr[lists.user[at]] + hits_above
+    above[slot], tied[slot] = _count(lists, lists.starts[at], hits_above)
     return Ranks(
         above=above,
         tied=tied,
-        n_candidates=n_candidates,
+        n_candidates=_whole_lists(lists, truth, sizes) if cut is None else cut + truth.n_relevant,
         indptr=indptr,
         ids=truth.users.to_numpy(zero_copy_only=False),
         depth=cut,
-        notes=notes,
+        notes=(*truth.notes, *_notes(lists, truth, sizes, cut)),
     )
 
 
-def _count(lists: _Lists, top: Ints) -> tuple[Ints, Ints]:
+def _cut(depth: int | None, sizes: Ints) -> int:
+    longest = max(int(sizes.max(initial=0)), 1)
+    if depth is not None and depth < longest:
+        raise InputError(f"`depth` must be at least the length of the longest list ({longest}), got {depth}.")
+    return longest if depth is None else depth
+
+
+def _count(lists: _Lists, top: Ints, hits_above: Ints) -> tuple[Ints, Ints]:
     """Irrelevant rows above each hit in its list, and tied with it."""
-    first, end = _tied_rows(lists)
+    ties = None if lists.scores is None else _tied_rows(lists.hits, lists.scores, lists.starts)
+    if ties is None:
+        return lists.hits - top - hits_above, np.zeros_like(top)
+    first, end = ties
+    since, until = np.searchsorted(lists.hits, first), np.searchsorted(lists.hits, end)
+    hits_before = since - np.searchsorted(lists.hits, top)
+    return first - top - hits_before, end - first - (until - since)
 
-    def irrelevant(since: Ints, until: Ints) -> Ints:
-        hits = np.searchsorted(lists.hits, until) - np.searchsorted(lists.hits, since)
-        return until - since - hits
 
-    return irrelevant(top, first), irrelevant(first, end)
-
-
-def _tied_rows(lists: _Lists) -> tuple[Ints, Ints]:
-    """First row with the score of each hit, and the row after the last."""
-    if lists.scores is None:
-        return lists.hits, lists.hits + 1
-    same = lists.scores[1:] == lists.scores[:-1]
-    same[lists.starts[1:-1] - 1] = False
+def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | None:
+    """First row with the score of each hit, and the row after the last; None if no two rows tie."""
+    same = scores[1:] == scores[:-1]
+    same[starts[1:-1] - 1] = False
     if not same.any():
-        return lists.hits, lists.hits + 1
-    breaks = np.concatenate([[0], np.flatnonzero(~same) + 1, [same.size + 1]])
-    at = np.searchsorted(breaks, lists.hits, side="right")
+        return None
+    breaks = np.concatenate([[0], np.flatnonzero(~same) + 1, [scores.size]])
+    at = np.searchsorted(breaks, hits, side="right")
     return breaks[at - 1], breaks[at]
 
 
-def _check_once(lists: _Lists, truth: _Truth) -> None:
+def _check_once(lists: _Lists, truth: Truth) -> None:
     times = np.bincount(lists.found, minlength=truth.keys.size)
     if np.any(times > 1):
         raise InputError(f"{truth.name(int(np.argmax(times > 1)))} stands more than once in the list.")
 
 
-def _whole_lists(lists: _Lists, truth: _Truth, sizes: Ints) -> Ints:
+def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
     """Candidates of each user when the lists hold them all."""
     n_candidates = np.zeros(len(truth.users), dtype=np.int64)
     known = lists.user >= 0
@@ -262,7 +192,7 @@ def _whole_lists(lists: _Lists, truth: _Truth, sizes: Ints) -> Ints:
     return n_candidates
 
 
-def _notes(lists: _Lists, truth: _Truth, sizes: Ints, cut: int | None) -> list[str]:
+def _notes(lists: _Lists, truth: Truth, sizes: Ints, cut: int | None) -> list[str]:
     without_truth = int((lists.user < 0).sum())
     without_list = len(truth.users) - (lists.user.size - without_truth)
     short = 0 if cut is None else int((sizes[lists.user >= 0] < cut).sum())
@@ -274,24 +204,12 @@ def _notes(lists: _Lists, truth: _Truth, sizes: Ints, cut: int | None) -> list[s
     return [f"{count} {text}" for text, count in counts.items() if count]
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
-    column = table[name]
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _floats(table: pa.Table, name: str) -> Floats:
-    column = table[name]
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)):
-        raise InputError(f"the {name} must be numbers, got {column.type}.")
-    return column.to_numpy().astype(np.float64, copy=False)
-
-
 def _scores(lists: pa.Table) -> Floats | None:
     """Return what orders the lists, the higher the better; None if the rows are in order."""
     if "score" in lists.column_names:
-        scores = _floats(lists, "score")
+        scores = floats(lists, "score")
     elif "rank" in lists.column_names:
-        scores = -_floats(lists, "rank")
+        scores = -floats(lists, "rank")
     else:
         return None
     if np.any(bad := np.isnan(scores)):
@@ -301,12 +219,19 @@ def _scores(lists: pa.Table) -> Floats | None:
     return scores
 
 
-def _never_rises(scores: Floats | None, starts: Ints) -> bool:
+def _rises(scores: Floats | None, starts: Ints) -> bool:
+    """Whether some list is not in order of its scores."""
     if scores is None:
-        return True
+        return False
     rises: Bools = scores[1:] > scores[:-1]
     rises[starts[1:] - 1] = False
-    return not rises.any()
+    return bool(rises.any())
+
+
+def _sorted_rows(group: AnyArray, scores: Floats | None) -> tuple[Ints, Ints]:
+    """Return the order of rows in which lists are whole and scores fall, and where lists start then."""
+    order = np.argsort(group, kind="stable") if scores is None else np.lexsort((-scores, group))
+    return order, np.flatnonzero(np.diff(group[order], prepend=-1))
 
 
 def _changes(names: pa.Array) -> Ints:
@@ -319,37 +244,3 @@ def _changes(names: pa.Array) -> Ints:
     else:
         changed = pc.not_equal(names.slice(1), names.slice(0, len(names) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(changed) + 1])
-
-
-def _index_in(names: pa.Array, known: pa.Array) -> Ints:
-    """Position of each name among the known ones, -1 for the others."""
-    return pc.fill_null(pc.index_in(names, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _find(user: Ints, item: Ints, truth: _Truth) -> tuple[Ints, Ints]:
-    """Return the rows that hold a relevant item of their user, and its position in the truth.
-
-    Few rows do. A table of marks with a stretch of slots per user, hence always in the cache, rules
-    out most others; a binary search decides on the rest.
-    """
-    width = 1 << int(16 * truth.keys.size / max(len(truth.users), 1)).bit_length()
-    marks = np.zeros((len(truth.users) + 1) * width, dtype=np.bool_)
-    marks[_slots(*divmod(truth.keys, truth.items.span), width)] = True
-    rows = np.concatenate(
-        [
-            start + np.flatnonzero(marks[_slots(user[start : start + _ROWS], item[start : start + _ROWS], width)])
-            for start in range(0, user.size, _ROWS)
-        ]
-        or [np.zeros(0, dtype=np.int64)]
-    )
-    rows = rows[(user[rows] >= 0) & (item[rows] >= 0) & (item[rows] < truth.items.span)]
-    keys = user[rows] * truth.items.span + item[rows]
-    place = np.minimum(np.searchsorted(truth.keys, keys), truth.keys.size - 1)
-    hit = truth.keys[place] == keys
-    return rows[hit], place[hit]
-
-
-def _slots(user: Ints, item: Ints, width: int) -> Ints:
-    """Slot of a pair in the table of marks; unknown users, -1, share the last stretch."""
-    mixed = (item * np.int64(0x9E3779B1)) >> np.int64(15)
-    return user * width + (mixed & np.int64(width - 1))

@@ -315,7 +315,7 @@ class Ranks:
         True
         """
         extra = json.dumps({"depth": self.depth, "notes": self.notes})
-        if _suffix(path) == ".npz":
+        if check_path(path) == ".npz":
             arrays = {"above": self.above, "tied": self.tied, "n_candidates": self.n_candidates}
             ids = {} if self.ids is None else {"ids": self.ids}
             with Path(path).open("wb") as file:
@@ -332,7 +332,7 @@ class Ranks:
         """Read what `save` wrote."""
         if not Path(path).is_file():
             raise InputError(f"there is no file {str(path)!r}.")
-        if _suffix(path) == ".npz":
+        if check_path(path) == ".npz":
             arrays = _load_npz(path)
             extra = json.loads(str(arrays.pop("truerank")))
             return cls(**arrays, **extra)
@@ -371,7 +371,8 @@ class Ranks:
         )
 
 
-def _suffix(path: str | Path) -> str:
+def check_path(path: str | Path) -> str:
+    """Return the ending of a path to save to, if it is one that `Ranks.save` knows."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".npz", ".parquet"):
         raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")

@@ -1,0 +1,358 @@
+"""The compiled loops: scores are made, masked and counted without leaving the nearest caches.
+
+Only `truerank.kernels` imports this module, and only when it is about to count, because importing
+numba takes longer than many evaluations. Two loops are written as LLVM vector instructions
+(`_tile`, `_count_group`): numba's own vectoriser neither keeps a tile of sums in registers nor
+counts in 32-bit lanes.
+
+A score is the chain ``s = fma(u[k], v[k], s)``, k = 0, 1, ..., from s = 0. It depends on the two
+rows alone: not on the block, the position in it, the thread or the machine. BLAS promises none of
+these; with OpenBLAS two identical items get different scores when one stands at a block's edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+USERS = 6  # rows of a tile: 6 x 2 vectors of sums, 2 of items and 1 of users fill 16 registers
+CHUNK = 2048  # items scored before they are counted: 6 x 2048 stay well inside the second-level cache
+MANY = 192  # from here a binary search per score beats comparing with every target
+
+_INDEX, _LANE = ir.IntType(64), ir.IntType(32)
+
+
+def _vector(array: types.Array) -> ir.VectorType:
+    """Return 256 bits of the array's numbers, which LLVM splits where registers are shorter."""
+    number = ir.FloatType() if array.dtype.bitwidth == 32 else ir.DoubleType()
+    return ir.VectorType(number, 256 // array.dtype.bitwidth)
+
+
+def _pointer(context: Any, builder: ir.IRBuilder, array: types.Array, value: Any, at: Any) -> Any:
+    return builder.gep(context.make_array(array)(context, builder, value).data, [at])
+
+
+def _load(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
+    address = builder.bitcast(builder.gep(pointer, [at]), vector.as_pointer())
+    return builder.load(address, align=4)
+
+
+def _splat(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
+    scalar = builder.load(builder.gep(pointer, [at]))
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, _LANE(0))
+    lanes = ir.Constant(ir.VectorType(_LANE, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(one, one, lanes)
+
+
+def _llvm(builder: ir.IRBuilder, name: str, result: Any, arguments: list[Any]) -> Any:
+    signature = ir.FunctionType(result, arguments)
+    return cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}")
+
+
+def _fma_of(builder: ir.IRBuilder, number: Any) -> Any:
+    element = getattr(number, "element", number)
+    suffix = {"float": "f32", "double": "f64"}[str(element)]
+    lanes = f"v{number.count}" if isinstance(number, ir.VectorType) else ""
+    return _llvm(builder, f"fma.{lanes}{suffix}", number, [number] * 3)
+
+
+def _loop(builder: ir.IRBuilder, start: Any, stop: Any, step: int, sums: list[Any], body: Callable) -> list[Any]:
+    """Emit ``for i in range(start, stop, step): sums = body(i, sums)``, run at least once."""
+    before, inside = builder.block, builder.append_basic_block()
+    after = builder.append_basic_block()
+    builder.branch(inside)
+    builder.position_at_end(inside)
+    i = builder.phi(_INDEX)
+    old = [builder.phi(value.type) for value in sums]
+    new = body(i, old)
+    following = builder.add(i, _INDEX(step))
+    for phi, first, next_ in zip([i, *old], [start, *sums], [following, *new], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(next_, inside)
+    builder.cbranch(builder.icmp_signed("<", following, stop), inside, after)
+    builder.position_at_end(after)
+    return new
+
+
+@intrinsic
+def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a * b + c, rounded once."""
+
+    def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return builder.call(_fma_of(builder, values[0].type), values)
+
+    return a(a, a, a), emit
+
+
+@intrinsic
+def _tile(typing: Any, users: Any, user: Any, items: Any, item: Any, depth: Any, scores: Any, column: Any) -> Any:
+    """Score 6 packed users with two vectors of packed items into rows of length CHUNK."""
+    signature = types.void(users, types.int64, items, types.int64, types.int64, scores, types.int64)
+
+    def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        vector, kinds = _vector(signature.args[0]), signature.args
+        fma, width = _fma_of(builder, vector), vector.count
+        u = _pointer(context, builder, kinds[0], values[0], values[1])
+        v = _pointer(context, builder, kinds[2], values[2], values[3])
+        out = _pointer(context, builder, kinds[5], values[5], values[6])
+
+        def step(k: Any, sums: list[Any]) -> list[Any]:
+            at = builder.mul(k, _INDEX(2 * width))
+            halves = [_load(builder, vector, v, builder.add(at, _INDEX(h * width))) for h in (0, 1)]
+            at = builder.mul(k, _INDEX(USERS))
+            rows = [_splat(builder, vector, u, builder.add(at, _INDEX(r))) for r in range(USERS)]
+            return [builder.call(fma, [rows[s // 2], halves[s % 2], sums[s]]) for s in range(2 * USERS)]
+
+        zeros = [ir.Constant(vector, [0.0] * width)] * (2 * USERS)
+        for s, total in enumerate(_loop(builder, _INDEX(0), values[4], 1, zeros, step)):
+            address = builder.gep(out, [_INDEX(s // 2 * CHUNK + s % 2 * width)])
+            builder.store(total, builder.bitcast(address, vector.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic(prefer_literal=True)
+def _count_group(
+    typing: Any, size: Any, scores: Any, start: Any, stop: Any, targets: Any, first: Any, above: Any, tied: Any
+) -> Any:
+    """Add to above and tied of `size` targets the scores[start:stop], a multiple of two vectors."""
+    signature = types.void(size, scores, types.int64, types.int64, targets, types.int64, above, tied)
+
+    def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        vector, kinds, group = _vector(signature.args[1]), signature.args, signature.args[0].literal_value
+        width, lane = vector.count, ir.IntType(256 // vector.count)
+        counter = ir.VectorType(lane, width)
+        s = _pointer(context, builder, kinds[1], values[1], _INDEX(0))
+        t, a, e = (_pointer(context, builder, kinds[k], values[k], values[5]) for k in (4, 6, 7))
+        wanted = [_splat(builder, vector, t, _INDEX(g)) for g in range(group)]
+
+        def step(j: Any, counts: list[Any]) -> list[Any]:
+            for half in (0, 1):
+                score = _load(builder, vector, s, builder.add(j, _INDEX(half * width)))
+                hits = [builder.fcmp_ordered(sign, score, target) for target in wanted for sign in (">", "==")]
+                # A hit is all ones, which is -1.
+                counts = [builder.sub(c, builder.sext(h, counter)) for c, h in zip(counts, hits, strict=True)]
+            return counts
+
+        zeros = [ir.Constant(counter, [0] * width)] * (2 * group)
+        counts = _loop(builder, values[2], values[3], 2 * width, zeros, step)
+        add = _llvm(builder, f"vector.reduce.add.v{width}i{lane.width}", lane, [counter])
+        for c, count in enumerate(counts):
+            address = builder.gep((a, e)[c % 2], [_INDEX(c // 2)])
+            total = builder.call(add, [count])
+            total = total if lane.width == 64 else builder.sext(total, _INDEX)
+            builder.store(builder.add(builder.load(address), total), address)
+        return context.get_dummy_value()
+
+    return (signature, emit) if isinstance(size, types.IntegerLiteral) else None
+
+
+@njit(nogil=True)
+def _count_few(scores, start, stop, targets, first, last, above, tied):
+    """Compare every score with every target, four targets at a time."""
+    while first + 4 <= last:
+        _count_group(4, scores, start, stop, targets, first, above, tied)
+        first += 4
+    if first + 2 <= last:
+        _count_group(2, scores, start, stop, targets, first, above, tied)
+        first += 2
+    if first < last:
+        _count_group(1, scores, start, stop, targets, first, above, tied)
+
+
+@njit(nogil=True)
+def _count_many(scores, start, stop, targets, first, last, above, tied):
+    """Find each score's place among the targets, which descend, and count the places."""
+    places = np.zeros(last - first + 1, np.int64)
+    for j in range(start, stop):
+        score, low, high = scores[j], first, last
+        while low < high:
+            middle = (low + high) >> 1
+            if score > targets[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        # targets[low:] are below the score; a tied target stands just before them.
+        places[low - first] += 1
+        while low > first and targets[low - 1] == score:
+            low -= 1
+            tied[low] += 1
+    total = 0
+    for t in range(first, last):
+        total += places[t - first]
+        above[t] += total
+
+
+@njit(nogil=True)
+def _set(value, scores, begin, low, high, items, cursor, end):
+    """Write `value` over the listed items low..high; return where the list goes on.
+
+    A list that does not ascend makes no progress any more, and the caller sees that.
+    """
+    while cursor < end and low <= items[cursor] < high:
+        scores[begin + items[cursor] - low] = value
+        cursor += 1
+    return cursor
+
+
+@njit(nogil=True)
+def _insert(score, position, first, targets, order):
+    """Insert a target so that scores descend; equal scores keep the order of the list."""
+    at = position
+    while at > first and targets[at - 1] < score:
+        targets[at], order[at] = targets[at - 1], order[at - 1]
+        at -= 1
+    targets[at], order[at] = score, position
+
+
+@njit(nogil=True)
+def _pack(rows, bias, start, stop, width, packed):
+    """Copy rows into panels of `width` rows, factor by factor, the bias as one factor more."""
+    factors = rows.shape[1]
+    depth = factors + (bias.size > 0)
+    panels = (stop - start + width - 1) // width
+    packed[: panels * width * depth] = 0
+    for row in range(start, stop):
+        at = (row - start) // width * width * depth + (row - start) % width
+        for k in range(factors):
+            packed[at + k * width] = rows[row, k]
+        if bias.size > 0:
+            packed[at + factors * width] = bias[row]
+    return panels
+
+
+@njit(nogil=True)
+def _score(users, user, items, bias, item):
+    """Return one score, bit for bit as `_tile` computes it."""
+    score = users[user, 0] * 0
+    for k in range(items.shape[1]):
+        score = _fma(users[user, k], items[item, k], score)
+    return score + bias[item] if bias.size > 0 else score
+
+
+@njit(nogil=True)
+def _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, above, tied):
+    """Count the items low..high of one user, whose scores stand at scores[begin:]."""
+    train_at[user, 0] = _set(np.nan, scores, begin, low, high, train, train_at[user, 0], train_at[user, 1])
+    test_at[user, 1] = _set(np.nan, scores, begin, low, high, test, test_at[user, 1], test_at[user, 2])
+    stop = begin + high - low
+    while (stop - begin) % (64 // scores.itemsize):
+        scores[stop] = np.nan
+        stop += 1
+    if test_at[user, 2] - test_at[user, 0] < MANY:
+        _count_few(scores, begin, stop, targets, test_at[user, 0], test_at[user, 2], above, tied)
+    else:
+        _count_many(scores, begin, stop, targets, test_at[user, 0], test_at[user, 2], above, tied)
+
+
+@njit(nogil=True)
+def _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
+    n_users, depth = users.shape
+    width = 64 // users.itemsize
+    packed_users = np.empty((n_users + USERS) * depth, users.dtype)
+    packed_items = np.empty(CHUNK * depth, users.dtype)
+    scores = np.empty(USERS * CHUNK, users.dtype)
+    row_panels = _pack(users, users[0, :0], 0, n_users, USERS, packed_users)
+    if start == 0:
+        for user in range(n_users):
+            for position in range(test_at[user, 0], test_at[user, 2]):
+                score = _score(users, user, items, bias, test[position])
+                _insert(score, position, test_at[user, 0], targets, order)
+    for low in range(start, stop, CHUNK):
+        high = min(low + CHUNK, stop)
+        item_panels = _pack(items, bias, low, high, width, packed_items)
+        for rows in range(row_panels):
+            for panel in range(item_panels):
+                at = panel * depth * width
+                _tile(packed_users, rows * depth * USERS, packed_items, at, depth, scores, panel * width)
+            for user in range(rows * USERS, min(rows * USERS + USERS, n_users)):
+                begin = (user - rows * USERS) * CHUNK
+                _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, above, tied)
+
+
+@njit(nogil=True)
+def _first_infinite(scores, stop):
+    """Return the place of the first score that is not a finite number, or -1."""
+    bad = False
+    for j in range(stop):
+        bad |= not np.isfinite(scores[j])
+    for j in range(stop if bad else 0):
+        if not np.isfinite(scores[j]):
+            return j
+    return -1
+
+
+@njit(nogil=True)
+def _scores(block, train, train_at, test, test_at, targets, order, above, tied):
+    n_users, n_items = block.shape
+    scores = np.empty(CHUNK, block.dtype)
+    for user in range(n_users):
+        for position in range(test_at[user, 0], test_at[user, 2]):
+            score = block[user, test[position]]
+            if not np.isfinite(score):
+                return user * n_items + test[position]
+            _insert(score, position, test_at[user, 0], targets, order)
+        for low in range(0, n_items, CHUNK):
+            high = min(low + CHUNK, n_items)
+            scores[: high - low] = block[user, low:high]
+            # Models mark what a user has seen with an infinity; only candidates must be finite.
+            _set(0, scores, 0, low, high, train, train_at[user, 0], train_at[user, 1])
+            bad = _first_infinite(scores, high - low)
+            if bad >= 0:
+                return user * n_items + low + bad
+            _count_chunk(scores, 0, low, high, user, train, train_at, test, test_at, targets, above, tied)
+    return -1
+
+
+def factors_float32(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
+    """Count items start..stop for a block of users given by factors."""
+    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied)
+
+
+def factors_float64(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
+    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied)
+
+
+def scores_float32(block, train, train_at, test, test_at, targets, order, above, tied):
+    """Count all items for a block of scores; return the flat place of a bad score, or -1."""
+    return _scores(block, train, train_at, test, test_at, targets, order, above, tied)
+
+
+def scores_float64(block, train, train_at, test, test_at, targets, order, above, tied):
+    return _scores(block, train, train_at, test, test_at, targets, order, above, tied)
+
+
+@cache
+def compiled(function: Callable) -> Callable:
+    """Compile for the one signature that the function's name tells, or load it from disk.
+
+    Each number type has a function, hence a cache file, of its own: numba writes a file's index
+    and its code in two steps, so processes that save different signatures of one function at
+    once can leave an index that points to the other's code. Without any writable folder numba
+    refuses to cache, and the function is compiled anew in each process.
+    """
+    number = types.float32 if function.__name__.endswith("32") else types.float64
+
+    def fixed(kind: Any, dimensions: int, layout: str = "C") -> types.Array:
+        # A read-only argument type also takes arrays that can be written.
+        return types.Array(kind, dimensions, layout, readonly=True)
+
+    lists = [fixed(types.int32, 1), types.int64[:, ::1]] * 2
+    results = [number[::1], types.int64[::1], types.int64[::1], types.int64[::1]]
+    if function.__name__.startswith("factors"):
+        first = [fixed(number, 2), fixed(number, 2, "A"), fixed(number, 1), types.int64, types.int64]
+        signature = types.void(*first, *lists, *results)
+    else:
+        signature = types.int64(fixed(number, 2), *lists, *results)
+    try:
+        return njit(signature, nogil=True, cache=True)(function)
+    except RuntimeError:
+        return njit(signature, nogil=True)(function)

@@ -1,0 +1,113 @@
+"""Who had to do with what: users, items, and the pairs of them that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray, Ints, as_ints
+from truerank.errors import InputError
+from truerank.formats.tables import Source, by_role, load
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Pairs of users and items as a sparse matrix, with the names of both.
+
+    Attributes
+    ----------
+    matrix : scipy.sparse.csr_array of shape (n_users, n_items)
+        A stored entry is an interaction, whatever its value; items ascend within a user.
+    user_ids, item_ids : arrays, optional
+        Names of the rows and of the columns.
+    """
+
+    matrix: sp.csr_array
+    user_ids: AnyArray | None = None
+    item_ids: AnyArray | None = None
+
+    @classmethod
+    def of(cls, given: Any, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
+        """Return interactions from a sparse matrix, or from a list of item numbers per user.
+
+        Parameters
+        ----------
+        given : Interactions, sparse matrix, or list of lists of int
+            User u is row u, or the u-th list.
+        name : str
+            What to call it in messages.
+        n_users, n_items : int, optional
+            The shape it must have; lists may be shorter.
+
+        Examples
+        --------
+        >>> Interactions.of([[2, 0], []], "train", n_items=4).matrix.toarray().astype(int).tolist()
+        [[1, 0, 1, 0], [0, 0, 0, 0]]
+        """
+        if isinstance(given, Interactions):
+            known = given
+        elif sp.issparse(given):
+            known = cls(_sorted(given))
+        elif isinstance(given, Sequence):
+            known = cls(_from_lists(given, name, n_users, n_items))
+        else:
+            raise InputError(
+                f"`{name}` must be a sparse matrix or a list of item numbers per user, got {type(given).__name__}."
+            )
+        for axis, (size, what) in enumerate(((n_users, "users"), (n_items, "items"))):
+            if size is not None and known.matrix.shape[axis] != size:
+                raise InputError(f"`{name}` must have {size} {what}, got {known.matrix.shape[axis]}.")
+        return known
+
+    @property
+    def indptr(self) -> Ints:
+        """Boundaries of the users in `items`."""
+        return self.matrix.indptr.astype(np.int64, copy=False)
+
+    @property
+    def items(self) -> AnyArray:
+        """Items of all users, one user after the other."""
+        return self.matrix.indices
+
+
+def read_pairs(source: Source, shape: tuple[int, int], *, columns: Mapping[str, str] | None = None) -> Interactions:
+    """Read pairs of user and item numbers (from 0) into interactions of that shape.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
+    >>> read_pairs(pairs, (3, 4)).matrix.toarray().tolist()
+    [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
+    """
+    table, where = load(source, "score")
+    pairs = by_role(table, where, ("user", "item"), columns)
+    numbers = [as_ints(role, pairs[role].to_numpy()) for role in ("user", "item")]
+    for role, found, size in zip(("user", "item"), numbers, shape, strict=True):
+        if found.size and not 0 <= found.min() <= found.max() < size:
+            raise InputError(f"{where} must number the {role}s 0..{size - 1}, got {found.min()}..{found.max()}.")
+    entries = np.ones(numbers[0].size, dtype=np.int8)
+    matrix = _sorted(sp.coo_array((entries, (numbers[0], numbers[1])), shape=shape))
+    matrix.data[:] = 1
+    return Interactions(matrix)
+
+
+def _sorted(matrix: Any) -> sp.csr_array:
+    known = sp.csr_array(matrix, copy=True)
+    known.sum_duplicates()
+    return known
+
+
+def _from_lists(lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None) -> sp.csr_array:
+    sizes = [len(items) for items in lists]
+    items = as_ints(name, np.concatenate([np.asarray(row, dtype=np.int64) for row in lists] or [np.zeros(0, np.int64)]))
+    width = int(items.max(initial=-1)) + 1 if n_items is None else n_items
+    if items.size and not 0 <= items.min() <= items.max() < width:
+        raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
+    height = len(lists) if n_users is None else max(n_users, len(lists))
+    users = np.repeat(np.arange(len(lists)), sizes)
+    return _sorted(sp.coo_array((np.ones(items.size, np.int8), (users, items)), shape=(height, width)))
