@@ -15,21 +15,29 @@ LAYERS = [
     ["errors"],
     ["arrays"],
     ["formats.columns"],
-    ["formats.tables", "formats.writing", "formats.arrays"],
+    ["formats.tables", "formats.writing", "formats.arrays", "formats.negatives"],
     ["interactions"],
     ["splits"],
     ["scorers"],
     ["compiled"],
     ["kernels"],
+    ["sampling.laws", "sampling.drawing"],
+    ["sampling.designs", "sampling.expectations"],
     ["ranks", "render"],
     ["truth"],
     ["lists", "rank_tables"],
     ["ranking"],
+    ["sampling.ranking"],
     ["metrics"],
+    ["corrections.nodes", "corrections.priors"],
+    ["corrections.least_squares"],
+    ["corrections.spectral"],
+    ["corrections.corrected"],
     ["names"],
+    ["corrections.tables"],
     ["values"],
-    ["estimates"],
-    ["evaluation"],
+    ["estimates", "risk"],
+    ["consistency", "evaluation"],
     ["papers.krichene_rendle_2020.published"],
     ["papers.krichene_rendle_2020.toy"],
     ["cli"],
@@ -48,11 +56,19 @@ def modules() -> dict[str, Path]:
     return {module_name(path): path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
 
 
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 def imported(path: Path) -> set[str]:
     """Return the truerank modules that a file imports anywhere, also inside functions."""
     known = modules()
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for_types = [node for block in ast.walk(tree) if is_for_types(block) for node in ast.walk(block)]
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("truerank"):
             base = (node.module or "").removeprefix("truerank").lstrip(".")
             names = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]

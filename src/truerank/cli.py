@@ -60,6 +60,29 @@ def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> in
     raise click.BadParameter(f"must be a whole number from 1, or 'all', got {text!r}.")
 
 
+_column_option = click.option(
+    "-c",
+    "--column",
+    "columns",
+    multiple=True,
+    callback=_split_columns,
+    metavar="ROLE=NAME",
+    help="Name a column, e.g. user=customer.",
+)
+_output_option = click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="A .parquet or .npz file to write."
+)
+_format_option = click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+
+
 @main.command(cls=_Command)
 @click.argument("source", metavar="RANKS_OR_RUN", type=click.Path(allow_dash=True))
 @click.option(
@@ -92,15 +115,7 @@ def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> in
     help="How equal scores are resolved.",
 )
 @click.option("--seed", type=int, help="Seed of --ties random.")
-@click.option(
-    "-c",
-    "--column",
-    "columns",
-    multiple=True,
-    callback=_split_columns,
-    metavar="ROLE=NAME",
-    help="Name a column, e.g. user=customer.",
-)
+@_column_option
 @click.option(
     "--define",
     "definitions",
@@ -114,15 +129,7 @@ def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> in
     type=click.Path(dir_okay=False),
     help="Also write each instance's values (.csv, .tsv, .jsonl or .parquet).",
 )
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+@_format_option
 def evaluate(
     source: str,
     truth: str | None,
@@ -154,10 +161,7 @@ def evaluate(
     table = evaluate_ranks(ranks, chosen, ties=ties, rng=seed, progress=True)
     if per_instance:
         _write_values(per_instance, ranks, chosen, ties, seed)
-    click.echo(_show(table, form))
-    if form != "table":
-        for note in table.notes:
-            click.echo(f"note: {note}", err=True)
+    _print(table, form)
 
 
 def _read(source: str, truth: str | None, depth: Any, columns: dict[str, str]) -> Ranks:
@@ -174,10 +178,14 @@ def _read(source: str, truth: str | None, depth: Any, columns: dict[str, str]) -
     return read_lists(source, truth, depth=depth, columns=columns)
 
 
-def _show(table: Evaluation, form: str) -> str:
+def _print(table: Evaluation, form: str) -> None:
+    """Print a table; its notes are part of the readable form, and go to standard error beside the others."""
     if form == "table":
-        return str(table)
-    return getattr(table, f"to_{form}")()
+        click.echo(str(table))
+        return
+    click.echo(getattr(table, f"to_{form}")())
+    for note in table.notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, seed: int | None) -> None:
@@ -201,37 +209,88 @@ def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, 
 @click.option("--bias", type=click.Path(exists=True, dir_okay=False), help="One number per item, added to its scores.")
 @click.option("--train", type=click.Path(), help="Training pairs (user_id, item_id), which are no candidates.")
 @click.option("--test", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to write: .parquet or .npz."
-)
-@click.option("--threads", type=click.IntRange(min=1), help="Default: as many as there are processors.")
-def rank(
-    factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
-) -> None:
-    r"""Rank held-out items exactly, among the whole catalogue.
-
-    Users and items in the files of pairs are row numbers of the factors, from 0.
+@_output_option
+def sample(source: str, size: int, replace: bool, seed: int | None, output: str) -> None:
+    r"""Draw sampled ranks from exact ones, by their exact law.
 
     \b
-    truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
-    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
+    truerank correct sampled.parquet -m recall@10~bv(0.1) -m recall@10~cls
     """
-    from truerank.formats.arrays import load_array
-    from truerank.interactions import read_pairs
-    from truerank.ranking import rank as rank_exactly
+    from truerank.rank_tables import read_ranks
     from truerank.ranks import check_path
-    from truerank.scorers import Factors
+    from truerank.sampling.designs import SamplingDesign
 
     check_path(output)
-    users, items = map(load_array, factors)
-    scorer = Factors(users, items, None if bias is None else load_array(bias))
-    shape = (scorer.n_users, scorer.n_items)
-    known = None if train is None else read_pairs(train, shape)
-    ranks = rank_exactly(scorer, train=known, test=read_pairs(test, shape), threads=threads, progress=True)
-    ranks.save(output)
-    click.echo(f"{ranks} -> {output}")
-    for note in ranks.notes:
-        click.echo(f"note: {note}", err=True)
+    sampled = SamplingDesign(size, replace).draw(read_ranks(source), rng=seed)
+    sampled.save(output)
+    click.echo(f"{sampled} -> {output}")
+
+
+@main.command(cls=_Command)
+@click.argument("source", metavar="SAMPLED", type=click.Path(allow_dash=True))
+@click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    required=True,
+    help="For instance recall@10~bv(0.1); may be repeated.",
+)
+@click.option("--sampled", type=int, help="Candidates that were sampled, if the file has no column m.")
+@click.option("--candidates", type=int, help="Candidates before sampling, if the file has no column n.")
+@click.option("--replace", is_flag=True, help="The sample was drawn with replacement.")
+@_column_option
+@_format_option
+def correct(
+    source: str,
+    metrics: tuple[str, ...],
+    sampled: int | None,
+    candidates: int | None,
+    replace: bool,
+    columns: dict[str, str],
+    form: str,
+) -> None:
+    r"""Correct metrics that were measured on sampled candidates.
+
+    SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
+    instance from somebody else's study.
+
+    \b
+    truerank correct study.csv --sampled 100 --candidates 3541 -m ndcg@10~bv(0.1) -m ndcg@10~cls
+    """
+    from truerank.evaluation import evaluate as evaluate_ranks
+    from truerank.names import metrics as as_metrics
+    from truerank.rank_tables import read_sampled
+
+    chosen = as_metrics(metrics)
+    ranks = read_sampled(source, m=sampled, n=candidates, replace=replace, columns=columns)
+    _print(evaluate_ranks(ranks, chosen, progress=True), form)
+
+
+@main.command(cls=_Command)
+@click.argument("sources", metavar="NAME=RANKS...", nargs=-1, required=True)
+@click.option("-m", "--metric", required=True, shell_complete=_complete_metric, help="For instance ap.")
+@click.option("--replace", is_flag=True, help="Sample with replacement, as in eq. 15 of the paper.")
+@click.option("--largest", type=click.IntRange(min=1), help="Largest sample size to look at (default: everything).")
+def consistency(sources: tuple[str, ...], metric: str, replace: bool, largest: int | None) -> None:
+    r"""Show at which sample sizes a sampled metric orders recommenders rightly.
+
+    \b
+    truerank consistency A=a.parquet B=b.parquet C=c.parquet -m ap
+    """
+    from truerank.consistency import consistency as compare
+    from truerank.errors import InputError
+    from truerank.rank_tables import read_ranks
+
+    named = {}
+    for source in sources:
+        name, found, path = source.partition("=")
+        if not found:
+            raise InputError(f"write NAME=RANKS, as in iALS=ials.parquet, got {source!r}.")
+        named[name] = read_ranks(path)
+    sizes = None if largest is None else range(1, largest + 1)
+    click.echo(str(compare(named, metric, replace=replace, sizes=sizes)))
 
 
 @main.command(cls=_Command)

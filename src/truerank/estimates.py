@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.metrics import Metric, Term
 from truerank.names import metric as as_metric
@@ -69,6 +68,8 @@ class Estimate:
     n_undefined: int = 0
     n_tied: int = 0
     ties: str = "expected"
+    caveats: tuple[str, ...] = ()
+    """What to know about the metric itself, on ranks like these."""
 
     @property
     def n_instances(self) -> int:
@@ -83,7 +84,7 @@ class Estimate:
     @property
     def notes(self) -> tuple[str, ...]:
         """Reasons to distrust the numbers."""
-        notes = []
+        notes = list(self.caveats)
         if self.n_undefined:
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if 0 < self.n < _FEW:
@@ -126,6 +127,7 @@ class Estimate:
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
+            tuple(dict.fromkeys(self.caveats + other.caveats)),
         )
 
     def _moments(self) -> tuple[float, float, int]:
@@ -157,16 +159,19 @@ def estimate(
     """
     chosen = as_metric(metric)
     per_instance = values(ranks, chosen, ties=ties, rng=rng)
-    return estimate_from_values(per_instance, str(chosen), int(ranks.tied_instances.sum()), ties)
-
-
-def estimate_from_values(per_instance: Floats, metric: str, n_tied: int, ties: str) -> Estimate:
-    """Summarise values, of which NaN ones count as undefined."""
     defined = per_instance[~np.isnan(per_instance)]
     n = defined.size
     mean = float(defined.mean()) if n else math.nan
-    squares = float(np.square(defined - mean).sum())
-    return Estimate(metric, mean, _standard_error(squares, n), n, per_instance.size - n, n_tied, ties)
+    return Estimate(
+        metric=str(chosen),
+        mean=mean,
+        standard_error=_standard_error(float(np.square(defined - mean).sum()), n),
+        n=n,
+        n_undefined=per_instance.size - n,
+        n_tied=int(ranks.tied_instances.sum()),
+        ties=ties,
+        caveats=chosen.notes(ranks),
+    )
 
 
 def _standard_error(squares: float, n: int) -> float:

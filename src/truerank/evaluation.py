@@ -47,8 +47,7 @@ class Evaluation:
         """Return a record per cell: recommender, the fields of the estimate, tied_share, low, high."""
         names = [name for name in self.recommenders for _ in self.metrics]
         return [
-            {"recommender": name, **asdict(cell), "tied_share": cell.tied_share}
-            | cell.confidence_interval(level)._asdict()
+            {"recommender": name, **_fields(cell)} | cell.confidence_interval(level)._asdict()
             for name, cell in zip(names, self.estimates, strict=True)
         ]
 
@@ -90,6 +89,12 @@ class Evaluation:
             texts = [form.format(cell.mean, cell.standard_error) for cell in cells]
             rows.append([name, *texts, str(cells[0].n_instances), f"{cells[0].tied_share:.1%}"])
         return header, rows
+
+
+def _fields(cell: Estimate) -> dict[str, Any]:
+    known = asdict(cell) | {"tied_share": cell.tied_share}
+    del known["caveats"]  # text for the reader, which stands among the notes
+    return known
 
 
 def evaluate(

@@ -64,6 +64,30 @@ class Interactions:
         return known
 
     @property
+    def n_users(self) -> int:
+        """Rows of the matrix."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """Columns of the matrix."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def names(self) -> AnyArray:
+        """Names of the users, or their numbers."""
+        return np.arange(self.n_users) if self.user_ids is None else self.user_ids
+
+    def of_user(self, user: int) -> Ints:
+        """Items of one user, ascending."""
+        return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
+
+    def overlap(self, other: Interactions) -> Ints:
+        """How many items of each user are in both."""
+        both = self.matrix.astype(np.bool_).multiply(other.matrix.astype(np.bool_))
+        return np.diff(sp.csr_array(both).indptr).astype(np.int64)
+
+    @property
     def indptr(self) -> Ints:
         """Boundaries of the users in `items`."""
         return self.matrix.indptr.astype(np.int64, copy=False)

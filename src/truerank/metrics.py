@@ -17,6 +17,7 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
+from truerank.ranks import Ranks
 
 Term = Callable[[Ints, Ints, Ints, Ints], Floats]
 
@@ -48,6 +49,9 @@ class Metric(ABC):
     lower_is_better: ClassVar[bool] = False
     linear: ClassVar[bool] = False
     """Whether the term is affine in the rank, so that its mean is its value at the mean rank."""
+    smooth: ClassVar[bool] = False
+    """Whether, up to its cut-off, the term is an analytic function of a real rank above 0; corrections of
+    large catalogues then need few ranks instead of all."""
 
     def __post_init__(self) -> None:
         k = getattr(self, "k", None)
@@ -62,6 +66,23 @@ class Metric(ABC):
         """Return the deepest rank that can add anything, by number of relevant items; None: all can."""
         k = getattr(self, "k", None)
         return None if k is None else np.full_like(n_relevant, k)
+
+    def on(self, ranks: Ranks) -> Metric:
+        """Return the metric as it applies to these ranks, if it depends on how they were found."""
+        return self
+
+    def candidates(self, ranks: Ranks) -> Ints:
+        """Return the n of each instance that `term` is to be given."""
+        return ranks.n_candidates
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        """What to know before trusting this metric of these ranks."""
+        if ranks.design is None or self.linear:
+            return ()
+        return (
+            f"{self} among {ranks.design.m} sampled candidates is not {self}: it is biased, "
+            f"differently for each recommender; rank all candidates, or use {self}~bv(0.1)",
+        )
 
     def __str__(self) -> str:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -79,6 +100,7 @@ class AUC(Metric):
     """
 
     name = "auc"
+    smooth = True
     linear = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -95,6 +117,7 @@ class Precision(Metric):
     """
 
     name = "precision"
+    smooth = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -109,6 +132,7 @@ class Recall(Metric):
     """
 
     name = "recall"
+    smooth = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -124,6 +148,7 @@ class AP(Metric):
     """
 
     name = "ap"
+    smooth = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -137,6 +162,7 @@ class NDCG(Metric):
     """Discounted gain 1 / log2(rank + 1), relative to the ideal order (eq. 6, 11 and 13)."""
 
     name = "ndcg"
+    smooth = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -151,6 +177,7 @@ class RR(Metric):
     """Reciprocal of the rank of the first relevant item; 0 if that is beyond k (end of section 3.1)."""
 
     name = "rr"
+    smooth = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -166,6 +193,7 @@ class HR(Metric):
     """
 
     name = "hr"
+    smooth = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -180,6 +208,7 @@ class Accuracy(Metric):
     """
 
     name = "accuracy"
+    smooth = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return ((i == 1) & (rank == 1)).astype(np.float64)
@@ -193,6 +222,7 @@ class F1(Metric):
     """Harmonic mean of Precision@k and Recall@k, which is 2 hits / (k + |R|)."""
 
     name = "f1"
+    smooth = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -204,6 +234,7 @@ class RPrecision(Metric):
     """Precision at the depth at which a perfect ranking would have found everything, |R|."""
 
     name = "r-precision"
+    smooth = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return (rank <= n_relevant) / n_relevant
@@ -220,6 +251,7 @@ class RBP(Metric):
     """
 
     name = "rbp"
+    smooth = True
     p: float
 
     def __post_init__(self) -> None:
@@ -235,6 +267,7 @@ class MeanRank(Metric):
     """Mean rank of the relevant items; the smaller the better."""
 
     name = "mean-rank"
+    smooth = True
     lower_is_better = True
     linear = True
 

@@ -55,7 +55,13 @@ def metric(text: str | Metric | Term) -> Metric:
         return text
     if callable(text):
         return FunctionMetric(text)
-    form = _FORM.fullmatch(text.strip().lower().replace("_", "-").replace(" ", ""))
+    plain = text.strip().lower().replace("_", "-").replace(" ", "")
+    if "~" in plain:
+        from truerank.corrections.corrected import Corrected, correction
+
+        base, _, how = plain.partition("~")
+        return Corrected(metric(base), correction(how))
+    form = _FORM.fullmatch(plain)
     if form is None:
         raise InputError(f"can't read the metric {text!r}; write it like 'ap', 'ndcg@10' or 'rbp(0.8)'.")
     kind = _registry.get(_ALIASES.get(form["name"], form["name"]))

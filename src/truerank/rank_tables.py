@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from truerank.arrays import AnyArray
 from truerank.errors import InputError
 from truerank.formats.columns import check_chosen, find_columns
 from truerank.formats.tables import Source, by_role, load
@@ -46,11 +47,73 @@ def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> R
     return _one_each(rows) if "user" not in rows.column_names else _by_user(rows, where)
 
 
+def read_sampled(
+    source: Source,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    replace: bool = False,
+    columns: Mapping[str, str] | None = None,
+) -> Ranks:
+    """Read ranks that were found among sampled candidates, saved or in a table.
+
+    Parameters
+    ----------
+    source : path or dataframe
+        What `Ranks.save` wrote, or one row per relevant item with its sampled rank, and columns for
+        the candidates sampled (`m`) and before sampling (`n`) unless they are given here.
+    m, n : int, optional
+        Candidates sampled, and before sampling, the same for all.
+    replace : bool
+        Whether they were sampled with replacement.
+    columns : dict, optional
+        Columns by role ("user", "rank", "m", "n_candidates").
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> tr.read_sampled(pd.DataFrame({"rank": [1, 17, 3]}), m=100, n=3541)
+    Ranks(3 instances, 3 relevant items, 101 of 3541 candidates sampled, no ties)
+    """
+    if isinstance(source, str | Path) and str(source).endswith(".npz"):
+        return _require_sampled(Ranks.load(source), str(source))
+    table, where = load(source, "score")
+    if {"above", "tied", "n_candidates"} <= set(table.column_names):
+        return _require_sampled(Ranks.from_arrow(table), where)
+    check_chosen(columns, table.column_names)
+    rows = by_role(table, where, ("rank",), columns)
+    given = {"m": m, "n_candidates": n}
+    for role, number in given.items():
+        if number is None and role not in rows.column_names:
+            raise InputError(f"{where} does not say how many candidates there were: give {role[0]}, or such a column.")
+    sampled = rows["m"].to_numpy() if m is None else m
+    if "user" not in rows.column_names:
+        candidates = rows["n_candidates"].to_numpy() if n is None else n
+        return Ranks.from_sampled(rows["rank"].to_numpy(), m=sampled, n=candidates, replace=replace)
+    if n is not None:
+        rows = rows.drop_columns([name for name in rows.column_names if name == "n_candidates"])
+        rows = rows.append_column("n_candidates", pa.array(np.full(len(rows), n)))
+    ranks, candidates, names = _grouped(rows, where)
+    return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names)
+
+
+def _require_sampled(ranks: Ranks, where: str) -> Ranks:
+    if ranks.design is None:
+        raise InputError(f"{where} holds exact ranks, which need no correction.")
+    return ranks
+
+
 def _one_each(rows: pa.Table) -> Ranks:
     return Ranks.from_ranks(rows["rank"].to_numpy(), rows["n_candidates"].to_numpy())
 
 
 def _by_user(rows: pa.Table, where: str) -> Ranks:
+    ranks, n, names = _grouped(rows, where)
+    return Ranks.from_ranks(ranks, n, ids=names)
+
+
+def _grouped(rows: pa.Table, where: str) -> tuple[list[AnyArray], AnyArray, AnyArray]:
+    """Ranks, candidates and name of each user, in order of appearance."""
     encoded = rows["user"].combine_chunks().dictionary_encode()
     user = encoded.indices.to_numpy()
     order = np.argsort(user, kind="stable")
@@ -60,4 +123,4 @@ def _by_user(rows: pa.Table, where: str) -> Ranks:
         name = encoded.dictionary[user[order][np.argmax(bad)]].as_py()
         raise InputError(f"{where} gives user {name!r} more than one number of candidates.")
     ranks = np.split(rows["rank"].to_numpy()[order], starts[1:])
-    return Ranks.from_ranks(ranks, n[starts], ids=encoded.dictionary.to_numpy(zero_copy_only=False))
+    return ranks, n[starts], encoded.dictionary.to_numpy(zero_copy_only=False)

@@ -71,33 +71,35 @@ def rank(
     >>> ranks.above.tolist(), ranks.tied.tolist(), ranks.n_candidates.tolist()
     ([1, 0, 2], [1, 0, 0], [3, 4])
     """
-    known = as_scorer(scorer)
     if split is not None:
         if train is not None or test is not None:
             raise InputError("give either a split, or `train` and `test`, not both.")
         train, test = split.train, split.test
     if test is None:
         raise InputError("`test`, the held-out items, is missing.")
-    held = _held_out(known, test)
-    n_users, n_items = held.matrix.shape
-    seen = None if train is None or keep_train else Interactions.of(train, "train", n_users=n_users, n_items=n_items)
+    known, held = as_scorer(scorer), held_out(scorer, test)
+    shape = {"n_users": held.n_users, "n_items": held.n_items}
+    seen = None if train is None or keep_train else Interactions.of(train, "train", **shape)
     if candidates is not None:
-        listed = Interactions.of(candidates, "candidates", n_users=n_users, n_items=n_items)
+        listed = Interactions.of(candidates, "candidates", **shape)
         return _rank_among(known, listed, seen, held, progress)
     return _rank_all(known, seen, held, threads or len(os.sched_getaffinity(0)), progress)
 
 
-def _held_out(scorer: Scorer, test: Any) -> Interactions:
-    """Check the held-out items against what the scorer knows of users and items."""
-    n_users, n_items = getattr(scorer, "n_users", None), getattr(scorer, "n_items", None)
-    if n_items is None and not (sp.issparse(test) or isinstance(test, Interactions)):
-        n_items = np.shape(scorer.scores(np.zeros(1, dtype=np.int64)))[1]
+def held_out(scorer: Any, test: Any) -> Interactions:
+    """Return the held-out items, checked against what the scorer knows of users and items."""
+    if sp.issparse(test) or isinstance(test, Interactions):
+        n_users, n_items = getattr(scorer, "n_users", None), getattr(scorer, "n_items", None)
+    else:
+        known = as_scorer(scorer)
+        n_users = getattr(known, "n_users", None)
+        n_items = getattr(known, "n_items", None) or np.shape(known.scores(np.zeros(1, dtype=np.int64)))[1]
     return Interactions.of(test, "test", n_users=n_users, n_items=n_items)
 
 
 def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, threads: int, progress: bool) -> Ranks:
-    n_users, n_items = held.matrix.shape
-    known = Interactions(sp.csr_array((n_users, n_items), dtype=np.int8)) if seen is None else seen
+    n_items = held.n_items
+    known = Interactions(sp.csr_array(held.matrix.shape, dtype=np.int8)) if seen is None else seen
     lists = Lists(known.indptr, known.items), Lists(held.indptr, held.items)
     n_relevant = np.diff(held.indptr)
     with tqdm(total=int((n_relevant > 0).sum()), desc="users", disable=None if progress else True, delay=0.5) as bar:
@@ -106,13 +108,13 @@ def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, thr
             counts = count_factors(*factors, *lists, item_bias=scorer.item_bias, threads=threads, progress=bar.update)
         else:
             counts = count_scores(scorer.scores, n_items, *lists, threads=threads, progress=bar.update)
-    both = _in_both(known, held)
+    both = known.overlap(held)
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,
         n_candidates=n_items - np.diff(known.indptr) + both,
         indptr=held.indptr,
-        ids=_names(held),
+        ids=held.names,
         notes=_notes(n_relevant, both),
     )
     return everyone[n_relevant > 0]
@@ -141,7 +143,7 @@ def _rank_among(
         tied=ranks.tied,
         n_candidates=ranks.n_candidates,
         indptr=ranks.indptr,
-        ids=_names(held)[users],
+        ids=held.names[users],
         notes=_notes(n_relevant, np.zeros_like(n_relevant)),
     )
 
@@ -155,15 +157,6 @@ def _scored(scorer: Scorer, allowed: sp.csr_array, users: Ints) -> pa.Table:
     pairs = _pairs(allowed, users)
     scores = score_pairs(scorer, pairs["user"].to_numpy(), pairs["item"].to_numpy())
     return pairs.append_column("score", pa.array(scores))
-
-
-def _in_both(seen: Interactions, held: Interactions) -> Ints:
-    both = seen.matrix.astype(np.bool_).multiply(held.matrix.astype(np.bool_))
-    return np.diff(sp.csr_array(both).indptr).astype(np.int64)
-
-
-def _names(held: Interactions) -> Any:
-    return np.arange(held.matrix.shape[0]) if held.user_ids is None else held.user_ids
 
 
 def _notes(n_relevant: Ints, both: Ints) -> list[str]:

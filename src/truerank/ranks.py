@@ -7,11 +7,12 @@ relevant item from the top then has rank ``above + i``, plus its share of the ti
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, require
 from truerank.errors import InputError
+from truerank.sampling.designs import SamplingDesign
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +51,10 @@ class Ranks:
     depth : int, optional
         For lists that were cut: ranks are known down to this depth only. A relevant item below it
         has some rank beyond the depth, and `n_candidates` is a lower bound. None: all is known.
+    design : SamplingDesign, optional
+        For sampled ranks: how the irrelevant candidates were sampled. None: they are all there.
+    n_catalogue : int or array of int, one per instance, optional
+        For sampled ranks: candidates before sampling.
     notes : sequence of str, optional
         What a reader of the results should know, e.g. how many users had no list.
 
@@ -78,6 +84,8 @@ class Ranks:
     indptr: Ints
     ids: AnyArray | None
     depth: int | None
+    design: SamplingDesign | None
+    n_catalogue: Ints | None
     notes: tuple[str, ...]
 
     def __init__(
@@ -89,6 +97,8 @@ class Ranks:
         indptr: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         depth: int | None = None,
+        design: SamplingDesign | None = None,
+        n_catalogue: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         items = as_ints("above", above)
@@ -98,6 +108,8 @@ class Ranks:
         n = _per_instance("n_candidates", n_candidates, bounds.size - 1)
         names = None if ids is None else _check_ids(ids, bounds.size - 1)
         _check_counts(items, ties, n, bounds)
+        catalogue = None if n_catalogue is None else _per_instance("n_catalogue", n_catalogue, bounds.size - 1)
+        _check_design(design, catalogue, n, np.diff(bounds))
         put = object.__setattr__
         put(self, "above", frozen(items))
         put(self, "tied", frozen(ties))
@@ -105,6 +117,8 @@ class Ranks:
         put(self, "indptr", frozen(bounds))
         put(self, "ids", None if names is None else frozen(names))
         put(self, "depth", depth)
+        put(self, "design", design)
+        put(self, "n_catalogue", None if catalogue is None else frozen(catalogue))
         put(self, "notes", tuple(notes))
 
     @classmethod
@@ -148,6 +162,46 @@ class Ranks:
         return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids)
 
     @classmethod
+    def from_sampled(
+        cls,
+        ranks: Sequence[int] | Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray,
+        *,
+        m: ArrayLike,
+        n: ArrayLike,
+        replace: bool = False,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from ranks that were found among m sampled candidates, e.g. in somebody else's study.
+
+        Parameters
+        ----------
+        ranks : list of int, or list of lists of int
+            As for `from_ranks`, among the relevant items and the sample: 1..m + 1 for one item.
+        m : int
+            Irrelevant candidates sampled for each instance, the same for all.
+        n : int or array of int
+            Candidates before sampling.
+        replace : bool
+            Whether a candidate may have been sampled more than once.
+        ids : array, optional
+            Names of the instances.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> sampled = tr.Ranks.from_sampled([1, 17, 3], m=100, n=3_541)
+        >>> tr.values(sampled, "recall@10~bv(0.1)").round(3).tolist()
+        [0.572, 0.0, -0.084]
+        """
+        sizes = np.unique(as_ints("m", m))
+        if sizes.size != 1:
+            raise InputError(f"`m` must be the same for all instances, got {', '.join(map(str, sizes[:3]))}.")
+        indptr = _flatten(ranks)[1]
+        among = cls.from_ranks(ranks, int(sizes[0]) + np.diff(indptr), ids=ids)
+        catalogue = _per_instance("n", n, len(among))
+        return dataclasses.replace(among, design=SamplingDesign(int(sizes[0]), replace), n_catalogue=catalogue)
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
         """Join the instances of several `Ranks`; ids survive if every part has them.
 
@@ -163,6 +217,10 @@ class Ranks:
         sizes = np.concatenate([np.diff(part.indptr) for part in parts])
         ids = [part.ids for part in parts if part.ids is not None]
         depths = [part.depth for part in parts if part.depth is not None]
+        designs = {part.design for part in parts}
+        if len(designs) > 1:
+            raise InputError("only ranks of one sampling design, or exact ones, can be joined, got several designs.")
+        catalogues = [part.n_catalogue for part in parts if part.n_catalogue is not None]
         return cls(
             above=np.concatenate([part.above for part in parts]),
             tied=np.concatenate([part.tied for part in parts]),
@@ -170,6 +228,8 @@ class Ranks:
             indptr=_bounds(sizes),
             ids=np.concatenate(ids) if len(ids) == len(parts) else None,
             depth=min(depths, default=None),
+            design=parts[0].design,
+            n_catalogue=np.concatenate(catalogues) if catalogues else None,
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
@@ -179,12 +239,10 @@ class Ranks:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranks):
             return NotImplemented
-        same_ids = (
-            other.ids is None if self.ids is None else other.ids is not None and np.array_equal(self.ids, other.ids)
-        )
         return (
-            same_ids
-            and self.depth == other.depth
+            _same(self.ids, other.ids)
+            and (self.depth, self.design) == (other.depth, other.design)
+            and _same(self.n_catalogue, other.n_catalogue)
             and np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.n_candidates, other.n_candidates)
             and np.array_equal(self.above, other.above)
@@ -192,10 +250,11 @@ class Ranks:
         )
 
     def __repr__(self) -> str:
-        n = self.n_candidates
-        spread = "no" if n.size == 0 else f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
+        spread = _spread(self.n_candidates)
         ties = f"{self.tied_share:.1%}".replace("%", " %") + " of instances tied"
         known = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
+        if self.n_catalogue is not None:
+            known = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
         return (
             f"Ranks({len(self)} instances, {self.above.size} relevant items, {known}, "
             f"{ties if self.tied.any() else 'no ties'})"
@@ -206,11 +265,12 @@ class Ranks:
         sizes = self.n_relevant[chosen]
         indptr = _bounds(sizes)
         rows = np.repeat(self.indptr[chosen] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        return replace(
+        return dataclasses.replace(
             self,
             above=self.above[rows],
             tied=self.tied[rows],
             n_candidates=self.n_candidates[chosen],
+            n_catalogue=None if self.n_catalogue is None else self.n_catalogue[chosen],
             indptr=indptr,
             ids=None if self.ids is None else self.ids[chosen],
         )
@@ -281,7 +341,7 @@ class Ranks:
             lost = self._random_losses(np.random.default_rng(rng))
         else:
             raise InputError(f"`how` must be 'optimistic', 'pessimistic' or 'random', got {how!r}.")
-        return replace(self, above=self.above + lost, tied=np.zeros_like(self.tied))
+        return dataclasses.replace(self, above=self.above + lost, tied=np.zeros_like(self.tied))
 
     def _random_losses(self, rng: np.random.Generator) -> Ints:
         """Draw how many tied irrelevant items fall above each relevant one.
@@ -314,14 +374,13 @@ class Ranks:
         >>> tr.Ranks.load(path) == ranks
         True
         """
-        extra = json.dumps({"depth": self.depth, "notes": self.notes})
+        design = None if self.design is None else dataclasses.asdict(self.design)
+        extra = json.dumps({"depth": self.depth, "notes": self.notes, "design": design})
         if check_path(path) == ".npz":
-            arrays = {"above": self.above, "tied": self.tied, "n_candidates": self.n_candidates}
-            ids = {} if self.ids is None else {"ids": self.ids}
+            names = ("above", "tied", "n_candidates", "indptr", "ids", "n_catalogue")
+            arrays = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
             with Path(path).open("wb") as file:
-                np.savez_compressed(
-                    file, allow_pickle=False, **arrays, indptr=self.indptr, **ids, truerank=np.array(extra)
-                )
+                np.savez_compressed(file, allow_pickle=False, **arrays, truerank=np.array(extra))
         else:
             import pyarrow.parquet as pq
 
@@ -334,7 +393,7 @@ class Ranks:
             raise InputError(f"there is no file {str(path)!r}.")
         if check_path(path) == ".npz":
             arrays = _load_npz(path)
-            extra = json.loads(str(arrays.pop("truerank")))
+            extra = _extra(str(arrays.pop("truerank")))
             return cls(**arrays, **extra)
         import pyarrow.parquet as pq
 
@@ -346,6 +405,8 @@ class Ranks:
 
         columns = {} if self.ids is None else {"id": pa.array(self.ids)}
         columns["n_candidates"] = pa.array(self.n_candidates)
+        if self.n_catalogue is not None:
+            columns["n_catalogue"] = pa.array(self.n_catalogue)
         offsets = pa.array(self.indptr, type=pa.int64())
         for name, values in (("above", self.above), ("tied", self.tied)):
             columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
@@ -360,11 +421,12 @@ class Ranks:
         lists = columns["above"]
         offsets = lists.offsets.to_numpy()
         ids = columns["id"].to_numpy(zero_copy_only=False) if "id" in columns else None
-        extra = json.loads((table.schema.metadata or {}).get(b"truerank", b"{}"))
+        extra = _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
         return cls(
             above=lists.flatten().to_numpy(),
             tied=columns["tied"].flatten().to_numpy(),
             n_candidates=columns["n_candidates"].to_numpy(),
+            n_catalogue=columns["n_catalogue"].to_numpy() if "n_catalogue" in columns else None,
             indptr=offsets - offsets[0],
             ids=ids,
             **extra,
@@ -377,6 +439,14 @@ def check_path(path: str | Path) -> str:
     if suffix not in (".npz", ".parquet"):
         raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
     return suffix
+
+
+def _extra(text: str | bytes) -> dict[str, Any]:
+    """What a file holds besides arrays."""
+    known = json.loads(text)
+    if known.get("design") is not None:
+        known["design"] = SamplingDesign(**known["design"])
+    return known
 
 
 def _load_npz(path: str | Path) -> dict[str, Any]:
@@ -441,6 +511,25 @@ def _check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
         ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
         raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
     require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+
+
+def _same(a: AnyArray | None, b: AnyArray | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)
+
+
+def _spread(n: Ints) -> str:
+    if n.size == 0:
+        return "no"
+    return f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
+
+
+def _check_design(design: SamplingDesign | None, n_catalogue: Ints | None, n: Ints, n_relevant: Ints) -> None:
+    if (design is None) != (n_catalogue is None):
+        raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
+    if design is None or n_catalogue is None:
+        return
+    require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
+    design.check((n_catalogue - n_relevant)[n_relevant > 0])
 
 
 def _check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:

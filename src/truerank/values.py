@@ -65,7 +65,7 @@ def values(
         raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
     if ties != "expected":
         ranks = ranks.break_ties(ties, rng=rng)
-    return _sum_by_instance(_expected_terms(ranks, chosen), ranks)
+    return _sum_by_instance(_expected_terms(ranks, chosen.on(ranks)), ranks)
 
 
 def check_depth(ranks: Ranks, metric: Metric) -> None:
@@ -112,7 +112,7 @@ class _Items:
 
 def _expected_terms(ranks: Ranks, metric: Metric) -> Floats:
     """Mean term of each relevant item over all orders of the tied ones."""
-    n_relevant, n = ranks.n_relevant[ranks.instance], ranks.n_candidates[ranks.instance]
+    n_relevant, n = ranks.n_relevant[ranks.instance], metric.candidates(ranks)[ranks.instance]
     terms = metric.term(ranks.rank, ranks.i, n_relevant, n)
     if not ranks.tied.any():
         return terms

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
 from truerank.arrays import Floats
@@ -57,7 +58,7 @@ def grades(truth: dict[str, list[str]]) -> dict[str, dict[str, int]]:
 def by_ranx(metric: str, run: dict[str, dict[str, float]] = RUN, truth: dict[str, list[str]] = TRUTH) -> Floats:
     with warnings.catch_warnings():
         # numba tells of ranx's own mixing of signed and unsigned numbers
-        warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")
+        warnings.simplefilter("ignore", category=NumbaTypeSafetyWarning)
         # one metric gives an array, several a dict of them; queries come back sorted, as ours are
         return np.asarray(ranx.evaluate(ranx.Qrels(grades(truth)), ranx.Run(run), metric, return_mean=False))
 

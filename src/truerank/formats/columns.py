@@ -12,6 +12,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "score": ("score", "scores", "prediction", "predicted_score", "pred"),
     "rank": ("rank", "position", "ranks"),
     "relevance": ("relevance", "rel", "label", "grade", "gain"),
+    "m": ("m", "n_sampled", "samples", "n_negatives"),
     "n_candidates": ("n_candidates", "n", "candidates", "n_items"),
 }
 

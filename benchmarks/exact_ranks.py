@@ -1,0 +1,358 @@
+"""Exact ranks from factors: truerank against the matrix product alone, and against other libraries.
+
+Two shapes, one and two threads. All contenders run in one process, in turn, several times over, on the same factors;
+the best time of each counts, and what matters are the ratios within a table. truerank is timed from sparse matrices to
+ranks; the others have their own objects ready before. Each library's recall and ndcg at 10 are compared with
+truerank's. Then: how time grows with each size, the first call in a fresh process, and peak memory.
+
+    python benchmarks/exact_ranks.py [--quick] [--threads 1 2] [--repeats 3]
+"""
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from exact_peers import PEERS, SAMPLED_PEERS, Data, Evaluation, Means, Peer
+
+BLOCKINGS = ((512, 1024), (512, 10**9), (256, 10**9), (1024, 2048))  # users x items of one product
+ENOUGH = 0.3  # seconds for a contender's turn: one that is faster goes several times
+TOLERANCE = 2e-4  # of a mean: rounding of scores may swap two neighbours
+
+
+class Shape(NamedTuple):
+    users: int
+    items: int
+    factors: int
+    train: int
+    held_out: int
+
+    def __str__(self) -> str:
+        sizes = f"{self.users:,} users x {self.items:,} items x {self.factors} factors"
+        return f"{sizes}, {self.held_out} held out, {self.train} in training"
+
+
+SMALL, BIG = Shape(6_040, 3_706, 16, 165, 1), Shape(30_000, 40_000, 64, 50, 10)
+GOALS = {SMALL: 1.25, BIG: 1.5}  # times the product
+MIDDLE, QUICK_MIDDLE = Shape(4_096, 16_384, 64, 50, 4), Shape(2_048, 4_096, 32, 20, 4)
+
+
+class Cost(NamedTuple):
+    wall: float
+    cpu: float  # of all threads
+
+    def times(self, factor: float) -> "Cost":
+        return Cost(self.wall * factor, self.cpu * factor)
+
+
+def make_data(shape: Shape) -> Data:
+    """Return random factors; users lean towards their held-out items, a few of which thus reach the top ten."""
+    rng = np.random.default_rng(0)
+    users = rng.standard_normal((shape.users, shape.factors), dtype=np.float32)
+    items = rng.standard_normal((shape.items, shape.factors), dtype=np.float32)
+    # one item from each of some stretches of the catalogue: distinct within a user, without a slow draw
+    width = shape.items // shape.held_out
+    held = rng.integers(0, width, (shape.users, shape.held_out)) + np.arange(shape.held_out) * width
+    for column in held.T:
+        users += np.float32(0.7) * items[column]
+    train = draw_items(rng, shape)
+    clash = np.zeros(train.shape, np.bool_)
+    for column in held.T:
+        clash |= train == column[:, None]
+    n_items = shape.items
+    return Data(users, items, to_matrix(train, ~clash, n_items), to_matrix(held, held >= 0, n_items))
+
+
+def draw_items(rng: np.random.Generator, shape: Shape) -> NDArray[np.int32]:
+    """Return distinct ascending training items per user."""
+    drawn = rng.integers(0, shape.items - shape.train + 1, (shape.users, shape.train), dtype=np.int32)
+    drawn.sort(axis=1)
+    drawn += np.arange(shape.train, dtype=np.int32)
+    return drawn
+
+
+def to_matrix(items: NDArray[Any], kept: NDArray[np.bool_], n_items: int) -> sp.csr_matrix:
+    indices = items[kept].astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
+    return sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(len(items), n_items))
+
+
+def by_rank(data: Data, threads: int) -> Callable[[], Any]:
+    import truerank as tr
+
+    return lambda: tr.rank(tr.Factors(data.users, data.items), train=data.train, test=data.test, threads=threads)
+
+
+def by_truerank(data: Data, threads: int) -> Evaluation:
+    import truerank as tr
+
+    ranks = by_rank(data, threads)
+
+    def run() -> Means:
+        table = tr.evaluate(ranks(), ["recall@10", "ndcg@10"])
+        return {name: table[name].mean for name in ("recall@10", "ndcg@10")}
+
+    return run
+
+
+def product(data: Data, threads: int, blocking: tuple[int, int]) -> Callable[[], None]:
+    """Return a function that computes every score once, in blocks that it overwrites, and keeps none."""
+    height, width = blocking[0], min(blocking[1], len(data.items))
+    own = threading.local()
+
+    def block(start: int) -> None:
+        if not hasattr(own, "scores"):
+            own.scores = np.empty(height * width, np.float32)
+        rows = data.users[start : start + height]
+        for first in range(0, len(data.items), width):
+            columns = data.items[first : first + width]
+            out = own.scores[: len(rows) * len(columns)].reshape(len(rows), len(columns))
+            np.matmul(rows, columns.T, out=out)
+
+    def run() -> None:
+        with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+            list(pool.map(block, range(0, len(data.users), height)))
+
+    return run
+
+
+def best_costs(runs: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Cost]:
+    """Let all run in turn, `repeats` times over, quick ones several times each turn; return the best of each."""
+    best = {name: measure(run) for name, run in runs.items()}  # also compiles and fills caches
+    turns = {name: int(np.clip(ENOUGH / cost.wall, 1, 20)) for name, cost in best.items()}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            for _ in range(turns[name]):
+                best[name] = Cost(*map(min, best[name], measure(run)))
+    return best
+
+
+def measure(run: Callable[[], object]) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+class Contest(NamedTuple):
+    """Costs on all users, scaled where a library had only some, and its numbers beside truerank's."""
+
+    costs: dict[str, Cost]
+    users: dict[str, int]
+    notes: dict[str, str]
+
+
+def compare(shape: Shape, threads: int, repeats: int) -> Contest:
+    data, place = make_data(shape), (SMALL, BIG).index(shape)
+    peers = {name: peer for name, peer in {**PEERS, **SAMPLED_PEERS}.items() if installed(peer)}
+    users = {name: min(peer.most[place], shape.users) for name, peer in peers.items()}
+    runs: dict[str, Callable[[], Any]] = {
+        **{product_name(blocking): product(data, threads, blocking) for blocking in BLOCKINGS},
+        "truerank.rank": by_rank(data, threads),
+        "truerank.rank, evaluate": by_truerank(data, threads),
+        **{name: peer.prepare(data.head(users[name]), threads) for name, peer in peers.items()},
+    }
+    costs = best_costs(runs, repeats)
+    scaled = {name: cost.times(shape.users / users.get(name, shape.users)) for name, cost in costs.items()}
+    notes = {name: verdict(runs[name](), by_truerank(data.head(users[name]), threads)(), peers[name]) for name in peers}
+    return Contest(scaled, users, notes)
+
+
+def installed(peer: Peer) -> bool:
+    return importlib.util.find_spec(peer.module) is not None
+
+
+def product_name(blocking: tuple[int, int]) -> str:
+    height, width = blocking
+    return f"product {height} x {'all' if width == 10**9 else width}"
+
+
+def verdict(found: Means, expected: Means, peer: Peer) -> str:
+    """Say whether the library's means are truerank's, and if not, why."""
+    parts = []
+    for name, value in found.items():
+        agrees = abs(value - expected[name]) <= TOLERANCE
+        parts.append(f"{name} agrees" if agrees else f"{name} differs: {value:.4f}, not {expected[name]:.4f}")
+    unexplained = "differs" in " ".join(parts) and not peer.why
+    return ", ".join(parts) + (f" ({peer.why})" if peer.why else "") + (" (UNEXPLAINED)" if unexplained else "")
+
+
+def print_contest(shape: Shape, threads: int, contest: Contest, repeats: int) -> None:
+    costs, ours = contest.costs, contest.costs["truerank.rank"]
+    walls = [cost.wall for name, cost in costs.items() if name.startswith("product")]
+    cpus = [cost.cpu for name, cost in costs.items() if name.startswith("product")]
+    limit = Cost(min(walls), min(cpus))
+    print(f"\n{shape}; {threads} thread{'s' * (threads > 1)}; best of {repeats} rounds")
+    print(f"{'':24} {'users':>7} {'seconds':>9} {'x product':>10} {'same, CPU':>10} {'x truerank':>11}  means")
+    missing = {name: peer for name, peer in {**PEERS, **SAMPLED_PEERS}.items() if name not in contest.notes}
+    for name, cost in costs.items():
+        users, note = contest.users.get(name, shape.users), contest.notes.get(name, "")
+        scaled = f"{users:,}" if users < shape.users else "all"
+        ratios = f"{cost.wall / limit.wall:10.2f} {cost.cpu / limit.cpu:10.2f} {cost.wall / ours.wall:11.2f}"
+        print(f"{name:24} {scaled:>7} {cost.wall:9.4f} {ratios}  {note}".rstrip())
+    for name in missing:
+        print(f"{name:24} not installed")
+    print_goals(shape, costs, limit)
+
+
+def print_goals(shape: Shape, costs: dict[str, Cost], limit: Cost) -> None:
+    ours, both = costs["truerank.rank"], costs["truerank.rank, evaluate"]
+    wall, cpu = ours.wall / limit.wall, ours.cpu / limit.cpu
+    met = "met" if wall <= GOALS[shape] else "MISSED"
+    print(f"goal: at most {GOALS[shape]} times the product: {wall:.2f} ({cpu:.2f} by CPU time), {met}")
+    for kind, peers in (("library", PEERS), ("sampled evaluation", SAMPLED_PEERS)):
+        known = [name for name in peers if name in costs]
+        if known:
+            first = min(known, key=lambda name: costs[name].wall)
+            ratio = costs[first].wall / both.wall
+            met = "met" if ratio > 1 else "MISSED"
+            print(f"goal: faster than every {kind}: {first} takes {ratio:.1f} times rank and evaluate, {met}")
+
+
+def print_growth(middle: Shape, threads: int, repeats: int) -> None:
+    """Vary one size at a time by factors of two, and fit time ~ size ** exponent."""
+    sizes = {"users": "users", "items": "items", "factors": "factors", "held-out items": "held_out"}
+    steps = (0.25, 0.5, 1, 2, 4)
+    shapes = {
+        (label, step): middle._replace(**{field: int(getattr(middle, field) * step)})
+        for label, field in sizes.items()
+        for step in steps
+    }
+    runs = {f"{label} {step}": by_rank(make_data(shape), threads) for (label, step), shape in shapes.items()}
+    costs = best_costs(runs, repeats)
+    print(f"\nTime around {middle}; {threads} thread; best of {repeats} rounds, ms")
+    print(f"{'':16}" + "".join(f"{f'x {step}':>9}" for step in steps) + f"{'exponent':>10}")
+    for label in sizes:
+        seconds = np.array([costs[f"{label} {step}"].wall for step in steps])
+        exponent = np.polyfit(np.log(steps), np.log(seconds), 1)[0]
+        print(f"{label:16}" + "".join(f"{second * 1e3:9.1f}" for second in seconds) + f"{exponent:10.2f}")
+
+
+def print_first_call(repeats: int) -> None:
+    script = (
+        "from time import perf_counter as now; times = [now()]\n"
+        "import truerank as tr; times.append(now())\n"
+        "import numpy as np, numba, pyarrow, scipy.sparse, tqdm; times.append(now())\n"
+        "ones = np.ones((9, 8), np.float32)\n"
+        "for _ in range(2): tr.rank(tr.Factors(ones, ones), train=[[0]], test=[[1]]); times.append(now())\n"
+        "print(*np.diff(times))"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # for bytecode, which not every environment keeps
+        fresh(script, bytecode=folder)  # fills this and the cache of compiled code
+        rounds = [fresh(script, bytecode=folder) for _ in range(max(repeats, 5))]
+    imports, others, first, second = (min(column) for column in zip(*rounds, strict=True))
+    print(f"\nFresh process, compiled before; best of {len(rounds)}")
+    print(f"import truerank {imports:.2f} s; numpy, scipy, pyarrow and numba, which it then needs, {others:.2f} s")
+    print(f"first call {first:.2f} s, second call {second * 1e3:.1f} ms")
+
+
+def fresh(script: str, *arguments: str, bytecode: str | None = None) -> list[float]:
+    """Run a script in a process of its own, and return the numbers it prints."""
+    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
+    kept = {} if bytecode is None else {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **kept})
+    return [float(number) for number in done.stdout.split()]
+
+
+def print_memory(threads: int) -> None:
+    """Print what the resident memory rises by, at its peak, during the call."""
+    if not Path("/proc/self/clear_refs").exists():
+        print("\nPeak memory: not measured, it needs Linux")
+        return
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import exact_ranks\n"
+        "exact_ranks.report_peak(getattr(exact_ranks, sys.argv[2]), int(sys.argv[3]))"
+    )
+    cases = {"big_data": str(BIG), "mapped_data": "1,000,000 x 1,000,000 x 16 from mapped files, 2,000 users held out"}
+    print(f"\nPeak memory above the inputs; {threads} thread{'s' * (threads > 1)}")
+    for maker, label in cases.items():
+        above, seconds, code = fresh(script, str(Path(__file__).resolve().parent), maker, str(threads))
+        print(f"{label}: {above:.0f} MB in {seconds:.1f} s (loading the code: {code:.0f} MB before)")
+
+
+def report_peak(maker: Callable[[Path], Data], threads: int) -> None:
+    """Print megabytes above the inputs, seconds, and megabytes of code; for a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = maker(Path(folder))
+        start = memory("VmRSS")
+        by_rank(make_data(Shape(10, 10, 2, 1, 1)), threads)()
+        before = memory("VmRSS")
+        # Not ru_maxrss: it still knows the peak of making the data, and of the process that started this one.
+        Path("/proc/self/clear_refs").write_text("5")
+        cost = measure(by_rank(data, threads))
+        print(memory("VmHWM") - before, cost.wall, before - start)
+
+
+def memory(field: str) -> float:
+    """Return a field of this process's status in megabytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return float(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
+
+
+def big_data(_: Path) -> Data:
+    return make_data(BIG)
+
+
+def mapped_data(folder: Path) -> Data:
+    """Return a million users and items; all users have ten training items, one in 500 has a held-out one."""
+    shape = Shape(1_000_000, 1_000_000, 16, 10, 1)
+    rng = np.random.default_rng(0)
+    maps = []
+    for name in ("users", "items"):
+        mapped = np.lib.format.open_memmap(folder / name, "w+", np.float32, (1_000_000, shape.factors))
+        for start in range(0, 1_000_000, 10_000):
+            mapped[start : start + 10_000] = rng.standard_normal((10_000, shape.factors), dtype=np.float32)
+        del mapped
+        maps.append(np.load(folder / name, mmap_mode="r"))
+    train = draw_items(rng, shape)
+    held = rng.integers(0, shape.items, (shape.users, 1), dtype=np.int32)
+    chosen = (np.arange(shape.users) % 500 == 0)[:, None]
+    matrices = [to_matrix(train, train >= 0, shape.items), to_matrix(held, chosen, shape.items)]
+    return Data(maps[0], maps[1], matrices[0], matrices[1])
+
+
+def versions() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    def one(name: str) -> Iterable[str]:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            return
+
+    names = ("numpy", "scipy", "numba", "torch", "implicit", "recbole", "cornac", "lenskit", "recometrics")
+    return ", ".join([f"Python {sys.version.split()[0]}", *(text for name in names for text in one(name))])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small shape, small sizes for growth, no memory")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(versions())
+    for shape in (SMALL,) if options.quick else (SMALL, BIG):
+        for threads in options.threads:
+            print_contest(shape, threads, compare(shape, threads, options.repeats), options.repeats)
+    print_growth(QUICK_MIDDLE if options.quick else MIDDLE, options.threads[0], options.repeats)
+    print_first_call(options.repeats)
+    if not options.quick:
+        print_memory(options.threads[-1])
+
+
+if __name__ == "__main__":
+    main()

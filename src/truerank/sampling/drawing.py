@@ -1,0 +1,61 @@
+"""Draw what a sample would have shown, from exact counts alone: no score is touched."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truerank.arrays import Ints
+
+
+def draw_counts(
+    above: Ints, tied: Ints, indptr: Ints, n_irrelevant: Ints, m: int, *, replace: bool, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return the sampled counts above and tied of each relevant item.
+
+    The relevant items of an instance share one sample. They and their ties cut the irrelevant
+    candidates into stretches; going down from the top, the number sampled from a stretch is
+    hypergeometric (binomial with replacement) in what is left of the sample and of the candidates.
+
+    Parameters
+    ----------
+    above, tied : arrays of int, one per relevant item
+        Irrelevant candidates above and tied, from the top within an instance.
+    indptr : array of int
+        Boundaries of the instances.
+    n_irrelevant : array of int, one per instance
+    m : int
+        Candidates sampled for each instance.
+    replace : bool
+    rng : numpy.random.Generator
+    """
+    sizes = np.diff(indptr)
+    sampled_above, sampled_tied = np.zeros_like(above), np.zeros_like(tied)
+    passed = np.zeros_like(n_irrelevant)
+    hit = np.zeros_like(n_irrelevant)
+
+    def stretch(users: Ints, until: Ints) -> Ints:
+        """Draw from the stretch that ends where so many candidates have been passed."""
+        drawn = _draw(until - passed[users], n_irrelevant[users] - until, m - hit[users], replace, rng)
+        passed[users] = until
+        hit[users] += drawn
+        return drawn
+
+    for place in range(int(sizes.max(initial=0))):
+        users = np.flatnonzero(sizes > place)
+        at = indptr[users] + place
+        # relevant items in one tied block have the same counts as the one before
+        same = (above[at] < passed[users]) if place else np.zeros(at.size, dtype=np.bool_)
+        sampled_above[at[same]] = sampled_above[at[same] - 1]
+        sampled_tied[at[same]] = sampled_tied[at[same] - 1]
+        users, at = users[~same], at[~same]
+        stretch(users, above[at])
+        sampled_above[at] = hit[users]
+        sampled_tied[at] = stretch(users, above[at] + tied[at])
+    return sampled_above, sampled_tied
+
+
+def _draw(inside: Ints, beyond: Ints, left: Ints, replace: bool, rng: np.random.Generator) -> Ints:
+    """How many of the `left` draws fall inside, when that many candidates are inside and beyond."""
+    if replace:
+        return rng.binomial(left, inside / np.maximum(inside + beyond, 1))
+    return rng.hypergeometric(inside, beyond, left)

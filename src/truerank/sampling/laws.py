@@ -1,0 +1,219 @@
+r"""The law of the sampled count: how many sampled candidates stand above a relevant item.
+
+Of N irrelevant candidates g stand above the item. A sample of m of them contains a random number
+h of those g:
+
+* without replacement: h ~ Hypergeometric(N, g, m),
+* with replacement: h ~ Binomial(m, g / N)  (eq. 15 of Krichene and Rendle, 2020).
+
+Both are evaluated in *deviance form*. With ``delta(x) = log x! - x log x + x`` and
+``D(x, e) = x log(x / e) + e - x``,
+
+.. math::
+    \log p(h) = \sum \delta(\text{margins}) - \sum \delta(\text{cells})
+              - \sum D(\text{cell}, \text{expected}),
+
+where the cells are those of the two-by-two table (sampled or not) x (above or below). The terms of
+size N log N of the usual log-gamma form have been cancelled by hand, so nothing is lost for large
+N: with N = 1e9 log-gamma differences keep 6 digits, this form keeps 13 (C. Loader, 2000, "Fast
+and accurate computation of binomial probabilities", has the binomial case).
+
+g may be real: the compressed sums of `truerank.corrections.nodes` evaluate the laws between the integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from truerank.arrays import Floats
+
+_LOG_2PI = float(np.log(2 * np.pi))
+# Coefficients of 1/x, 1/x^3, ... in Stirling's series for log x!, exact to 1e-16 from here on.
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+_STIRLING_FROM = 16.0
+# Below this relative deviation the logarithm in D is replaced by its series.
+_NEAR = 0.1
+_NEAR_TERMS = 9
+# A tail sum stops when the next term cannot change the sum.
+_NEGLIGIBLE = 2.0**-60
+
+
+def pmf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
+    """Probability that h of the m sampled candidates are among the g of N that stand above.
+
+    Parameters
+    ----------
+    h, g, m, N : array_like
+        Broadcast against each other. h, m, N are whole numbers, 0 <= g <= N may be real.
+    replace : bool
+        Sampling with replacement (binomial) or without (hypergeometric).
+
+    Returns
+    -------
+    ndarray of float64
+        Relative error about 1e-13 for N <= 1e9, m <= 1e4 (more in tails below 1e-100). Zero
+        outside the support.
+
+    Examples
+    --------
+    >>> pmf([0, 1, 2], 1, 2, 4, replace=False).round(3)
+    array([0.5, 0.5, 0. ])
+    """
+    law = _log_binomial if replace else _log_hypergeometric
+    return np.exp(law(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N))))
+
+
+def cdf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
+    """Probability that at most h of the m sampled candidates are among the g that stand above.
+
+    Same arguments as `pmf`. Small values are as accurate, relatively, as large ones.
+
+    Examples
+    --------
+    >>> cdf([-1, 0, 1, 2], 1, 2, 4, replace=False).round(3)
+    array([0. , 0.5, 1. , 1. ])
+    """
+    return _tails(h, g, m, N, replace)[0]
+
+
+def sf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
+    """Probability that more than h of the m sampled candidates are among the g that stand above.
+
+    Same arguments as `pmf`.
+
+    Examples
+    --------
+    >>> sf([-1, 0, 1, 2], 1, 2, 4, replace=False).round(3)
+    array([1. , 0.5, 0. , 0. ])
+    """
+    return _tails(h, g, m, N, replace)[1]
+
+
+def rows(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
+    """Whole laws: row j holds the probabilities of h = 0..m for g[j].
+
+    Starts each row at its mode and multiplies outwards, about fifty times faster than `pmf`
+    and as accurate where it matters: the error grows by about 1e-16 per step away from the mode.
+    For real g without replacement this continues p(h | g) as a polynomial in g.
+
+    Parameters
+    ----------
+    g, m, N : array_like
+        Numbers or vectors that broadcast to one law per row. Rows of smaller m end in zeros.
+
+    Examples
+    --------
+    >>> rows([0, 1], 2, 4, replace=False).round(3)
+    array([[1. , 0. , 0. ],
+           [0.5, 0.5, 0. ]])
+    """
+    g, m, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, m, N)))
+    peak = mode(g, m, N, replace=replace)
+    h = np.arange(m.max(initial=0.0))
+    up = ratio_up(h, g[:, None], m[:, None], N[:, None], replace=replace)
+    beyond = h >= peak[:, None]
+    with np.errstate(divide="ignore"):
+        down = np.where(beyond, 1.0, 1 / up)
+    up[~beyond] = 1.0
+    law = np.ones((len(g), len(h) + 1))
+    law[:, :-1] = np.cumprod(down[:, ::-1], axis=1)[:, ::-1]
+    law[:, 1:] *= np.cumprod(up, axis=1, out=up)
+    # Adding zero turns -0.0, left behind where the support ends, into 0.0.
+    return law * pmf(peak, g, m, N, replace=replace)[:, None] + 0.0
+
+
+def ratio_up(h: Floats, g: Floats, m: Floats, N: Floats, *, replace: bool) -> Floats:
+    """p(h + 1) / p(h), the step of sums that walk along the law; not finite below its support."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if replace:
+            return (m - h) * g / ((h + 1) * (N - g))
+        return (m - h) * (g - h) / ((h + 1) * (N - g - m + h + 1))
+
+
+def mode(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
+    """A most probable h."""
+    g, m, N = (np.asarray(x, dtype=np.float64) for x in (g, m, N))
+    if replace:
+        return np.minimum(np.floor((m + 1) * g / N), m)
+    # Rounding may land one off a mode next to the support's edge: p would be zero there.
+    return np.clip(np.floor((m + 1) * (g + 1) / (N + 2)), np.maximum(0, m - N + g), np.minimum(m, g))
+
+
+def _log_hypergeometric(h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+    cells = (h, g - h, m - h, N - g - m + h)
+    expected = (m * (g / N), g * ((N - m) / N), m * ((N - g) / N), (N - g) * ((N - m) / N))
+    # All four cells deviate from their expectation by the same amount; for whole g the products
+    # are whole numbers below 2^53, so it is free of cancellation.
+    excess = (h * N - m * g) / N
+    margins = _delta(g) + _delta(N - g) + _delta(m) + _delta(N - m) - _delta(N)
+    return margins - _cell_terms(cells, expected, excess)
+
+
+def _log_binomial(h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+    cells = (h, m - h)
+    expected = (m * (g / N), m * ((N - g) / N))
+    return _delta(m) - _cell_terms(cells, expected, (h * N - m * g) / N)
+
+
+def _cell_terms(cells: tuple[Floats, ...], expected: tuple[Floats, ...], excess: Floats) -> Floats:
+    """Sum of delta + D over the cells, infinite where a cell is impossible."""
+    total = np.zeros_like(excess)
+    for cell, mean, sign in zip(cells, expected, (1, -1, -1, 1), strict=False):
+        inside = np.maximum(cell, 0)
+        term = _delta(inside) + _deviance(inside, mean, sign * excess)
+        total = total + np.where(cell < 0, np.inf, term)
+    return total
+
+
+def _delta(x: Floats) -> Floats:
+    """Log x! - x log x + x, from Stirling's series where it converges and from log-gamma below."""
+    low = np.minimum(x, _STIRLING_FROM)
+    high = np.maximum(x, _STIRLING_FROM)
+    inverse = 1 / high
+    series = np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING) * inverse
+    return np.where(
+        x < _STIRLING_FROM,
+        special.gammaln(low + 1) - special.xlogy(low, low) + low,
+        0.5 * (_LOG_2PI + np.log(high)) + series,
+    )
+
+
+def _deviance(x: Floats, mean: Floats, excess: Floats) -> Floats:
+    """X log(x / mean) + mean - x, given excess = x - mean exactly."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = special.xlogy(x, x / mean) - excess
+        v = excess / (x + mean)
+    near = np.abs(v) < _NEAR
+    small = np.where(near, v, 0.0)
+    # log(x / mean) = 2 artanh(v); the leading terms of the series cancel against -excess.
+    square = small * small
+    odd = np.polynomial.polynomial.polyval(square, [1 / (2 * j + 3) for j in range(_NEAR_TERMS)])
+    close = small * (excess + 2 * x * square * odd)
+    both_zero = (x == 0) & (mean == 0)
+    return np.where(both_zero, 0.0, np.where(near, close, far))
+
+
+def _tails(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, replace: bool) -> tuple[Floats, Floats]:
+    """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
+    h, g, m, N = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N)))
+    lower = h < mode(g, m, N, replace=replace)
+    # Counting the candidates below instead of above turns a lower tail into an upper one.
+    tail = _upper_tail(np.where(lower, m - h, h + 1), np.where(lower, N - g, g), m, N, replace)
+    return np.where(lower, tail, 1 - tail), np.where(lower, 1 - tail, tail)
+
+
+def _upper_tail(h: Floats, g: Floats, m: Floats, N: Floats, replace: bool) -> Floats:
+    """p(h) + p(h + 1) + ... for h at or above the mode, where the terms fall."""
+    shape = h.shape
+    h, g, m, N = (x.ravel() for x in (h, g, m, N))
+    total = pmf(h, g, m, N, replace=replace)
+    live = np.flatnonzero(total > 0)
+    at, term = h[live], total[live]
+    while live.size:
+        term = term * ratio_up(at, g[live], m[live], N[live], replace=replace)
+        total[live] += term
+        keep = term > _NEGLIGIBLE * total[live]
+        live, at, term = live[keep], at[keep] + 1, term[keep]
+    return np.minimum(total, 1.0).reshape(shape)
