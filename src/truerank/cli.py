@@ -210,6 +210,42 @@ def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, 
 @click.option("--train", type=click.Path(), help="Training pairs (user_id, item_id), which are no candidates.")
 @click.option("--test", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
 @_output_option
+@click.option("--threads", type=click.IntRange(min=1), help="Default: as many as there are processors.")
+def rank(
+    factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
+) -> None:
+    r"""Rank held-out items exactly, among the whole catalogue.
+
+    Users and items in the files of pairs are row numbers of the factors, from 0.
+
+    \b
+    truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    """
+    from truerank.formats.arrays import load_array
+    from truerank.interactions import read_pairs
+    from truerank.ranking import rank as rank_exactly
+    from truerank.ranks import check_path
+    from truerank.scorers import Factors
+
+    check_path(output)
+    users, items = map(load_array, factors)
+    scorer = Factors(users, items, None if bias is None else load_array(bias))
+    shape = (scorer.n_users, scorer.n_items)
+    known = None if train is None else read_pairs(train, shape)
+    ranks = rank_exactly(scorer, train=known, test=read_pairs(test, shape), threads=threads, progress=True)
+    ranks.save(output)
+    click.echo(f"{ranks} -> {output}")
+    for note in ranks.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+@main.command(cls=_Command)
+@click.argument("source", metavar="RANKS", type=click.Path(allow_dash=True))
+@click.option("-m", "size", metavar="M", type=int, default=100, show_default=True, help="Candidates to sample.")
+@click.option("--replace", is_flag=True, help="Sample with replacement.")
+@click.option("--seed", type=int, help="Seed of the sample.")
+@_output_option
 def sample(source: str, size: int, replace: bool, seed: int | None, output: str) -> None:
     r"""Draw sampled ranks from exact ones, by their exact law.
 

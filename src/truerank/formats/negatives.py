@@ -13,7 +13,7 @@ from truerank.errors import InputError
 
 
 def read_negatives(path: str | Path) -> list[Ints]:
-    """Return the negatives of each user from a file in the NCF format, plain or gzipped.
+    r"""Return the negatives of each user from a file in the NCF format, plain or gzipped.
 
     A line is a user and its negatives, separated by tabs; the user is a number, or the pair
     ``(user,item)`` of the original files, in which item is the held-out one. User u is row u of the
@@ -23,7 +23,7 @@ def read_negatives(path: str | Path) -> list[Ints]:
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "test.negative"
-    >>> _ = path.write_text("(0,25)\\t7\\t9\\n(2,3)\\t1\\t4\\n")
+    >>> _ = path.write_text("(0,25)\t7\t9\n(2,3)\t1\t4\n")
     >>> [row.tolist() for row in read_negatives(path)]
     [[7, 9], [], [1, 4]]
     """
