@@ -122,7 +122,9 @@ def test_missing_file() -> None:
     assert (done.returncode, done.stderr) == (2, "truerank: there is no file 'nowhere.parquet'.\n")
 
 
-@pytest.mark.parametrize("command", [[], ["evaluate"], ["rank"], ["reproduce"]])
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in ("evaluate", "rank", "sample", "correct", "consistency", "reproduce"))]
+)
 def test_every_command_has_help(command: list[str]) -> None:
     done = truerank(*command, "--help")
     assert done.returncode == 0
@@ -167,6 +169,62 @@ def test_rank_checks_its_input_before_it_works(factors: list[object], tmp_path: 
     assert done.returncode == 2
     assert "can't read an array from" in done.stderr
     assert not (tmp_path / "ranks.npz").exists()
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> dict[str, Path]:
+    ranks = {"A": [100] * 5, "B": [40, 40, 8437, 9266, 4482], "C": [212, 2, 743, 5342, 1548]}
+    for name, numbers in ranks.items():
+        tr.Ranks.from_ranks(numbers, n=10_000).save(tmp_path / f"{name}.parquet")
+    return {name: tmp_path / f"{name}.parquet" for name in ranks}
+
+
+def test_sample_and_correct(toy: dict[str, Path], tmp_path: Path) -> None:
+    done = truerank("sample", toy["C"], "-m", "99", "--seed", "3", "-o", tmp_path / "sampled.npz")
+    assert done.returncode == 0, done.stderr
+    sampled = tr.Ranks.load(tmp_path / "sampled.npz")
+    assert sampled == tr.SamplingDesign(99).draw(tr.Ranks.load(toy["C"]), rng=3)
+    done = truerank("correct", tmp_path / "sampled.npz", "-m", "ap~bv(0.1)", "-f", "json")
+    assert json.loads(done.stdout)["rows"][0]["mean"] == tr.estimate(sampled, "ap~bv(0.1)").mean
+
+
+def test_correct_somebody_elses_study(tmp_path: Path) -> None:
+    (tmp_path / "study.csv").write_text("rank\n1\n17\n3\n")
+    arguments = [tmp_path / "study.csv", "-m", "recall@10~cls", "-f", "json"]
+    done = truerank("correct", *arguments, "--sampled", "100", "--candidates", "3541", "--replace")
+    expected = tr.estimate(tr.Ranks.from_sampled([1, 17, 3], m=100, n=3541, replace=True), "recall@10~cls")
+    assert json.loads(done.stdout)["rows"][0]["mean"] == expected.mean
+    done = truerank("correct", *arguments)
+    assert done.returncode == 2
+    assert "does not say how many candidates there were" in done.stderr
+
+
+def test_consistency(toy: dict[str, Path]) -> None:
+    named = [f"{name}={path}" for name, path in toy.items()]
+    done = truerank("consistency", *named, "-m", "ap", "--replace", "--largest", "1000")
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[1:6] == [
+        "m >= 1 A > C > B",
+        "m >= 73 A > B > C",
+        "m >= 281 A > C > B",
+        "m >= 438 C > A > B",
+        "m >= 954 C > B > A",
+    ]
+    assert lines[-1] == "exact order from m = 954"
+    done = truerank("consistency", toy["A"], toy["B"], "-m", "ap")
+    assert done.returncode == 2
+    assert "write NAME=RANKS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [("0", "`m` must be a whole number from 1"), ("10000", "at most the number of irrelevant candidates")],
+)
+def test_bad_sample_sizes(toy: dict[str, Path], tmp_path: Path, size: str, message: str) -> None:
+    done = truerank("sample", toy["A"], "-m", size, "-o", tmp_path / "sampled.npz")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "sampled.npz").exists()
 
 
 def test_the_toy_example() -> None:
