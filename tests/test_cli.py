@@ -230,6 +230,6 @@ def test_bad_sample_sizes(toy: dict[str, Path], tmp_path: Path, size: str, messa
 def test_the_toy_example() -> None:
     done = truerank("reproduce", "krichene-rendle")
     assert done.returncode == 0
-    assert done.stdout.count(" yes") == 12
+    assert done.stdout.count(" yes") == 24
     assert "NO" not in done.stdout
     assert "C > A = B" in done.stdout
