@@ -10,7 +10,7 @@ demo: setup
 	.venv/bin/truerank reproduce krichene-rendle
 
 test: .venv/.test .venv-peers/.installed
-	.venv/bin/python -m pytest -n auto --ignore tests/peers
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers
 	.venv-peers/bin/python -m pytest tests/peers
 
 check: .venv/.lint

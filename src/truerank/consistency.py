@@ -66,19 +66,23 @@ class Consistency:
     exact: dict[str, float]
     flips: tuple[Flip, ...]
     settled: int | None
+    lower_is_better: bool = False
 
     def orders(self) -> list[tuple[int, str]]:
         """Return the orders from best to worst, each with the smallest size from which it holds."""
         starts = [int(self.sizes[0]), *sorted({flip.m for flip in self.flips})]
         places = np.searchsorted(self.sizes, starts)
         return [
-            (start, " > ".join(sorted(self.curves, key=lambda name: -self.curves[name][place])))
+            (start, self._best_first({name: float(curve[place]) for name, curve in self.curves.items()}))
             for start, place in zip(starts, places, strict=True)
         ]
 
+    def _best_first(self, means: dict[str, float]) -> str:
+        return " > ".join(sorted(means, key=means.__getitem__, reverse=not self.lower_is_better))
+
     def __str__(self) -> str:
         rows = [[f"m >= {start}", order] for start, order in self.orders()]
-        exact = " > ".join(sorted(self.exact, key=lambda name: -self.exact[name]))
+        exact = self._best_first(self.exact)
         settled = "never" if self.settled is None else f"from m = {self.settled}"
         header = [self.metric, "expected order"]
         return render.text(header, [*rows, ["exact", exact], ["exact order", settled]])
@@ -129,12 +133,22 @@ def consistency(
     for places in ranks.values():
         if places.design is not None or places.depth is not None or places.tied.any():
             raise InputError("`ranks` must be exact and without ties; resolve them with ranks.break_ties('random').")
+        if not places.n_relevant.any():
+            raise InputError("every recommender must have an instance with a relevant item.")
     chosen_sizes = _sizes(ranks, sizes, replace)
     curves = {name: _curve(chosen, places, chosen_sizes, replace) for name, places in ranks.items()}
     base = chosen.metric if isinstance(chosen, Corrected) else chosen
     exact = {name: estimate(places, base).mean for name, places in ranks.items()}
+    sign = -1.0 if chosen.lower_is_better else 1.0
+    gains = {name: sign * curve for name, curve in curves.items()}
     return Consistency(
-        str(chosen), chosen_sizes, curves, exact, _flips(curves, chosen_sizes), _settled(curves, exact, chosen_sizes)
+        metric=str(chosen),
+        sizes=chosen_sizes,
+        curves=curves,
+        exact=exact,
+        flips=_flips(gains, chosen_sizes),
+        settled=_settled(gains, {name: sign * mean for name, mean in exact.items()}, chosen_sizes),
+        lower_is_better=chosen.lower_is_better,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,18 +51,23 @@ class Risk:
     @property
     def mean(self) -> float:
         """Expected value of the mean over the instances where the metric is defined."""
-        return float(np.nanmean(self.expected))
+        return _mean(self.expected)
 
     @property
     def mean_bias(self) -> float:
         """Bias of the mean over instances."""
-        return float(np.nanmean(self.bias))
+        return _mean(self.bias)
 
     @property
     def standard_deviation(self) -> float:
         """Standard deviation of the mean over instances, whose samples are independent."""
-        defined = self.variance[~np.isnan(self.variance)]
-        return float(np.sqrt(defined.sum()) / defined.size)
+        return math.sqrt(_mean(self.variance) / max(int((~np.isnan(self.variance)).sum()), 1))
+
+
+def _mean(per_instance: Floats) -> float:
+    """Mean over the instances where there is a value; NaN if there are none."""
+    defined = per_instance[~np.isnan(per_instance)]
+    return float(defined.mean()) if defined.size else math.nan
 
 
 def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> Risk:

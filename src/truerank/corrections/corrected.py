@@ -153,6 +153,10 @@ class Corrected(Metric):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.metric}~{self.correction}"
 
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]
+        return self.metric.lower_is_better
+
     def on(self, ranks: Ranks) -> Corrected:
         """Return the correction for how these ranks were sampled."""
         if ranks.design is None:

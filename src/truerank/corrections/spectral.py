@@ -254,7 +254,8 @@ def _counts(rows: Ints, sizes: Ints, m: int, replace: bool, ends: Ints | None, s
     """Counts and weights for each row, padded with weight zero to one length."""
     if ends is not None and ends[rows].max() < _FEW:
         # The metric is zero beyond: the same few counts do for every N.
-        g = np.broadcast_to(np.arange(ends[rows].max() + 1.0), (len(rows), ends[rows].max() + 1))
+        counts = np.arange(max(ends[rows].max() + 1.0, 0.0))
+        g = np.broadcast_to(counts, (len(rows), counts.size))
         return g, (g <= sizes[rows, None]).astype(np.float64)
     rules = [nodes(int(sizes[row]), m, replace=replace, breaks=_breaks(ends, row), compress=smooth) for row in rows]
     longest = max(len(rule.g) for rule in rules)

@@ -1,0 +1,154 @@
+"""Through the public names alone: the risk of a sampled metric is what all samples together say."""
+
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.sampling import reference
+from tests.sampling.terms import LAWS
+from tests.sampling.test_expectations import TABLE_2, TOY
+from truerank.arrays import Floats
+
+N, M = 5, 3
+"""Irrelevant candidates of the catalogues whose samples are all enumerated, and the size of a sample."""
+
+METRICS = ["auc", "ap", "ap@2", "ndcg@3", "recall@1", "recall@3", "rr", "rbp(0.9)"]
+MORE = ["ndcg", "rr@2", "precision@2", "hr@2", "accuracy", "f1@3", "r-precision", "mean-rank"]
+CORRECTIONS = ["", "~rank", "~rank(interpolate)", "~ls", "~cls", "~bv(0.1)"]
+
+
+@lru_cache
+def all_ranks(n_relevant: int) -> tr.Ranks:
+    """Ways in which the relevant items can stand among the N irrelevant ones: all, every second or every third."""
+    n = N + n_relevant
+    return tr.Ranks.from_ranks(list(combinations(range(1, n + 1), n_relevant))[::n_relevant], n=n)
+
+
+@lru_cache
+def all_samples(n_relevant: int, m: int, replace: bool) -> tuple[tr.Ranks, int]:
+    """What each sample shows of each of `all_ranks`, and the number of samples."""
+    drawn = list(reference.samples(N, m, replace))
+    exact = all_ranks(n_relevant).above.reshape(-1, n_relevant)
+    sampled = [
+        [sum(candidate < g for candidate in sample) + i for i, g in enumerate(above, 1)]
+        for above in exact.tolist()
+        for sample in drawn
+    ]
+    return tr.Ranks.from_sampled(sampled, m=m, n=N + n_relevant, replace=replace), len(drawn)
+
+
+def law(g: int, h: int, m: int, n_irrelevant: int, replace: bool) -> float:
+    if replace:
+        return comb(m, h) * g**h * (n_irrelevant - g) ** (m - h) / n_irrelevant**m
+    return comb(g, h) * comb(n_irrelevant - g, m - h) / comb(n_irrelevant, m)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("n_relevant", [1, 2, 3])
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_risk_equals_the_enumeration_of_all_samples(correction: str, n_relevant: int, replace: bool) -> None:
+    ranks = all_ranks(n_relevant)
+    samples, number = all_samples(n_relevant, M, replace)
+    for metric in METRICS if correction else METRICS + MORE:
+        found = tr.risk(metric + correction, tr.SamplingDesign(M, replace), ranks)
+        values = tr.values(samples, metric + correction).reshape(len(ranks), number)
+        np.testing.assert_array_equal(found.exact, tr.values(ranks, metric))
+        np.testing.assert_allclose(found.expected, values.mean(axis=1), rtol=1e-12, atol=1e-13, err_msg=metric)
+        np.testing.assert_allclose(found.variance, values.var(axis=1), rtol=1e-10, atol=1e-13, err_msg=metric)
+        errors = np.mean((values - found.exact[:, None]) ** 2, axis=1)
+        np.testing.assert_allclose(found.mean_squared_error, errors, rtol=1e-10, atol=1e-13, err_msg=metric)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_risk_of_instances_of_all_kinds_at_once(replace: bool) -> None:
+    """Each instance by its own number of relevant items and candidates; none where nothing is relevant."""
+    places = [[2, 3, 9], [], [4], [1, 7], [6], [1, 2, 3]]
+    n = [9, 9, 8, 12, 40, 9]
+    ranks = tr.Ranks.from_ranks(places, n=n)
+    for metric in ("ap", "ndcg@5~cls", "recall@3~bv(0.1)", "ap~ls", "rr~rank"):
+        design = tr.SamplingDesign(5, replace)
+        found = tr.risk(metric, design, ranks)
+        for place, (own, size) in enumerate(zip(places, n, strict=True)):
+            if own:
+                alone = tr.risk(metric, design, tr.Ranks.from_ranks([own], n=size))
+                np.testing.assert_allclose(found.expected[place], alone.expected[0], rtol=1e-9)
+                np.testing.assert_allclose(found.variance[place], alone.variance[0], rtol=1e-9, atol=1e-15)
+            else:
+                assert np.isnan([found.exact[place], found.expected[place], found.variance[place]]).all()
+        defined = [place for place, own in enumerate(places) if own]
+        assert found.mean == pytest.approx(found.expected[defined].mean(), rel=1e-13)
+        assert found.mean_bias == pytest.approx((found.expected - found.exact)[defined].mean(), rel=1e-12)
+        deviation = np.sqrt(found.variance[defined].sum()) / len(defined)
+        assert found.standard_deviation == pytest.approx(deviation, rel=1e-13)
+
+
+@pytest.mark.parametrize("n_relevant", [1, 2, 3])
+@pytest.mark.parametrize("correction", [*CORRECTIONS, "~bv(1)", "~bv(0.001)"])
+def test_everything_sampled_gives_the_exact_metric(correction: str, n_relevant: int) -> None:
+    ranks = all_ranks(n_relevant)
+    samples, number = all_samples(n_relevant, N, False)
+    assert number == 1
+    for metric in METRICS + MORE:
+        exact = tr.values(ranks, metric)
+        np.testing.assert_allclose(tr.values(samples, metric + correction), exact, rtol=0, atol=1e-12, err_msg=metric)
+        found = tr.risk(metric + correction, tr.SamplingDesign(N), ranks[::4])
+        np.testing.assert_allclose(found.expected, exact[::4], rtol=0, atol=1e-12, err_msg=metric)
+        np.testing.assert_allclose(found.variance, 0, atol=1e-20, err_msg=metric)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize(("n", "m"), [(9, 4), (30, 26), (400, 30)])
+@pytest.mark.parametrize("metric", METRICS + MORE)
+def test_gamma_one_is_equation_26(metric: str, n: int, m: int, replace: bool) -> None:
+    """Mean of the metric at each rank, weighted by the law of the sampled rank there."""
+    for n_relevant in (1, 3):
+        size = n - n_relevant
+        probabilities = _laws(m, size, replace)
+        for i in range(1, n_relevant + 1):
+            whole = np.full(size + 1, n)
+            numbers = (np.full_like(whole, i), np.full_like(whole, n_relevant), whole)
+            term = tr.metric(metric).term(np.arange(size + 1) + i, *numbers)
+            direct = probabilities.T @ term / probabilities.sum(axis=0)
+            table = tr.table(f"{metric}~bv(1)", m=m, n=n, replace=replace, i=i, n_relevant=n_relevant)
+            np.testing.assert_allclose(table, direct, rtol=1e-10, atol=1e-13)
+
+
+@lru_cache
+def _laws(m: int, size: int, replace: bool) -> Floats:
+    return np.array([[law(g, h, m, size, replace) for h in range(m + 1)] for g in range(size + 1)])
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize(("name", "metric"), TABLE_2)
+def test_table_2(name: str, metric: str, replace: bool) -> None:
+    found = tr.risk(metric, tr.SamplingDesign(99, replace), tr.Ranks.from_ranks(TOY[name], n=10_000))
+    mean, deviation = TABLE_2[name, metric]
+    assert abs(found.mean - mean) < 3 * deviation / np.sqrt(1000) + 0.0005
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", ["ap", "ap~bv(0.1)"])
+def test_drawn_samples_have_the_risk(metric: str, replace: bool) -> None:
+    draws = 20_000
+    ranks = tr.Ranks.from_ranks([[3, 20, 21, 77]], n=100)
+    design = tr.SamplingDesign(20, replace)
+    found = tr.risk(metric, design, ranks)
+    values = tr.values(design.draw(ranks[np.zeros(draws, dtype=int)], rng=5), metric)
+    assert abs(values.mean() - found.expected[0]) < 5 * np.sqrt(found.variance[0] / draws)
+    fourth = np.mean((values - found.expected[0]) ** 4)
+    assert abs(values.var() - found.variance[0]) < 5 * np.sqrt((fourth - found.variance[0] ** 2) / draws)
+
+
+def test_risk_needs_exact_ranks_without_ties() -> None:
+    design = tr.SamplingDesign(3)
+    for ranks in (tr.Ranks(above=[2], tied=[1], n_candidates=9), tr.Ranks.from_sampled([1], m=3, n=9)):
+        with pytest.raises(tr.InputError, match="exact and without ties"):
+            tr.risk("ap", design, ranks)
+    with pytest.raises(tr.InputError, match="`m` must be at most"):
+        tr.risk("ap", tr.SamplingDesign(9), tr.Ranks.from_ranks([1], n=9))
+    with pytest.raises(tr.InputError, match="needs uniform sampling"):
+        tr.risk("ap", tr.SamplingDesign(3, popularity=1.0), tr.Ranks.from_ranks([1], n=9))

@@ -1,0 +1,98 @@
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.sampling.terms import LAWS
+from truerank.arrays import Floats, Ints
+from truerank.corrections import least_squares, spectral
+from truerank.sampling import laws
+
+TERMS: dict[str, tuple[Callable[[Floats, Any], Any], int | None]] = {
+    "recall@10": (lambda g, N: (g < 10) * 1.0, 9),
+    "ap": (lambda g, N: 1 / (g + 1), None),
+    "auc": (lambda g, N: 1 - g / N, None),
+    "recall@900": (lambda g, N: (g < 900) * 1.0, 899),
+}
+M = 40
+SIZES = [3000, 60, 401, 999, 3000, 400, 1234, 2999]
+
+
+def by_row(name: str, sizes: Sequence[int]) -> spectral.RowTerm:
+    return lambda g, row: TERMS[name][0](g, np.asarray(sizes)[row])
+
+
+@lru_cache
+def single(name: str, N: int, m: int, replace: bool) -> least_squares.Problem:
+    """One problem over every count."""
+    return least_squares.problem(lambda g: TERMS[name][0](g, N), N, m, replace=replace, smooth=False)
+
+
+@pytest.mark.parametrize(("N", "m"), [(12, 12), (30, 10), (500, 25)])
+def test_law_without_replacement_is_diagonal(N: int, m: int) -> None:
+    law = laws.rows(np.arange(N + 1), m, N, replace=False)
+    found = np.linalg.svd(law * np.sqrt((m + 1) / (N + 1)), compute_uv=False)
+    np.testing.assert_allclose(found, spectral.singular_values(N, m, replace=False), atol=1e-13)
+
+
+def test_means_of_sampled_polynomials_are_polynomials_of_the_count() -> None:
+    N, m = 50, 9
+    law = laws.rows(np.arange(N + 1), m, N, replace=False)
+    means = law @ spectral.sampled_polynomials(m)
+    for d in range(m + 1):
+        assert np.abs(np.diff(means[:, d], n=d + 1)).max() < 1e-10
+    gram = means.T @ means / (N + 1)
+    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-13)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("gamma", [1, 0.1, 0.001])
+@pytest.mark.parametrize("name", TERMS)
+def test_tables_equal_single_solves(name: str, gamma: float, replace: bool) -> None:
+    tables = spectral.bias_variance_tables(by_row(name, SIZES), SIZES, M, gamma, replace=replace, last=TERMS[name][1])
+    for N, table in zip(SIZES, tables, strict=True):
+        exact = least_squares.bias_variance(single(name, N, M, replace), gamma).values
+        assert np.abs(table - exact).max() < 1e-10
+
+
+@pytest.mark.parametrize("ratio", [1, 1.1, 1.5, 3])
+@pytest.mark.parametrize("m", [1, 2, 5, 300])
+@pytest.mark.parametrize("replace", LAWS)
+def test_samples_not_small_against_the_catalogue(m: int, replace: bool, ratio: float) -> None:
+    N = int(ratio * m)
+    table = spectral.bias_variance_tables(by_row("ap", [N]), [N], m, 0.01, replace=replace)[0]
+    exact = least_squares.bias_variance(single("ap", N, m, replace), 0.01).values
+    assert np.abs(table - exact).max() < 1e-11
+
+
+@pytest.mark.parametrize("sizes", [[1000], [1000, 1003], [1000, 1020], [1000, 50_000]])
+def test_few_sizes(sizes: list[int]) -> None:
+    tables = spectral.bias_variance_tables(by_row("recall@10", sizes), sizes, 30, 0.01, replace=True, last=9)
+    for N, table in zip(sizes, tables, strict=True):
+        task = least_squares.problem(lambda g: (g < 10) * np.ones(g.size), N, 30, replace=True, breaks=[10])
+        assert np.abs(table - least_squares.bias_variance(task, 0.01).values).max() < 1e-11
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_rows_with_their_own_item_and_number_of_relevant_items(replace: bool) -> None:
+    n, m, k = 700, 20, 10
+    n_relevant, i = np.array([1, 2, 2, 3, 3, 3]), np.array([1, 1, 2, 1, 2, 3])
+    N = n - n_relevant
+
+    def term(g: Floats, row: Ints | int) -> Floats:
+        return np.where(g + i[row] <= k, i[row] / (g + i[row]) / n_relevant[row], 0.0)
+
+    tables = spectral.bias_variance_tables(term, N, m, 0.05, replace=replace, last=k - i)
+    for j, table in enumerate(tables):
+        task = least_squares.problem(partial(term, row=j), int(N[j]), m, replace=replace, smooth=False)
+        assert np.abs(table - least_squares.bias_variance(task, 0.05).values).max() < 1e-11
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("i", [1, 2, 3, 4])
+def test_items_that_can_never_be_within_the_cutoff_add_nothing(i: int, replace: bool) -> None:
+    values = tr.table("recall@1~bv(0.1)", m=10, n=1000, replace=replace, i=i, n_relevant=4)
+    assert (i == 1) == bool(values.any())
