@@ -191,6 +191,7 @@ def test_training_items_may_have_any_score() -> None:
         ({"test": sp.csr_array((7, N_ITEMS))}, "`test` must have 23 users, got 7"),
         ({"train": sp.csr_array((N_USERS, 7))}, "`train` must have 41 items, got 7"),
         ({"train": 5}, "`train` must be a sparse matrix or a list of item numbers per user, got int"),
+        ({"train": "train.tsv"}, "`train` must be a sparse matrix or a list of item numbers per user, got str"),
         ({"scorer": 5}, "can't get scores from int"),
         ({"scorer": lambda users: np.zeros((len(users), 3))}, r"must return .* of shape \(\d+, 41\), got"),
     ],

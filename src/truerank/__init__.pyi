@@ -21,6 +21,11 @@ from .rank_tables import read_ranks as read_ranks
 from .rank_tables import read_sampled as read_sampled
 from .ranking import rank as rank
 from .ranks import Ranks as Ranks
+from .recommenders.ease import EASE as EASE
+from .recommenders.ials import IALS as IALS
+from .recommenders.itemknn import ItemKNN as ItemKNN
+from .recommenders.loading import load_model as load_model
+from .recommenders.popularity import Popularity as Popularity
 from .risk import Risk as Risk
 from .risk import risk as risk
 from .sampling.designs import SamplingDesign as SamplingDesign

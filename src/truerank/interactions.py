@@ -52,7 +52,7 @@ class Interactions:
             known = given
         elif sp.issparse(given):
             known = cls(_sorted(given))
-        elif isinstance(given, Sequence):
+        elif isinstance(given, Sequence) and not isinstance(given, str):
             known = cls(_from_lists(given, name, n_users, n_items))
         else:
             raise InputError(

@@ -177,10 +177,10 @@ def count_scores(
 def load_compiled() -> ModuleType | None:
     """Return the module of compiled loops, or None where numba is missing."""
     try:
-        from truerank import compiled
+        from truerank.compiled import counting
     except ImportError:
         return None
-    return compiled
+    return counting
 
 
 def _count_blocks(

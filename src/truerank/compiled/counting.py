@@ -19,66 +19,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from truerank.compiled.vectors import INDEX, fma_of, llvm, load, loop, pointer, splat, vector_of
 
 USERS = 6  # rows of a tile: 6 x 2 vectors of sums, 2 of items and 1 of users fill 16 registers
 CHUNK = 2048  # items scored before they are counted: 6 x 2048 stay well inside the second-level cache
 MANY = 192  # from here a binary search per score beats comparing with every target
-
-_INDEX, _LANE = ir.IntType(64), ir.IntType(32)
-
-
-def _vector(array: types.Array) -> ir.VectorType:
-    """Return 256 bits of the array's numbers, which LLVM splits where registers are shorter."""
-    number = ir.FloatType() if array.dtype.bitwidth == 32 else ir.DoubleType()
-    return ir.VectorType(number, 256 // array.dtype.bitwidth)
-
-
-def _pointer(context: Any, builder: ir.IRBuilder, array: types.Array, value: Any, at: Any) -> Any:
-    return builder.gep(context.make_array(array)(context, builder, value).data, [at])
-
-
-def _load(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
-    address = builder.bitcast(builder.gep(pointer, [at]), vector.as_pointer())
-    return builder.load(address, align=4)
-
-
-def _splat(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
-    scalar = builder.load(builder.gep(pointer, [at]))
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, _LANE(0))
-    lanes = ir.Constant(ir.VectorType(_LANE, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(one, one, lanes)
-
-
-def _llvm(builder: ir.IRBuilder, name: str, result: Any, arguments: list[Any]) -> Any:
-    signature = ir.FunctionType(result, arguments)
-    return cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}")
-
-
-def _fma_of(builder: ir.IRBuilder, number: Any) -> Any:
-    element = getattr(number, "element", number)
-    suffix = {"float": "f32", "double": "f64"}[str(element)]
-    lanes = f"v{number.count}" if isinstance(number, ir.VectorType) else ""
-    return _llvm(builder, f"fma.{lanes}{suffix}", number, [number] * 3)
-
-
-def _loop(builder: ir.IRBuilder, start: Any, stop: Any, step: int, sums: list[Any], body: Callable) -> list[Any]:
-    """Emit ``for i in range(start, stop, step): sums = body(i, sums)``, run at least once."""
-    before, inside = builder.block, builder.append_basic_block()
-    after = builder.append_basic_block()
-    builder.branch(inside)
-    builder.position_at_end(inside)
-    i = builder.phi(_INDEX)
-    old = [builder.phi(value.type) for value in sums]
-    new = body(i, old)
-    following = builder.add(i, _INDEX(step))
-    for phi, first, next_ in zip([i, *old], [start, *sums], [following, *new], strict=True):
-        phi.add_incoming(first, before)
-        phi.add_incoming(next_, inside)
-    builder.cbranch(builder.icmp_signed("<", following, stop), inside, after)
-    builder.position_at_end(after)
-    return new
 
 
 @intrinsic
@@ -86,7 +33,7 @@ def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a * b + c, rounded once."""
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return builder.call(_fma_of(builder, values[0].type), values)
+        return builder.call(fma_of(builder, values[0].type), values)
 
     return a(a, a, a), emit
 
@@ -97,22 +44,22 @@ def _tile(typing: Any, users: Any, user: Any, items: Any, item: Any, depth: Any,
     signature = types.void(users, types.int64, items, types.int64, types.int64, scores, types.int64)
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        vector, kinds = _vector(signature.args[0]), signature.args
-        fma, width = _fma_of(builder, vector), vector.count
-        u = _pointer(context, builder, kinds[0], values[0], values[1])
-        v = _pointer(context, builder, kinds[2], values[2], values[3])
-        out = _pointer(context, builder, kinds[5], values[5], values[6])
+        vector, kinds = vector_of(signature.args[0]), signature.args
+        fma, width = fma_of(builder, vector), vector.count
+        u = pointer(context, builder, kinds[0], values[0], values[1])
+        v = pointer(context, builder, kinds[2], values[2], values[3])
+        out = pointer(context, builder, kinds[5], values[5], values[6])
 
         def step(k: Any, sums: list[Any]) -> list[Any]:
-            at = builder.mul(k, _INDEX(2 * width))
-            halves = [_load(builder, vector, v, builder.add(at, _INDEX(h * width))) for h in (0, 1)]
-            at = builder.mul(k, _INDEX(USERS))
-            rows = [_splat(builder, vector, u, builder.add(at, _INDEX(r))) for r in range(USERS)]
+            at = builder.mul(k, INDEX(2 * width))
+            halves = [load(builder, vector, v, builder.add(at, INDEX(h * width))) for h in (0, 1)]
+            at = builder.mul(k, INDEX(USERS))
+            rows = [splat(builder, vector, u, builder.add(at, INDEX(r))) for r in range(USERS)]
             return [builder.call(fma, [rows[s // 2], halves[s % 2], sums[s]]) for s in range(2 * USERS)]
 
         zeros = [ir.Constant(vector, [0.0] * width)] * (2 * USERS)
-        for s, total in enumerate(_loop(builder, _INDEX(0), values[4], 1, zeros, step)):
-            address = builder.gep(out, [_INDEX(s // 2 * CHUNK + s % 2 * width)])
+        for s, total in enumerate(loop(builder, INDEX(0), values[4], 1, zeros, step)):
+            address = builder.gep(out, [INDEX(s // 2 * CHUNK + s % 2 * width)])
             builder.store(total, builder.bitcast(address, vector.as_pointer()), align=4)
         return context.get_dummy_value()
 
@@ -127,28 +74,28 @@ def _count_group(
     signature = types.void(size, scores, types.int64, types.int64, targets, types.int64, above, tied)
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        vector, kinds, group = _vector(signature.args[1]), signature.args, signature.args[0].literal_value
+        vector, kinds, group = vector_of(signature.args[1]), signature.args, signature.args[0].literal_value
         width, lane = vector.count, ir.IntType(256 // vector.count)
         counter = ir.VectorType(lane, width)
-        s = _pointer(context, builder, kinds[1], values[1], _INDEX(0))
-        t, a, e = (_pointer(context, builder, kinds[k], values[k], values[5]) for k in (4, 6, 7))
-        wanted = [_splat(builder, vector, t, _INDEX(g)) for g in range(group)]
+        s = pointer(context, builder, kinds[1], values[1], INDEX(0))
+        t, a, e = (pointer(context, builder, kinds[k], values[k], values[5]) for k in (4, 6, 7))
+        wanted = [splat(builder, vector, t, INDEX(g)) for g in range(group)]
 
         def step(j: Any, counts: list[Any]) -> list[Any]:
             for half in (0, 1):
-                score = _load(builder, vector, s, builder.add(j, _INDEX(half * width)))
+                score = load(builder, vector, s, builder.add(j, INDEX(half * width)))
                 hits = [builder.fcmp_ordered(sign, score, target) for target in wanted for sign in (">", "==")]
                 # A hit is all ones, which is -1.
                 counts = [builder.sub(c, builder.sext(h, counter)) for c, h in zip(counts, hits, strict=True)]
             return counts
 
         zeros = [ir.Constant(counter, [0] * width)] * (2 * group)
-        counts = _loop(builder, values[2], values[3], 2 * width, zeros, step)
-        add = _llvm(builder, f"vector.reduce.add.v{width}i{lane.width}", lane, [counter])
+        counts = loop(builder, values[2], values[3], 2 * width, zeros, step)
+        add = llvm(builder, f"vector.reduce.add.v{width}i{lane.width}", lane, [counter])
         for c, count in enumerate(counts):
-            address = builder.gep((a, e)[c % 2], [_INDEX(c // 2)])
+            address = builder.gep((a, e)[c % 2], [INDEX(c // 2)])
             total = builder.call(add, [count])
-            total = total if lane.width == 64 else builder.sext(total, _INDEX)
+            total = total if lane.width == 64 else builder.sext(total, INDEX)
             builder.store(builder.add(builder.load(address), total), address)
         return context.get_dummy_value()
 

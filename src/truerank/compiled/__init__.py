@@ -1,0 +1,1 @@
+"""Loops that numba compiles, loaded only when they are about to run."""

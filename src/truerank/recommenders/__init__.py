@@ -1,0 +1,1 @@
+"""Recommenders to compare with: settings that `fit` turns into a model, which can be ranked and saved."""

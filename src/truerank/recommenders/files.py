@@ -1,0 +1,65 @@
+"""Models as `.npz` files, without pickle: arrays, and a line of JSON on what made them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray
+from truerank.errors import InputError
+
+_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> None:
+    """Write arrays, and name and settings of the recommender, a dataclass, that made them."""
+    if Path(path).suffix.lower() != ".npz":
+        raise InputError(f"`path` must end in .npz, got {str(path)!r}.")
+    settings = {name: _plain(value) for name, value in asdict(recommender).items()}
+    about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
+    with Path(path).open("wb") as file:
+        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Return the line of JSON, as a dict, and the arrays."""
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    # a file that is no npz at all may load as one array, which is no context manager
+    except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise InputError(f"can't read {str(path)!r} ({error}).") from error
+    if "about" not in arrays:
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
+    return json.loads(str(arrays.pop("about"))), arrays
+
+
+def pack(name: str, matrix: Any) -> dict[str, AnyArray]:
+    """Return a dense or sparse matrix as arrays to write."""
+    if not sp.issparse(matrix):
+        return {name: matrix}
+    return {f"{name}_{part}": np.asarray(getattr(matrix, part)) for part in _PARTS}
+
+
+def unpack(name: str, arrays: dict[str, AnyArray]) -> Any:
+    """Return what `pack` packed."""
+    if name in arrays:
+        return arrays[name]
+    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
+    return sp.csr_array((data, indices, indptr), shape=tuple(shape))
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON knows it; a random generator has moved on since, so it is left out."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return None if isinstance(value, np.random.Generator) else value

@@ -1,0 +1,38 @@
+"""Read models that were saved, whichever recommender made them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from truerank.errors import InputError
+from truerank.recommenders import files
+from truerank.recommenders.ease import EASE
+from truerank.recommenders.ials import IALS
+from truerank.recommenders.itemknn import ItemKNN
+from truerank.recommenders.models import FactorModel, SimilarityModel
+from truerank.recommenders.popularity import Popularity
+
+RECOMMENDERS: dict[str, Any] = {kind.__name__: kind for kind in (EASE, IALS, ItemKNN, Popularity)}
+
+
+def load_model(path: str | Path) -> FactorModel | SimilarityModel:
+    """Return the model that `save` wrote, with the settings of its recommender.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import truerank as tr
+    >>> path = tempfile.mkdtemp() + "/model.npz"
+    >>> tr.Popularity().fit([[0, 1], [1]]).save(path)
+    >>> tr.load_model(path).recommender
+    Popularity()
+    """
+    about, arrays = files.read(path)
+    kind = RECOMMENDERS.get(about["recommender"])
+    if kind is None:
+        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; known are {sorted(RECOMMENDERS)}.")
+    recommender = kind(**about["settings"])
+    if "user_factors" in arrays:
+        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender)
+    return SimilarityModel(files.unpack("similarity", arrays), files.unpack("history", arrays), recommender=recommender)

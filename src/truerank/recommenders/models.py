@@ -1,0 +1,99 @@
+"""What a recommender is before and after it has learnt: settings, and a model that can be ranked."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.errors import InputError
+from truerank.interactions import Interactions
+from truerank.recommenders import files
+from truerank.scorers import Factors, Similarity
+
+Model = TypeVar("Model", "FactorModel", "SimilarityModel")
+
+
+class Recommender(ABC, Generic[Model]):
+    """Settings of a recommender: a frozen value, which learning leaves as it was."""
+
+    def fit(self, train: Any, *, threads: int | None = None, progress: bool = False) -> Model:
+        """Return what can be learnt from the training interactions.
+
+        Parameters
+        ----------
+        train : Interactions, sparse matrix, or list of item numbers per user
+            A stored entry is an interaction, whatever its value.
+        threads : int, optional
+            As many as there are processors by default. The model does not depend on it.
+        progress : bool
+            Whether to show a progress bar, on a terminal only.
+
+        Returns
+        -------
+        FactorModel or SimilarityModel
+            Goes into `rank`, and can be saved.
+        """
+        if threads is not None:
+            check_number("threads", threads, at_least=1, whole=True)
+        known = Interactions.of(train, "train").matrix
+        if known.nnz == 0:
+            raise InputError("`train` must hold at least one interaction, got none.")
+        ones = sp.csr_array((np.ones(known.nnz), known.indices, known.indptr), shape=known.shape)
+        return self._learn(ones, threads or len(os.sched_getaffinity(0)), progress)
+
+    @abstractmethod
+    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> Model:
+        """Learn from a matrix of ones, of which there is at least one."""
+
+
+@dataclass(frozen=True, eq=False)
+class FactorModel(Factors):
+    """Factors that a recommender has learnt; scores are their inner products."""
+
+    recommender: Recommender[FactorModel] | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Write to an `.npz` file, which `load_model` reads."""
+        files.write(path, self.recommender, {"user_factors": self.user_factors, "item_factors": self.item_factors})
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityModel(Similarity):
+    """An item-item matrix that a recommender has learnt, and the histories it is to be applied to."""
+
+    recommender: Recommender[SimilarityModel] | None = None
+
+    @property
+    def n_users(self) -> int:
+        """Users whose history is known."""
+        return int(self.history.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """Items that can be recommended."""
+        return int(self.history.shape[1])
+
+    def save(self, path: str | Path) -> None:
+        """Write to an `.npz` file, which `load_model` reads."""
+        arrays = files.pack("similarity", self.similarity) | files.pack("history", self.history)
+        files.write(path, self.recommender, arrays)
+
+
+def check_number(
+    name: str, value: float, *, at_least: float | None = None, above: float | None = None, whole: bool = False
+) -> None:
+    """Raise `InputError` unless a setting is a finite number, or a whole one, within its bound."""
+    kind = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
+        raise InputError(f"`{name}` must be a {'whole' if whole else 'finite'} number, got {value!r}.")
+    if at_least is not None and value < at_least:
+        raise InputError(f"`{name}` must be at least {at_least}, got {value}.")
+    if above is not None and value <= above:
+        raise InputError(f"`{name}` must be above {above}, got {value}.")
