@@ -44,7 +44,7 @@ LAYERS = [
     ["estimates", "risk"],
     ["consistency", "evaluation"],
     ["papers.krichene_rendle_2020.published"],
-    ["papers.krichene_rendle_2020.toy"],
+    ["papers.krichene_rendle_2020.toy", "papers.krichene_rendle_2020.movielens"],
     ["cli"],
     ["__main__"],
 ]

@@ -334,11 +334,13 @@ def consistency(sources: tuple[str, ...], metric: str, replace: bool, largest: i
 def reproduce(paper: str) -> None:
     """Compute a paper's tables and show them beside the published numbers.
 
-    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020 (so far Table 1).
+    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020: Tables 1 and 2 (toy
+    example) and Tables 3 and 4 (MovieLens 1M, from ranks that come with the package).
     """
-    from truerank.papers.krichene_rendle_2020 import toy
+    from truerank.papers.krichene_rendle_2020 import movielens, toy
 
-    click.echo(toy.show())
+    click.echo(toy.show() + "\n")
+    click.echo(movielens.show(movielens.embedded_ranks()))
 
 
 if __name__ == "__main__":
