@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from tests import reference
 from tests.instances import Instance, instances, ranks_of
+from truerank.arrays import Floats, Ints
 from truerank.metrics import BUILT_IN
 from truerank.values import Ties
 
@@ -81,6 +82,21 @@ def test_large_tied_blocks_are_averaged_in_chunks() -> None:
     harmonic = np.cumsum(1.0 / np.arange(1, n + 1))
     expected = [harmonic[-1] / n, (harmonic[-1] - harmonic[8]) / (n - 9)]
     np.testing.assert_allclose(tr.values(ranks, "ap"), expected, rtol=1e-12)
+
+
+@every_metric
+@pytest.mark.parametrize(("above", "block"), [(0, 1), (3, 1), (700, 1), (0, 2), (5, 3), (40, 9), (2, 30)])
+def test_large_tied_blocks_are_summed_as_exactly_term_by_term(text: str, above: int, block: int) -> None:
+    """The same metric as a function of one's own is summed over every order, however smooth it is."""
+    metric, tied = tr.metric(text), 5_000
+    ranks = tr.Ranks(
+        above=[above] * block, tied=[tied] * block, n_candidates=above + tied + block + 9, indptr=[0, block]
+    )
+
+    def same(rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return metric.term(rank, i, n_relevant, n)
+
+    np.testing.assert_allclose(tr.values(ranks, metric), tr.values(ranks, same), rtol=1e-12, atol=1e-15)
 
 
 @every_metric

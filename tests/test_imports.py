@@ -14,6 +14,7 @@ SOURCE = Path(tr.__file__).parent
 LAYERS = [
     ["errors"],
     ["arrays"],
+    ["sums", "threads"],
     ["formats.columns"],
     ["formats.tables", "formats.writing", "formats.arrays", "formats.negatives"],
     ["interactions"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from truerank.lists import read_lists
 from truerank.ranks import Ranks
 from truerank.scorers import Factors, Scorer, as_scorer, score_pairs
 from truerank.splits import Split
+from truerank.threads import available_threads
 
 # explicit candidates are scored and sorted this many at a time, whole users together
 _PAIRS = 1 << 22
@@ -83,7 +83,7 @@ def rank(
     if candidates is not None:
         listed = Interactions.of(candidates, "candidates", **shape)
         return _rank_among(known, listed, seen, held, progress)
-    return _rank_all(known, seen, held, threads or len(os.sched_getaffinity(0)), progress)
+    return _rank_all(known, seen, held, threads or available_threads(), progress)
 
 
 def held_out(scorer: Any, test: Any) -> Interactions:

@@ -13,6 +13,7 @@ from truerank.errors import InputError
 from truerank.metrics import Metric, Term
 from truerank.names import metric as as_metric
 from truerank.ranks import Ranks
+from truerank.sums import GROWTH, POINTS, on_ladder, rule
 
 Ties = Literal["expected", "optimistic", "pessimistic", "random"]
 
@@ -120,9 +121,12 @@ def _expected_terms(ranks: Ranks, metric: Metric) -> Floats:
     if metric.linear:
         return items.term(metric, items.tied * items.place / (items.block + 1.0))
     terms = np.array(terms, dtype=np.float64)
+    # blocks of like size together: the work on a chunk grows with the largest
     tied = np.flatnonzero(items.tied)
-    for at in _chunks(tied, _losses_that_count(items.take(tied), metric)):
-        terms[at] = _mean_over_orders(items.take(at), metric)
+    tied = tied[np.argsort(items.block[tied], kind="stable")]
+    for at in _chunks(tied, _cost(items.take(tied), metric)):
+        mean = _smooth_mean_over_orders if metric.smooth else _mean_over_orders
+        terms[at] = mean(items.take(at), metric)
     return terms
 
 
@@ -132,12 +136,19 @@ def _losses_that_count(items: _Items, metric: Metric) -> Ints:
     return items.tied + 1 if cutoff is None else np.clip(cutoff - items.rank + 1, 0, items.tied + 1)
 
 
+def _cost(items: _Items, metric: Metric) -> Ints:
+    """Terms held at once for each item."""
+    counts = _losses_that_count(items, metric)
+    return np.minimum(counts, POINTS) if metric.smooth else counts
+
+
 def _chunks(positions: Ints, costs: Ints) -> Iterator[Ints]:
     """Cut the positions where their costs add up to another chunk."""
     return iter(np.split(positions, np.flatnonzero(np.diff(np.cumsum(costs) // _CHUNK)) + 1))
 
 
 def _mean_over_orders(items: _Items, metric: Metric) -> Floats:
+    """Sum over every number of lost ties."""
     counts = _losses_that_count(items, metric)
     row = np.repeat(np.arange(counts.size), counts)
     lost = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -146,20 +157,55 @@ def _mean_over_orders(items: _Items, metric: Metric) -> Floats:
     return np.bincount(row, weights=weighted, minlength=counts.size).astype(np.float64, copy=False)
 
 
-def _chance(lost: Ints, items: _Items) -> Floats:
+def _smooth_mean_over_orders(items: _Items, metric: Metric) -> Floats:
+    """Sum the same in blocks that grow with the rank, by Gauss rules: blocks of 40,000 ties need some 100 terms.
+
+    The chance is a polynomial in the number of lost ties of degree b - 1, for b relevant items in
+    the block; blocks are kept so short that 8 of its degrees fall on each.
+    """
+    end = _losses_that_count(items, metric)
+    limit = items.tied // np.maximum(items.block // 8, 1) + 1
+    total, start = np.zeros(end.size), np.zeros_like(end)
+    live = np.flatnonzero(start < end)
+    while live.size:
+        longest = np.maximum(np.minimum(GROWTH * (items.rank + start - 1), limit), POINTS)[live]
+        length = _on_ladder(np.minimum(longest, (end - start)[live]))
+        points, weights = _rules(length)
+        spread = items.take(live[:, None])
+        lost = start[live, None] + points
+        total[live] += (weights * _chance(lost, spread) * spread.term(metric, lost)).sum(axis=1)
+        start[live] += length
+        live = live[start[live] < end[live]]
+    return total
+
+
+def _on_ladder(lengths: Floats) -> Ints:
+    distinct, which = np.unique(lengths, return_inverse=True)
+    return np.array([on_ladder(length) for length in distinct], dtype=np.int64)[which]
+
+
+def _rules(lengths: Ints) -> tuple[Floats, Floats]:
+    """Points and weights for each length, filled up to 16 with weight 0."""
+    distinct, which = np.unique(lengths, return_inverse=True)
+    table = np.zeros((2, distinct.size, POINTS))
+    for row, length in enumerate(distinct):
+        points, weights = rule(int(length))
+        table[0, row, : points.size], table[1, row, : points.size] = points, weights
+    return table[0][which], table[1][which]
+
+
+def _chance(lost: Floats | Ints, items: _Items) -> Floats:
     """Chance that `lost` of the tied irrelevant items come before the relevant one at this place.
 
     With one relevant item in the block every order is equally likely. With b of them and t
     irrelevant ones, the j-th has x before it in C(x+j-1, x) C(t-x+b-j, t-x) of C(t+b, b) orders.
+    Multiplied out factor by factor, which neither overflows nor loses digits.
     """
-    chance = np.asarray(1.0 / (items.tied + 1.0), dtype=np.float64)
-    if np.any(several := items.block > 1):
-        x, t, j, b = lost[several], items.tied[several], items.place[several], items.block[several]
-        chance[several] = np.exp(_log_choose(x + j - 1, x) + _log_choose(t - x + b - j, t - x) - _log_choose(t + b, b))
+    x, t, j, b = np.broadcast_arrays(lost, items.tied, items.place, items.block)
+    chance = np.asarray(b / (t + b), dtype=np.float64)
+    for s in range(1, int(b.max(initial=1))):
+        at = b > s
+        before = (x[at] + s) * (b[at] - s) / s
+        after = t[at] - x[at] + s - j[at] + 1
+        chance[at] *= np.where(s < j[at], before, after) / (t[at] + s)
     return chance
-
-
-def _log_choose(n: Ints, k: Ints) -> Floats:
-    from scipy.special import gammaln
-
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)

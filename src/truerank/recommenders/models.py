@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from truerank.errors import InputError
 from truerank.interactions import Interactions
 from truerank.recommenders import files
 from truerank.scorers import Factors, Similarity
+from truerank.threads import available_threads
 
 Model = TypeVar("Model", "FactorModel", "SimilarityModel")
 
@@ -46,7 +46,7 @@ class Recommender(ABC, Generic[Model]):
         if known.nnz == 0:
             raise InputError("`train` must hold at least one interaction, got none.")
         ones = sp.csr_array((np.ones(known.nnz), known.indices, known.indptr), shape=known.shape)
-        return self._learn(ones, threads or len(os.sched_getaffinity(0)), progress)
+        return self._learn(ones, threads or available_threads(), progress)
 
     @abstractmethod
     def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> Model:
