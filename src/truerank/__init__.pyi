@@ -11,6 +11,7 @@ from .estimates import Estimate as Estimate
 from .estimates import estimate as estimate
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
+from .event_tables import read_interactions as read_interactions
 from .formats.negatives import read_negatives as read_negatives
 from .interactions import Interactions as Interactions
 from .lists import read_lists as read_lists
