@@ -101,6 +101,11 @@ class Interactions:
         """Names of the users, or their numbers."""
         return np.arange(self.n_users) if self.user_ids is None else self.user_ids
 
+    @property
+    def item_names(self) -> AnyArray:
+        """Names of the items, or their numbers."""
+        return np.arange(self.n_items) if self.item_ids is None else self.item_ids
+
     def of_user(self, user: int) -> Ints:
         """Items of one user, ascending."""
         return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
