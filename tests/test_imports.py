@@ -13,7 +13,7 @@ SOURCE = Path(tr.__file__).parent
 
 LAYERS = [
     ["errors"],
-    ["arrays"],
+    ["arrays", "downloads"],
     ["formats.columns"],
     ["formats.tables", "formats.writing", "formats.arrays", "formats.negatives"],
     ["formats.events"],
