@@ -47,6 +47,7 @@ class Shape(NamedTuple):
 
 
 SMALL, BIG = Shape(6_040, 3_706, 16, 165, 1), Shape(30_000, 40_000, 64, 50, 10)
+MAPPED = Shape(1_000_000, 1_000_000, 16, 20, 1)
 GOALS = {SMALL: 1.25, BIG: 1.5}  # times the product
 MIDDLE, QUICK_MIDDLE = Shape(4_096, 16_384, 64, 50, 4), Shape(2_048, 4_096, 32, 20, 4)
 
@@ -124,7 +125,7 @@ def product(data: Data, threads: int, blocking: tuple[int, int]) -> Callable[[],
             np.matmul(rows, columns.T, out=out)
 
     def run() -> None:
-        with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             list(pool.map(block, range(0, len(data.users), height)))
 
     return run
@@ -159,15 +160,19 @@ def compare(shape: Shape, threads: int, repeats: int) -> Contest:
     data, place = make_data(shape), (SMALL, BIG).index(shape)
     peers = {name: peer for name, peer in {**PEERS, **SAMPLED_PEERS}.items() if installed(peer)}
     users = {name: min(peer.most[place], shape.users) for name, peer in peers.items()}
-    runs: dict[str, Callable[[], Any]] = {
+    core: dict[str, Callable[[], Any]] = {
         **{product_name(blocking): product(data, threads, blocking) for blocking in BLOCKINGS},
         "truerank.rank": by_rank(data, threads),
         "truerank.rank, evaluate": by_truerank(data, threads),
-        **{name: peer.prepare(data.head(users[name]), threads) for name, peer in peers.items()},
     }
-    costs = best_costs(runs, repeats)
+    runs = {name: peer.prepare(data.head(users[name]), threads) for name, peer in peers.items()}
+    with threadpool_limits(1, "blas"):  # outside what is timed: it takes milliseconds where many libraries are loaded
+        costs = best_costs({**core, **runs}, repeats)
+        for name, cost in best_costs(core, 2 * repeats).items():  # the closest race gets more rounds
+            costs[name] = Cost(*map(min, costs[name], cost))
+        expected = {name: by_truerank(data.head(users[name]), threads)() for name in peers}
+        notes = {name: verdict(runs[name](), expected[name], peer) for name, peer in peers.items()}
     scaled = {name: cost.times(shape.users / users.get(name, shape.users)) for name, cost in costs.items()}
-    notes = {name: verdict(runs[name](), by_truerank(data.head(users[name]), threads)(), peers[name]) for name in peers}
     return Contest(scaled, users, notes)
 
 
@@ -192,34 +197,36 @@ def verdict(found: Means, expected: Means, peer: Peer) -> str:
 
 def print_contest(shape: Shape, threads: int, contest: Contest, repeats: int) -> None:
     costs, ours = contest.costs, contest.costs["truerank.rank"]
-    walls = [cost.wall for name, cost in costs.items() if name.startswith("product")]
-    cpus = [cost.cpu for name, cost in costs.items() if name.startswith("product")]
-    limit = Cost(min(walls), min(cpus))
+    limit = Cost(*(min(column) for column in zip(*(costs[product_name(size)] for size in BLOCKINGS), strict=True)))
     print(f"\n{shape}; {threads} thread{'s' * (threads > 1)}; best of {repeats} rounds")
-    print(f"{'':24} {'users':>7} {'seconds':>9} {'x product':>10} {'same, CPU':>10} {'x truerank':>11}  means")
-    missing = {name: peer for name, peer in {**PEERS, **SAMPLED_PEERS}.items() if name not in contest.notes}
+    print(f"{'':24} {'users':>6} {'seconds':>9} {'x product (CPU)':>20} {'x truerank (CPU)':>20}  means")
     for name, cost in costs.items():
-        users, note = contest.users.get(name, shape.users), contest.notes.get(name, "")
+        users = contest.users.get(name, shape.users)
         scaled = f"{users:,}" if users < shape.users else "all"
-        ratios = f"{cost.wall / limit.wall:10.2f} {cost.cpu / limit.cpu:10.2f} {cost.wall / ours.wall:11.2f}"
-        print(f"{name:24} {scaled:>7} {cost.wall:9.4f} {ratios}  {note}".rstrip())
-    for name in missing:
-        print(f"{name:24} not installed")
+        ratios = " ".join(
+            f"{cost.wall / base.wall:11.2f} {f'({cost.cpu / base.cpu:.2f})':>8}" for base in (limit, ours)
+        )
+        print(f"{name:24} {scaled:>6} {cost.wall:9.4f} {ratios}  {contest.notes.get(name, '')}".rstrip())
+    for name in (*PEERS, *SAMPLED_PEERS):
+        if name not in contest.notes:
+            print(f"{name:24} not installed")
     print_goals(shape, costs, limit)
 
 
 def print_goals(shape: Shape, costs: dict[str, Cost], limit: Cost) -> None:
-    ours, both = costs["truerank.rank"], costs["truerank.rank, evaluate"]
-    wall, cpu = ours.wall / limit.wall, ours.cpu / limit.cpu
-    met = "met" if wall <= GOALS[shape] else "MISSED"
-    print(f"goal: at most {GOALS[shape]} times the product: {wall:.2f} ({cpu:.2f} by CPU time), {met}")
+    """Judge by the clock; CPU time in brackets shows what other work on the machine has done to the clock."""
+    print(f"goal: at most {GOALS[shape]} times the product:", judge(costs["truerank.rank"], limit, most=GOALS[shape]))
     for kind, peers in (("library", PEERS), ("sampled evaluation", SAMPLED_PEERS)):
         known = [name for name in peers if name in costs]
         if known:
-            first = min(known, key=lambda name: costs[name].wall)
-            ratio = costs[first].wall / both.wall
-            met = "met" if ratio > 1 else "MISSED"
-            print(f"goal: faster than every {kind}: {first} takes {ratio:.1f} times rank and evaluate, {met}")
+            first = min(known, key=lambda name: costs[name].cpu)
+            ratio = judge(costs["truerank.rank, evaluate"], costs[first], most=1)
+            print(f"goal: rank and evaluate faster than every {kind}: of {first}", ratio)
+
+
+def judge(ours: Cost, other: Cost, *, most: float) -> str:
+    wall, cpu = ours.wall / other.wall, ours.cpu / other.cpu
+    return f"{wall:.2f} ({cpu:.2f} by CPU time), {'met' if wall <= most else 'MISSED'}"
 
 
 def print_growth(middle: Shape, threads: int, repeats: int) -> None:
@@ -233,10 +240,10 @@ def print_growth(middle: Shape, threads: int, repeats: int) -> None:
     }
     runs = {f"{label} {step}": by_rank(make_data(shape), threads) for (label, step), shape in shapes.items()}
     costs = best_costs(runs, repeats)
-    print(f"\nTime around {middle}; {threads} thread; best of {repeats} rounds, ms")
+    print(f"\nTime around {middle}; {threads} thread{'s' * (threads > 1)}; best of {repeats} rounds, ms of CPU")
     print(f"{'':16}" + "".join(f"{f'x {step}':>9}" for step in steps) + f"{'exponent':>10}")
     for label in sizes:
-        seconds = np.array([costs[f"{label} {step}"].wall for step in steps])
+        seconds = np.array([costs[f"{label} {step}"].cpu for step in steps])
         exponent = np.polyfit(np.log(steps), np.log(seconds), 1)[0]
         print(f"{label:16}" + "".join(f"{second * 1e3:9.1f}" for second in seconds) + f"{exponent:10.2f}")
 
@@ -276,24 +283,23 @@ def print_memory(threads: int) -> None:
         "import sys; sys.path.insert(0, sys.argv[1]); import exact_ranks\n"
         "exact_ranks.report_peak(getattr(exact_ranks, sys.argv[2]), int(sys.argv[3]))"
     )
-    cases = {"big_data": str(BIG), "mapped_data": "1,000,000 x 1,000,000 x 16 from mapped files, 2,000 users held out"}
+    cases = {"big_data": str(BIG), "mapped_data": f"{MAPPED}, by one user in 500, from mapped files"}
     print(f"\nPeak memory above the inputs; {threads} thread{'s' * (threads > 1)}")
     for maker, label in cases.items():
-        above, seconds, code = fresh(script, str(Path(__file__).resolve().parent), maker, str(threads))
-        print(f"{label}: {above:.0f} MB in {seconds:.1f} s (loading the code: {code:.0f} MB before)")
+        above, mapped, seconds = fresh(script, str(Path(__file__).resolve().parent), maker, str(threads))
+        print(f"{label}: {above:.0f} MB, of which {mapped:.0f} MB pages of mapped files, in {seconds:.1f} s")
 
 
 def report_peak(maker: Callable[[Path], Data], threads: int) -> None:
-    """Print megabytes above the inputs, seconds, and megabytes of code; for a process of its own."""
+    """Print megabytes above the inputs, those of mapped files among them, and seconds; for a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         data = maker(Path(folder))
-        start = memory("VmRSS")
-        by_rank(make_data(Shape(10, 10, 2, 1, 1)), threads)()
-        before = memory("VmRSS")
+        by_rank(make_data(Shape(10, 10, 2, 1, 1)), threads)()  # loads the code
+        before, mapped = memory("VmRSS"), memory("RssFile")
         # Not ru_maxrss: it still knows the peak of making the data, and of the process that started this one.
         Path("/proc/self/clear_refs").write_text("5")
         cost = measure(by_rank(data, threads))
-        print(memory("VmHWM") - before, cost.wall, before - start)
+        print(memory("VmHWM") - before, memory("RssFile") - mapped, cost.wall)
 
 
 def memory(field: str) -> float:
@@ -307,21 +313,20 @@ def big_data(_: Path) -> Data:
 
 
 def mapped_data(folder: Path) -> Data:
-    """Return a million users and items; all users have ten training items, one in 500 has a held-out one."""
-    shape = Shape(1_000_000, 1_000_000, 16, 10, 1)
+    """Return factors in mapped files; all users have training items, one in 500 has a held-out one."""
     rng = np.random.default_rng(0)
     maps = []
-    for name in ("users", "items"):
-        mapped = np.lib.format.open_memmap(folder / name, "w+", np.float32, (1_000_000, shape.factors))
-        for start in range(0, 1_000_000, 10_000):
-            mapped[start : start + 10_000] = rng.standard_normal((10_000, shape.factors), dtype=np.float32)
+    for name, size in (("users", MAPPED.users), ("items", MAPPED.items)):
+        mapped = np.lib.format.open_memmap(folder / name, "w+", np.float32, (size, MAPPED.factors))
+        for start in range(0, size, 10_000):
+            mapped[start : start + 10_000] = rng.standard_normal((10_000, MAPPED.factors), dtype=np.float32)
         del mapped
         maps.append(np.load(folder / name, mmap_mode="r"))
-    train = draw_items(rng, shape)
-    held = rng.integers(0, shape.items, (shape.users, 1), dtype=np.int32)
-    chosen = (np.arange(shape.users) % 500 == 0)[:, None]
-    matrices = [to_matrix(train, train >= 0, shape.items), to_matrix(held, chosen, shape.items)]
-    return Data(maps[0], maps[1], matrices[0], matrices[1])
+    train = draw_items(rng, MAPPED)
+    held = rng.integers(0, MAPPED.items, (MAPPED.users, 1), dtype=np.int32)
+    chosen = (np.arange(MAPPED.users) % 500 == 0)[:, None]
+    matrices = to_matrix(train, train >= 0, MAPPED.items), to_matrix(held, chosen, MAPPED.items)
+    return Data(maps[0], maps[1], *matrices)
 
 
 def versions() -> str:

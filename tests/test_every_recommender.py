@@ -38,7 +38,8 @@ def random_split(seed: int = 0, n_users: int = 300, n_items: int = 90) -> tr.Spl
     known = rng.random((n_users, n_items)) < taste
     known[7], known[:, 5] = False, False
     held = known & (rng.random(known.shape) < 0.1)
-    return tr.Split(*(tr.Interactions.of(sp.csr_array(part.astype(np.int8)), "x") for part in (known & ~held, held)))
+    train, test = (tr.Interactions.of(sp.csr_array(part.astype(np.int8)), "x") for part in (known & ~held, held))
+    return tr.Split(train, test)
 
 
 def arrays(model: FactorModel | SimilarityModel) -> Iterable[Any]:

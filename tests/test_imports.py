@@ -13,11 +13,14 @@ SOURCE = Path(tr.__file__).parent
 
 LAYERS = [
     ["errors"],
-    ["arrays"],
+    ["arrays", "downloads"],
     ["sums", "threads"],
     ["formats.columns"],
     ["formats.tables", "formats.writing", "formats.arrays", "formats.negatives"],
+    ["formats.events"],
     ["interactions"],
+    ["event_tables", "leaks"],
+    ["split_files"],
     ["splits"],
     ["scorers"],
     ["compiled.vectors"],

@@ -11,6 +11,7 @@ from .estimates import Estimate as Estimate
 from .estimates import estimate as estimate
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
+from .event_tables import read_interactions as read_interactions
 from .formats.negatives import read_negatives as read_negatives
 from .interactions import Interactions as Interactions
 from .lists import read_lists as read_lists
@@ -34,4 +35,10 @@ from .scorers import Factors as Factors
 from .scorers import ScoreMatrix as ScoreMatrix
 from .scorers import Similarity as Similarity
 from .splits import Split as Split
+from .splits import hold_out_fraction as hold_out_fraction
+from .splits import k_fold as k_fold
+from .splits import leave_k_out as leave_k_out
+from .splits import leave_last_out as leave_last_out
+from .splits import read_split as read_split
+from .splits import split_by_time as split_by_time
 from .values import values as values

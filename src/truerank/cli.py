@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from truerank.evaluation import Evaluation
     from truerank.ranks import Ranks
 
+DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "25m", "32m"))
 FORMATS = ("table", "tsv", "json", "latex", "markdown")
 TIES = ("expected", "optimistic", "pessimistic", "random")
 
@@ -327,6 +328,25 @@ def consistency(sources: tuple[str, ...], metric: str, replace: bool, largest: i
         named[name] = read_ranks(path)
     sizes = None if largest is None else range(1, largest + 1)
     click.echo(str(compare(named, metric, replace=replace, sizes=sizes)))
+
+
+@main.command(cls=_Command)
+@click.argument("name", type=click.Choice(DATA_SETS))
+@click.option("--to", "folder", required=True, metavar="DIR", type=click.Path(file_okay=False), help="Where to put it.")
+@click.option("--from", "site", metavar="URL", help="A mirror, instead of GroupLens' own site.")
+def data(name: str, folder: str, site: str | None) -> None:
+    r"""Fetch MovieLens from its makers, or go on where that broke off; the checksum is checked.
+
+    The zip file is left as it is: read_interactions reads it. GroupLens' terms of use, in the README
+    inside, forbid passing it on.
+
+    \b
+    truerank data movielens-1m --to data
+    """
+    from truerank.downloads import SITE, download
+
+    path = download(name, folder, site=site or SITE, progress=True)
+    click.echo(f"{path} is complete; read it with tr.read_interactions({str(path)!r})")
 
 
 @main.command(cls=_Command)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Ints, as_ints
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints
 from truerank.errors import InputError
 from truerank.formats.tables import Source, by_role, load
 
@@ -24,11 +24,34 @@ class Interactions:
         A stored entry is an interaction, whatever its value; items ascend within a user.
     user_ids, item_ids : arrays, optional
         Names of the rows and of the columns.
+    times, ratings : arrays, optional
+        When each interaction was (whole numbers, floats or datetime64) and how good; aligned with
+        the stored entries.
+    positions : array of int, optional
+        Row of the source (from 0) in which each interaction was.
+    notes : tuple of str
+        What was dropped or merged on the way.
     """
 
     matrix: sp.csr_array
     user_ids: AnyArray | None = None
     item_ids: AnyArray | None = None
+    times: AnyArray | None = None
+    ratings: Floats | None = None
+    positions: Ints | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = {"user_ids": self.n_users, "item_ids": self.n_items}
+        sizes |= dict.fromkeys(("times", "ratings", "positions"), self.items.size)
+        for name, size in sizes.items():
+            array = getattr(self, name)
+            if array is not None and np.shape(array) != (size,):
+                raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(array)}.")
+
+    def __repr__(self) -> str:
+        extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
+        return f"Interactions({self.n_users} users, {self.n_items} items, {self.items.size} events{extra})"
 
     @classmethod
     def of(cls, given: Any, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
@@ -78,9 +101,37 @@ class Interactions:
         """Names of the users, or their numbers."""
         return np.arange(self.n_users) if self.user_ids is None else self.user_ids
 
+    @property
+    def item_names(self) -> AnyArray:
+        """Names of the items, or their numbers."""
+        return np.arange(self.n_items) if self.item_ids is None else self.item_ids
+
     def of_user(self, user: int) -> Ints:
         """Items of one user, ascending."""
         return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
+
+    @property
+    def users(self) -> Ints:
+        """User of each stored entry."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+
+    def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
+        """Return the stored entries that are chosen, with the same users and items.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = Interactions.of([[0, 1], [1]], "data")
+        >>> data.select(np.array([False, True, True])).matrix.toarray().tolist()
+        [[0, 1], [0, 1]]
+        """
+        indptr = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
+        matrix = sp.csr_array((self.matrix.data[chosen], self.items[chosen], indptr), shape=self.matrix.shape)
+        aligned = {
+            name: None if (array := getattr(self, name)) is None else array[chosen]
+            for name in ("times", "ratings", "positions")
+        }
+        return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
 
     def overlap(self, other: Interactions) -> Ints:
         """How many items of each user are in both."""

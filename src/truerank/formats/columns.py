@@ -15,9 +15,23 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "m": ("m", "n_sampled", "samples", "n_negatives"),
     "n_candidates": ("n_candidates", "n", "candidates", "n_items"),
 }
+"""Roles in lists and tables of ranks, and what their columns are called."""
+
+EVENT_ALIASES: dict[str, tuple[str, ...]] = {
+    "user": ALIASES["user"],
+    "item": ALIASES["item"],
+    "time": ("timestamp", "time", "datetime", "date", "unix_time", "ts"),
+    "rating": ("rating", "ratings", "stars"),
+    "weight": (),
+}
+"""Roles in tables of events; a weight is never guessed, for it may be that of a parcel."""
 
 
-def find_columns(present: Sequence[str], chosen: Mapping[str, str] | None = None) -> dict[str, str]:
+def find_columns(
+    present: Sequence[str],
+    chosen: Mapping[str, str] | None = None,
+    aliases: Mapping[str, Sequence[str]] = ALIASES,
+) -> dict[str, str]:
     """Return the column that plays each role, for the roles that some column plays.
 
     Case, ``_``, ``-`` and blanks do not matter. `chosen` maps roles to columns and comes first,
@@ -32,8 +46,8 @@ def find_columns(present: Sequence[str], chosen: Mapping[str, str] | None = None
     """
     found = {role: column for role, column in (chosen or {}).items() if column in present}
     by_name = {_plain(column): column for column in reversed(present) if column not in found.values()}
-    for role, aliases in ALIASES.items():
-        names = [by_name[_plain(alias)] for alias in aliases if _plain(alias) in by_name]
+    for role, names_of_role in aliases.items():
+        names = [by_name[_plain(alias)] for alias in names_of_role if _plain(alias) in by_name]
         if names:
             found.setdefault(role, names[0])
     return found

@@ -26,7 +26,7 @@ _TREC_QRELS = ["user", "iteration", "item", "relevance"]
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
-def load(source: Source, value: Literal["score", "relevance"]) -> tuple[pa.Table, str]:
+def load(source: Source, value: Literal["score", "relevance", "rating"]) -> tuple[pa.Table, str]:
     """Return the rows of any source as they are, and what to call it in messages.
 
     `value` says what the inner values of a dict of dicts are.
@@ -55,18 +55,19 @@ def read_file(path: str | Path) -> pa.Table:
     content = pa.py_buffer(sys.stdin.buffer.read()) if str(path) == "-" else None
     if content is None and not Path(path).is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    with _open(path, content) as stream:
+    with open_stream(path, content) as stream:
         head = stream.read(1 << 16)
     if not head.strip():
         raise InputError(f"{str(path)!r} is empty.")
     try:
-        with _open(path, content) as stream:
+        with open_stream(path, content) as stream:
             return _parse(stream, head)
     except pa.ArrowInvalid as error:
         raise InputError(f"can't read {str(path)!r}: {str(error).splitlines()[0]}") from error
 
 
-def _open(path: str | Path, content: pa.Buffer | None) -> Any:
+def open_stream(path: str | Path, content: pa.Buffer | None = None) -> Any:
+    """Return the bytes of a file, or of a buffer, as a stream, unpacked if they are gzipped."""
     raw = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
     gzipped = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)

@@ -1,0 +1,102 @@
+"""MovieLens from the site of its makers: resumed where it broke off, and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from truerank.errors import InputError
+
+SITE = "https://files.grouplens.org/datasets/movielens"
+
+# as GroupLens publishes them in the .md5 file beside each zip file
+CHECKSUMS = {
+    "movielens-100k": ("ml-100k.zip", "0e33842e24a9c977be4e0107933c0723"),
+    "movielens-1m": ("ml-1m.zip", "c4d9eecfca2ab87c1945afe126590906"),
+    "movielens-10m": ("ml-10m.zip", "ce571fd55effeba0271552578f2648bd"),
+    "movielens-20m": ("ml-20m.zip", "cd245b17a1ae2cc31bb14903e1204af3"),
+    "movielens-25m": ("ml-25m.zip", "6b51fb2759a8657d3bfcbfc42b592ada"),
+    "movielens-32m": ("ml-32m.zip", "d472be332d4daa821edc399621853b57"),
+}
+_BLOCK = 1 << 16
+_SECONDS = 30
+
+
+def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool = False) -> Path:
+    """Fetch a data set into a folder, which is made if needed, and return the path of its zip file.
+
+    What arrived before a connection broke is kept as `.part` and gone on with the next time. A file
+    that is there already is checked and not fetched again.
+
+    Parameters
+    ----------
+    name : str
+        For instance "movielens-1m".
+    folder : path
+        Where to put it.
+    site : str
+        Where it comes from, for those who keep a mirror.
+    progress : bool
+        Whether to show a progress bar, on a terminal only.
+    """
+    file, checksum = CHECKSUMS[name]
+    path = Path(folder) / file
+    if path.is_file():
+        if _md5(path) != checksum:
+            raise InputError(f"{str(path)!r} is not the file that GroupLens publishes; remove it to fetch it anew.")
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{file}.part")
+    try:
+        _fetch(f"{site}/{file}", part, progress)
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(
+            f"can't fetch {site}/{file} ({reason}); try again later, or get {file} on a machine that can "
+            f"and put it into {str(folder)!r}."
+        ) from error
+    if _md5(part) != checksum:
+        part.unlink()
+        raise InputError(f"{site}/{file} is not what GroupLens publishes (its md5 differs); it was removed, try again.")
+    return part.rename(path)
+
+
+def _fetch(url: str, part: Path, progress: bool) -> None:
+    """Append to the part what it lacks."""
+    done = part.stat().st_size if part.is_file() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=_SECONDS)
+    except urllib.error.HTTPError as error:
+        error.close()
+        # nothing lies beyond what is here: it is complete, or not the same file
+        if error.code == 416 and done:
+            return
+        raise
+    with answer:
+        _write(answer, part, done if answer.status == 206 else 0, progress)
+
+
+def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
+    size = int(answer.headers.get("Content-Length") or 0)
+    total = done + size or None
+    bar = tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=part.stem, disable=None if progress else True)
+    with bar, part.open("ab" if done else "wb") as file:
+        while block := answer.read(_BLOCK):
+            file.write(block)
+            bar.update(len(block))
+    if total is not None and part.stat().st_size < total:
+        raise ConnectionError(
+            f"the connection broke at {part.stat().st_size} of {total} bytes, which the next try goes on with"
+        )
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
