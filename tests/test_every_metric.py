@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from tests import reference
 from tests.instances import Instance, instances, ranks_of
+from truerank.graded import GRADED
 from truerank.metrics import BUILT_IN
 from truerank.values import Ties
 
@@ -18,7 +19,7 @@ every_metric = pytest.mark.parametrize("text", reference.METRICS)
 
 def test_the_suite_covers_every_built_in_metric() -> None:
     covered = {type(tr.metric(text)) for text in reference.METRICS}
-    assert covered == set(BUILT_IN)
+    assert covered == {*BUILT_IN, *GRADED}
 
 
 @every_metric

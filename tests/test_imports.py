@@ -34,6 +34,7 @@ LAYERS = [
     ["ranking"],
     ["sampling.ranking"],
     ["metrics"],
+    ["graded"],
     ["corrections.nodes", "corrections.priors"],
     ["corrections.least_squares"],
     ["corrections.spectral"],

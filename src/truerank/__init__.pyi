@@ -12,6 +12,7 @@ from .estimates import estimate as estimate
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
 from .formats.negatives import read_negatives as read_negatives
+from .graded import Graded as Graded
 from .interactions import Interactions as Interactions
 from .lists import read_lists as read_lists
 from .metrics import Metric as Metric
