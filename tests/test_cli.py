@@ -123,7 +123,7 @@ def test_missing_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in ("evaluate", "rank", "sample", "correct", "consistency", "reproduce"))]
+    "command", [[], *([name] for name in ("evaluate", "rank", "sample", "correct", "consistency", "marp", "reproduce"))]
 )
 def test_every_command_has_help(command: list[str]) -> None:
     done = truerank(*command, "--help")

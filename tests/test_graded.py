@@ -135,7 +135,7 @@ def test_names(text: str, metric: Metric) -> None:
     ("text", "message"),
     [
         ("marp", r"marp needs a cut-off, as in 'marp@10'"),
-        ("marp@5,x", r"marp is written 'marp@k'"),
+        ("marp@5,x", r"marp is written 'marp@k,k,\.\.\.', got 'marp@5,x'"),
         ("marp@0,5", r"must be rising whole numbers from 1, got 0,5"),
         ("gndcg(sqrt)@3", "the gain of gndcg.* must be 'linear' or 'exp', got 'sqrt'"),
         ("gndcg(exp,2)", r"gndcg is written 'gndcg\(gain\)@k'"),

@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from .challenge import read_vlnet as read_vlnet
 from .consistency import Consistency as Consistency
 from .consistency import consistency as consistency
 from .corrections.corrected import BiasVariance as BiasVariance

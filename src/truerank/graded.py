@@ -107,6 +107,7 @@ class MARp(Graded):
     """
 
     name = "marp"
+    written_k = "k,k,..."
     k: tuple[int, ...]
 
     def __post_init__(self) -> None:

@@ -61,6 +61,8 @@ class Metric(ABC):
     large catalogues then need few ranks instead of all."""
     graded: ClassVar[bool] = False
     """Whether it depends on grades: then it has `parts` instead of a term of its own."""
+    written_k: ClassVar[str] = "k"
+    """What stands behind the @, in messages."""
 
     def __post_init__(self) -> None:
         k = getattr(self, "k", None)

@@ -158,4 +158,4 @@ def _build(kind: type[Metric], form: re.Match[str], text: str) -> Metric:
 def _pattern(kind: type[Metric]) -> str:
     names = [field.name for field in fields(kind)]
     inner = ", ".join(name for name in names if name != "k")
-    return kind.name + (f"({inner})" if inner else "") + ("@k" if "k" in names else "")
+    return kind.name + (f"({inner})" if inner else "") + (f"@{kind.written_k}" if "k" in names else "")
