@@ -141,10 +141,9 @@ def test_blanks_mean_nothing(files: Files) -> None:
 def test_malformed_submissions(files: Files, line: str | bytes, message: str) -> None:
     content = b"1: 5, 6\n" + (line.encode() if isinstance(line, str) else line) + b"\n9: 4\n"
     solution, submission = files("1:0:5|3\n", content)
-    done = truerank("marp", "--solution", solution, "--submission", submission, "--task", "2")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"truerank: {str(submission)!r}, line 2: {message}")
-    assert done.stderr.count("\n") == 1
+    with pytest.raises(tr.InputError) as error:
+        tr.read_vlnet(solution, submission)
+    assert str(error.value).startswith(f"{str(submission)!r}, line 2: {message}")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +175,14 @@ def test_malformed_solutions(files: Files, line: str, message: str) -> None:
     with pytest.raises(tr.InputError) as error:
         tr.read_vlnet(solution, submission)
     assert str(error.value).startswith(f"{str(solution)!r}, line 2: {message}")
+
+
+def test_the_command_answers_malformed_lines_with_one_sentence(files: Files) -> None:
+    solution, submission = files("1:0:5|3\n", "1: 5\r\n")
+    done = truerank("marp", "--solution", solution, "--submission", submission, "--task", "2")
+    message = "it ends in CR LF, as on Windows; convert the file to plain line ends."
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"truerank: {str(submission)!r}, line 1: {message}\n"
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"])
