@@ -3,7 +3,9 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
+T = TypeVar("T")
 Ranking = Sequence[bool]
 """A ranking from the top: True where the candidate is relevant."""
 
@@ -64,6 +66,57 @@ def mean_rank(ranking: Ranking) -> float:
     return sum(ranks) / len(ranks)
 
 
+Graded = Sequence[float]
+"""A ranking from the top: the grade of each candidate, 0 where it is irrelevant."""
+
+
+def rp(ranking: Graded, z: int) -> float:
+    best = sorted((grade for grade in ranking if grade), reverse=True)
+    least = best[min(z, len(best)) - 1]
+    return sum(grade > 0 and grade >= least for grade in ranking[:z]) / min(len(best), z)
+
+
+def marp(ranking: Graded, cutoffs: Sequence[int]) -> float:
+    return sum(rp(ranking, z) for z in cutoffs) / len(cutoffs)
+
+
+def linear(grade: float) -> float:
+    return grade
+
+
+def exponential(grade: float) -> float:
+    return 2**grade - 1
+
+
+def dcg(ranking: Graded, gain: Callable[[float], float] = linear, k: int | None = None) -> float:
+    return sum(gain(grade) / math.log2(rank + 1) for rank, grade in enumerate(ranking[:k], start=1))
+
+
+def gndcg(ranking: Graded, gain: Callable[[float], float] = linear, k: int | None = None) -> float:
+    return dcg(ranking, gain, k) / dcg(sorted(ranking, reverse=True), gain, k)
+
+
+def weighted_recall(ranking: Graded, k: int) -> float:
+    return sum(ranking[:k]) / sum(ranking)
+
+
+GRADED: dict[str, Callable[[Graded], float]] = {
+    "rp@1": lambda x: rp(x, 1),
+    "rp@3": lambda x: rp(x, 3),
+    "marp@1,2,4": lambda x: marp(x, (1, 2, 4)),
+    "marp@50": lambda x: marp(x, (50,)),
+    "dcg": dcg,
+    "dcg@3": lambda x: dcg(x, k=3),
+    "dcg(exp)@3": lambda x: dcg(x, exponential, 3),
+    "gndcg": gndcg,
+    "gndcg@2": lambda x: gndcg(x, k=2),
+    "gndcg(exp)": lambda x: gndcg(x, exponential),
+    "gndcg(exp)@3": lambda x: gndcg(x, exponential, 3),
+    "weighted-recall@3": lambda x: weighted_recall(x, 3),
+}
+"""Every built-in graded metric. True counts as grade 1, so they take a plain ranking too."""
+
+
 METRICS: dict[str, Callable[[Ranking], float]] = {
     "auc": auc,
     "precision@1": lambda x: precision(x, 1),
@@ -83,11 +136,12 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
     "r-precision": r_precision,
     "rbp(0.8)": lambda x: rbp(x, 0.8),
     "mean-rank": mean_rank,
+    **GRADED,
 }
 """Every built-in metric, some with several parameters, by its text form."""
 
 
-def orders(scores: Sequence[float], relevant: Sequence[bool]) -> Iterator[list[bool]]:
+def orders(scores: Sequence[float], relevant: Sequence[T]) -> Iterator[list[T]]:
     """Yield the ranking for each way of ordering equally scored candidates."""
     blocks = []
     for score in sorted(set(scores), reverse=True):

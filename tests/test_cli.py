@@ -123,7 +123,8 @@ def test_missing_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in ("evaluate", "rank", "sample", "correct", "consistency", "data", "reproduce"))]
+    "command",
+    [[], *([name] for name in ("evaluate", "rank", "sample", "correct", "consistency", "data", "marp", "reproduce"))],
 )
 def test_every_command_has_help(command: list[str]) -> None:
     done = truerank(*command, "--help")

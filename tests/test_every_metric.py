@@ -11,6 +11,7 @@ import truerank as tr
 from tests import reference
 from tests.instances import Instance, instances, ranks_of
 from truerank.arrays import Floats, Ints
+from truerank.graded import GRADED
 from truerank.metrics import BUILT_IN
 from truerank.values import Ties
 
@@ -19,7 +20,7 @@ every_metric = pytest.mark.parametrize("text", reference.METRICS)
 
 def test_the_suite_covers_every_built_in_metric() -> None:
     covered = {type(tr.metric(text)) for text in reference.METRICS}
-    assert covered == set(BUILT_IN)
+    assert covered == {*BUILT_IN, *GRADED}
 
 
 @every_metric

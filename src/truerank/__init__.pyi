@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from .challenge import read_vlnet as read_vlnet
 from .consistency import Consistency as Consistency
 from .consistency import consistency as consistency
 from .corrections.corrected import BiasVariance as BiasVariance
@@ -13,6 +14,7 @@ from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
 from .event_tables import read_interactions as read_interactions
 from .formats.negatives import read_negatives as read_negatives
+from .graded import Graded as Graded
 from .interactions import Interactions as Interactions
 from .lists import read_lists as read_lists
 from .metrics import Metric as Metric

@@ -73,6 +73,12 @@ _column_option = click.option(
 _output_option = click.option(
     "-o", "--output", required=True, type=click.Path(dir_okay=False), help="A .parquet or .npz file to write."
 )
+_per_instance_option = click.option(
+    "--per-instance",
+    metavar="OUT",
+    type=click.Path(dir_okay=False),
+    help="Also write each instance's values (.csv, .tsv, .jsonl or .parquet).",
+)
 _format_option = click.option(
     "-f",
     "--format",
@@ -124,12 +130,7 @@ _format_option = click.option(
     multiple=True,
     help="Python file that registers metrics of your own.",
 )
-@click.option(
-    "--per-instance",
-    metavar="OUT",
-    type=click.Path(dir_okay=False),
-    help="Also write each instance's values (.csv, .tsv, .jsonl or .parquet).",
-)
+@_per_instance_option
 @_format_option
 def evaluate(
     source: str,
@@ -347,6 +348,55 @@ def data(name: str, folder: str, site: str | None) -> None:
 
     path = download(name, folder, site=site or SITE, progress=True)
     click.echo(f"{path} is complete; read it with tr.read_interactions({str(path)!r})")
+
+
+@main.command(cls=_Command)
+@click.option("--solution", required=True, type=click.Path(), help="Lines id:flag:lecture|score,lecture|score,...")
+@click.option("--submission", required=True, type=click.Path(), help="Lines id: lecture, lecture, ...; best first.")
+@click.option("--cutoffs", metavar="Z,Z,...", help="For instance 5,10.")
+@click.option("--task", type=click.Choice(["1", "2"]), help="Cut-offs of a task: 5,10,...,30 (1) or 5,10 (2).")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "zero"]),
+    default="refuse",
+    show_default=True,
+    help="A query of the solution without a line in the submission is refused, or scores 0.",
+)
+@_per_instance_option
+@_format_option
+def marp(
+    solution: str,
+    submission: str,
+    cutoffs: str | None,
+    task: str | None,
+    missing: Any,
+    per_instance: str | None,
+    form: str,
+) -> None:
+    r"""Score a submission to the VideoLectures.Net challenge by mean average R-precision.
+
+    Scores are those of all queries, of the leaderboard's (flag 1) and of the rest (flag 0).
+
+    \b
+    truerank marp --solution solution.txt --submission submission.txt --cutoffs 5,10
+    truerank marp --solution solution.txt --submission submission.txt --task 1 --per-instance scores.csv
+    """
+    from truerank.challenge import CUTOFFS, read_vlnet
+    from truerank.errors import InputError
+    from truerank.evaluation import evaluate as evaluate_ranks
+    from truerank.graded import MARp, Rp
+    from truerank.names import metric as as_metric
+
+    if (cutoffs is None) == (task is None):
+        raise InputError("give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2.")
+    wanted = ",".join(map(str, CUTOFFS[int(task)])) if task else cutoffs
+    metric = as_metric(f"marp@{wanted}")
+    assert isinstance(metric, MARp), "that is what the text says"
+    ranks = read_vlnet(solution, submission, depth=metric.k[-1], missing=missing)
+    table = evaluate_ranks(ranks, metric, progress=True)
+    if per_instance:
+        _write_values(per_instance, ranks["all"], (metric, *map(Rp, metric.k)), "expected", None)
+    _print(table, form)
 
 
 @main.command(cls=_Command)

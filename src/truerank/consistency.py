@@ -131,7 +131,7 @@ def consistency(
     if len(ranks) < 2:
         raise InputError("consistency compares recommenders: give at least two.")
     for places in ranks.values():
-        if places.design is not None or places.depth is not None or places.tied.any():
+        if places.design is not None or places.depth is not None or places.has_ties:
             raise InputError("`ranks` must be exact and without ties; resolve them with ranks.break_ties('random').")
         if not places.n_relevant.any():
             raise InputError("every recommender must have an instance with a relevant item.")
@@ -170,13 +170,15 @@ def _curve(metric: Metric, ranks: Ranks, sizes: Ints, replace: bool) -> Floats:
         return np.array([risk(metric, SamplingDesign(int(m), replace), ranks).mean for m in sizes])
     n_relevant = ranks.n_relevant[ranks.instance]
     n = ranks.n_candidates[ranks.instance]
-    distinct, times = np.unique(np.stack([ranks.above, ranks.i, n_relevant, n]), axis=1, return_counts=True)
+    distinct, which = np.unique(np.stack([ranks.above, ranks.i, n_relevant, n]), axis=1, return_inverse=True)
     total = np.zeros(sizes.size)
     step = max(1, _CHUNK // sizes.size)
-    for start in range(0, times.size, step):
-        above, i, relevant, candidates = distinct[:, start : start + step, None]
-        expected = expected_term(metric, above, i, relevant, candidates, sizes[None, :], replace=replace)
-        total += times[start : start + step] @ expected
+    for plain, weight in metric.parts(ranks):
+        times = np.bincount(which.ravel(), weights=weight)
+        for start in range(0, times.size, step):
+            above, i, relevant, candidates = distinct[:, start : start + step, None]
+            expected = expected_term(plain, above, i, relevant, candidates, sizes[None, :], replace=replace)
+            total += times[start : start + step] @ expected
     return total / int((ranks.n_relevant > 0).sum())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,7 @@ def read_lists(
     *,
     depth: int | Literal["all"] | None = None,
     columns: Mapping[str, str] | None = None,
+    repeats: Literal["refuse", "count once"] = "refuse",
 ) -> Ranks:
     """Return where ranked lists put the relevant items.
 
@@ -36,13 +38,16 @@ def read_lists(
         Files: TREC run, CSV, TSV, Parquet, JSONL, also gzipped; "-" is standard input.
     truth : path, dataframe, dict or list
         The relevant items in the same forms. With a relevance column (as in TREC qrels), those
-        above 0 are relevant. The instances are the users named here.
+        above 0 are relevant, and it is their grade. The instances are the users named here.
     depth : int or "all", optional
         Where the lists were cut; the longest list by default. "all" says that each list holds
         every candidate, so that any metric can be computed.
     columns : dict, optional
         Columns by role ("user", "item", "score", "rank", "relevance") where their names are not
         the usual ones.
+    repeats : {"refuse", "count once"}
+        What to do about a relevant item that stands in a list more than once: an error, or its first place counts and
+        the others are as if something irrelevant stood there.
 
     Returns
     -------
@@ -63,13 +68,16 @@ def read_lists(
     ...
     truerank.errors.InputError: recall@5 looks at rank 5, but these lists are cut at depth 3.
     """
+    if repeats not in ("refuse", "count once"):
+        raise InputError(f"`repeats` must be 'refuse' or 'count once', got {repeats!r}.")
     (lists, run_name), (facts, truth_name) = load(run, "score"), load(truth, "relevance")
     check_chosen(columns, lists.column_names, facts.column_names)
     lists = by_role(lists, run_name, ("user", "item"), columns)
     facts = by_role(facts, truth_name, ("user", "item"), columns)
     lists, facts = _comparable(lists, facts)
     relevant = Truth.of(facts)
-    return _to_ranks(_Lists.of(lists, relevant), relevant, depth)
+    found = _Lists.of(lists, relevant)
+    return _to_ranks(found.without_repeats() if repeats == "count once" else found, relevant, depth)
 
 
 def _comparable(lists: pa.Table, facts: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -120,6 +128,14 @@ class _Lists:
         hits, found = find(user, np.diff(starts, append=items.size), items, truth)
         return cls(np.append(starts, items.size), user, scores, hits, found)
 
+    def without_repeats(self) -> _Lists:
+        """Let only the first place of each relevant item be a hit."""
+        rows = np.arange(self.found.size)
+        first = np.zeros(self.found.max(initial=-1) + 1, dtype=np.int64)
+        first[self.found[::-1]] = rows[::-1]  # of several, the one assigned last stays
+        kept = first[self.found] == rows
+        return dataclasses.replace(self, hits=self.hits[kept], found=self.found[kept])
+
 
 def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -> Ranks:
     _check_once(lists, truth)
@@ -133,9 +149,12 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -
     hits_above = np.arange(at.size) - np.searchsorted(at, at)
     slot = indptr[lists.user[at]] + hits_above
     above[slot], tied[slot] = _count(lists, lists.starts[at], hits_above)
+    grades, same_score = (None, None) if truth.grades is None else _graded(lists, truth.grades, slot)
     return Ranks(
         above=above,
         tied=tied,
+        grades=grades,
+        same_score=same_score,
         n_candidates=_whole_lists(lists, truth, sizes) if cut is None else cut + truth.n_relevant,
         indptr=indptr,
         ids=truth.users.to_numpy(zero_copy_only=False),
@@ -160,6 +179,19 @@ def _count(lists: _Lists, top: Ints, hits_above: Ints) -> tuple[Ints, Ints]:
     since, until = np.searchsorted(lists.hits, first), np.searchsorted(lists.hits, end)
     hits_before = since - np.searchsorted(lists.hits, top)
     return first - top - hits_before, end - first - (until - since)
+
+
+def _graded(lists: _Lists, grades: Floats, slot: Ints) -> tuple[Floats, Bools]:
+    """Grade of each relevant item, in the order of the ranks, and whether it ties with the one before it."""
+    placed, same = np.empty_like(grades), np.zeros(grades.size, dtype=np.bool_)
+    placed[slot] = grades[lists.found]
+    # those that no list holds come last in their instance, where slots are left
+    missing, free = np.ones((2, grades.size), dtype=np.bool_)
+    missing[lists.found], free[slot] = False, False
+    placed[free] = grades[missing]
+    if lists.scores is not None and (ties := _tied_rows(lists.hits, lists.scores, lists.starts)) is not None:
+        same[slot[1:]] = ties[0][1:] == ties[0][:-1]
+    return placed, same
 
 
 def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from truerank.errors import InputError
 from truerank.ranks import Ranks
 
 Term = Callable[[Ints, Ints, Ints, Ints], Floats]
+
+
+class Part(NamedTuple):
+    """A metric, and what each relevant item's term counts in a sum of such parts."""
+
+    metric: Metric
+    weight: Floats
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,10 @@ class Metric(ABC):
     smooth: ClassVar[bool] = False
     """Whether, up to its cut-off, the term is an analytic function of a real rank above 0; corrections of
     large catalogues then need few ranks instead of all."""
+    graded: ClassVar[bool] = False
+    """Whether it depends on grades: then it has `parts` instead of a term of its own."""
+    written_k: ClassVar[str] = "k"
+    """What stands behind the @, in messages."""
 
     def __post_init__(self) -> None:
         k = getattr(self, "k", None)
@@ -66,6 +77,15 @@ class Metric(ABC):
         """Return the deepest rank that can add anything, by number of relevant items; None: all can."""
         k = getattr(self, "k", None)
         return None if k is None else np.full_like(n_relevant, k)
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        """Return the metrics, and the weight of each relevant item in them, that sum up to this one."""
+        return (Part(self, np.ones(ranks.above.size)),)
+
+    @staticmethod
+    def read_k(text: str) -> Any:
+        """Return the field `k` from what stands behind the @."""
+        return int(text)
 
     def on(self, ranks: Ranks) -> Metric:
         """Return the metric as it applies to these ranks, if it depends on how they were found."""
@@ -87,7 +107,8 @@ class Metric(ABC):
     def __str__(self) -> str:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         k = values.pop("k", None)
-        inner = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values.values())
+        told = [values[field.name] for field in fields(self) if values.get(field.name, field.default) != field.default]
+        inner = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in told)
         return self.name + (f"({inner})" if inner else "") + ("" if k is None else f"@{k}")
 
 

@@ -6,14 +6,16 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import MISSING, fields
-from typing import TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from truerank.errors import InputError
+from truerank.graded import GRADED
 from truerank.metrics import BUILT_IN, FunctionMetric, Metric, Term
 
 M = TypeVar("M", bound=type[Metric])
 
-_registry: dict[str, type[Metric] | FunctionMetric] = {kind.name: kind for kind in BUILT_IN}
+_BUILT_IN = (*BUILT_IN, *GRADED)
+_registry: dict[str, type[Metric] | FunctionMetric] = {kind.name: kind for kind in _BUILT_IN}
 
 _ALIASES = {
     "roc-auc": "auc", "auroc": "auc", "gauc": "auc",
@@ -27,6 +29,8 @@ _ALIASES = {
     "f": "f1", "f-score": "f1", "f1-score": "f1",
     "rprec": "r-precision", "r-prec": "r-precision", "rprecision": "r-precision",
     "mr": "mean-rank", "meanrank": "mean-rank", "average-rank": "mean-rank",
+    "avgrp": "marp", "mean-average-r-precision": "marp",
+    "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
 }  # fmt: skip
 
 _FORM = re.compile(r"(?P<name>[a-z][a-z0-9-]*?)(-cut)?(\((?P<args>[^()]*)\))?([@-](?P<k>\d[^()]*))?")
@@ -46,6 +50,8 @@ def metric(text: str | Metric | Term) -> Metric:
     NDCG(k=10)
     >>> str(tr.metric("P_10")), str(tr.metric("map")), str(tr.metric("RBP(0.80)"))
     ('precision@10', 'ap', 'rbp(0.8)')
+    >>> tr.metric("MARp@5,10")
+    MARp(k=(5, 10))
     >>> tr.metric("ndgc@10")
     Traceback (most recent call last):
     ...
@@ -104,7 +110,7 @@ def register_metric(new: M | Term) -> M | FunctionMetric:
     name = known.name
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise InputError(f"a metric's name must be lower-case letters, digits and '-', got {name!r}.")
-    if name in _ALIASES or any(kind.name == name for kind in BUILT_IN):
+    if name in _ALIASES or any(kind.name == name for kind in _BUILT_IN):
         raise InputError(f"the metric name {name!r} is taken.")
     _registry[name] = known
     return known
@@ -116,25 +122,32 @@ def known_metrics() -> dict[str, type[Metric] | FunctionMetric]:
 
 
 def _suggestion(form: re.Match[str]) -> str:
-    close = difflib.get_close_matches(form["name"], [*_registry, *_ALIASES], n=1, cutoff=0.6)
+    names = [name for name in (*_registry, *_ALIASES) if form["args"] is None or _has_parameters(name)]
+    close = difflib.get_close_matches(form["name"], names, n=1, cutoff=0.6)
     if not close:
         return "known are " + ", ".join(sorted(_registry)) + "."
     args = f"({form['args']})" if form["args"] else ""
     return f"did you mean '{close[0]}{args}{'@' + form['k'] if form['k'] else ''}'?"
 
 
+def _has_parameters(name: str) -> bool:
+    kind = _registry[_ALIASES.get(name, name)]
+    return isinstance(kind, type) and any(field.name != "k" for field in fields(kind))
+
+
 def _build(kind: type[Metric], form: re.Match[str], text: str) -> Metric:
     parameters = {field.name: field for field in fields(kind)}
     takes_k = parameters.pop("k", None)
     given = [part for part in (form["args"] or "").split(",") if part]
-    if len(given) != len(parameters) or (form["k"] and takes_k is None):
+    needed = sum(field.default is MISSING for field in parameters.values())
+    if not needed <= len(given) <= len(parameters) or (form["k"] and takes_k is None):
         raise InputError(f"{kind.name} is written {_pattern(kind)!r}, got {text!r}.")
-    values: dict[str, float | int] = {}
+    values: dict[str, Any] = {}
     try:
-        for name, part in zip(parameters, given, strict=True):
-            values[name] = float(part)
+        for field, part in zip(parameters.values(), given, strict=False):
+            values[field.name] = part if isinstance(field.default, str) else float(part)
         if form["k"]:
-            values["k"] = int(form["k"])
+            values["k"] = kind.read_k(form["k"])
     except ValueError:
         raise InputError(f"{kind.name} is written {_pattern(kind)!r}, got {text!r}.") from None
     if takes_k is not None and takes_k.default is MISSING and "k" not in values:
@@ -145,4 +158,4 @@ def _build(kind: type[Metric], form: re.Match[str], text: str) -> Metric:
 def _pattern(kind: type[Metric]) -> str:
     names = [field.name for field in fields(kind)]
     inner = ", ".join(name for name in names if name != "k")
-    return kind.name + (f"({inner})" if inner else "") + ("@k" if "k" in names else "")
+    return kind.name + (f"({inner})" if inner else "") + (f"@{kind.written_k}" if "k" in names else "")

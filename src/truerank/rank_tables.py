@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from truerank.arrays import AnyArray
+from truerank.arrays import AnyArray, Floats
 from truerank.errors import InputError
 from truerank.formats.columns import check_chosen, find_columns
 from truerank.formats.tables import Source, by_role, load
 from truerank.ranks import Ranks
+from truerank.truth import floats
 
 
 def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> Ranks:
@@ -23,9 +24,9 @@ def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> R
     source : path or dataframe
         What `Ranks.save` wrote, or one row per relevant item with a rank (1 is the best) and the
         number of candidates (`n`). Rows of one user (`user_id`) are one instance; without a user
-        column each row is its own. Files as for `truerank.read_lists`.
+        column each row is its own. A relevance column holds grades. Files as for `truerank.read_lists`.
     columns : dict, optional
-        Columns by role ("user", "rank", "n_candidates") where their names are not the usual ones.
+        Columns by role ("user", "rank", "n_candidates", "relevance") where their names are not the usual ones.
 
     Examples
     --------
@@ -89,12 +90,14 @@ def read_sampled(
     sampled = rows["m"].to_numpy() if m is None else m
     if "user" not in rows.column_names:
         candidates = rows["n_candidates"].to_numpy() if n is None else n
-        return Ranks.from_sampled(rows["rank"].to_numpy(), m=sampled, n=candidates, replace=replace)
+        return Ranks.from_sampled(
+            rows["rank"].to_numpy(), m=sampled, n=candidates, replace=replace, grades=_grades(rows)
+        )
     if n is not None:
         rows = rows.drop_columns([name for name in rows.column_names if name == "n_candidates"])
         rows = rows.append_column("n_candidates", pa.array(np.full(len(rows), n)))
-    ranks, candidates, names = _grouped(rows, where)
-    return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names)
+    ranks, candidates, names, grades = _grouped(rows, where)
+    return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names, grades=grades)
 
 
 def _require_sampled(ranks: Ranks, where: str) -> Ranks:
@@ -104,16 +107,20 @@ def _require_sampled(ranks: Ranks, where: str) -> Ranks:
 
 
 def _one_each(rows: pa.Table) -> Ranks:
-    return Ranks.from_ranks(rows["rank"].to_numpy(), rows["n_candidates"].to_numpy())
+    return Ranks.from_ranks(rows["rank"].to_numpy(), rows["n_candidates"].to_numpy(), grades=_grades(rows))
 
 
 def _by_user(rows: pa.Table, where: str) -> Ranks:
-    ranks, n, names = _grouped(rows, where)
-    return Ranks.from_ranks(ranks, n, ids=names)
+    ranks, n, names, grades = _grouped(rows, where)
+    return Ranks.from_ranks(ranks, n, ids=names, grades=grades)
 
 
-def _grouped(rows: pa.Table, where: str) -> tuple[list[AnyArray], AnyArray, AnyArray]:
-    """Ranks, candidates and name of each user, in order of appearance."""
+def _grades(rows: pa.Table) -> Floats | None:
+    return floats(rows, "relevance") if "relevance" in rows.column_names else None
+
+
+def _grouped(rows: pa.Table, where: str) -> tuple[list[AnyArray], AnyArray, AnyArray, list[Floats] | None]:
+    """Ranks, candidates, name and grades of each user, in order of appearance."""
     encoded = rows["user"].combine_chunks().dictionary_encode()
     user = encoded.indices.to_numpy()
     order = np.argsort(user, kind="stable")
@@ -123,4 +130,6 @@ def _grouped(rows: pa.Table, where: str) -> tuple[list[AnyArray], AnyArray, AnyA
         name = encoded.dictionary[user[order][np.argmax(bad)]].as_py()
         raise InputError(f"{where} gives user {name!r} more than one number of candidates.")
     ranks = np.split(rows["rank"].to_numpy()[order], starts[1:])
-    return ranks, n[starts], encoded.dictionary.to_numpy(zero_copy_only=False)
+    grades = _grades(rows)
+    split = None if grades is None else np.split(grades[order], starts[1:])
+    return ranks, n[starts], encoded.dictionary.to_numpy(zero_copy_only=False), split

@@ -55,6 +55,11 @@ class Ranks:
         For sampled ranks: how the irrelevant candidates were sampled. None: they are all there.
     n_catalogue : int or array of int, one per instance, optional
         For sampled ranks: candidates before sampling.
+    grades : array of float above 0, one per relevant item, optional
+        How relevant each one is, for graded metrics; None: all alike.
+    same_score : array of bool, one per relevant item, optional
+        Where there are grades: whether the item has exactly the score of the relevant one before it. `tied` tells
+        that if irrelevant candidates have the score too; None: no others do.
     notes : sequence of str, optional
         What a reader of the results should know, e.g. how many users had no list.
 
@@ -86,6 +91,8 @@ class Ranks:
     depth: int | None
     design: SamplingDesign | None
     n_catalogue: Ints | None
+    grades: Floats | None
+    same_score: Bools | None
     notes: tuple[str, ...]
 
     def __init__(
@@ -99,6 +106,8 @@ class Ranks:
         depth: int | None = None,
         design: SamplingDesign | None = None,
         n_catalogue: ArrayLike | None = None,
+        grades: ArrayLike | None = None,
+        same_score: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         items = as_ints("above", above)
@@ -110,6 +119,8 @@ class Ranks:
         _check_counts(items, ties, n, bounds)
         catalogue = None if n_catalogue is None else _per_instance("n_catalogue", n_catalogue, bounds.size - 1)
         _check_design(design, catalogue, n, np.diff(bounds))
+        marks = None if grades is None else _check_grades(grades, items.size)
+        same = None if grades is None else _same_scores(same_score, items, ties, bounds)
         put = object.__setattr__
         put(self, "above", frozen(items))
         put(self, "tied", frozen(ties))
@@ -119,6 +130,8 @@ class Ranks:
         put(self, "depth", depth)
         put(self, "design", design)
         put(self, "n_catalogue", None if catalogue is None else frozen(catalogue))
+        put(self, "grades", None if marks is None else frozen(marks))
+        put(self, "same_score", None if same is None else frozen(same))
         put(self, "notes", tuple(notes))
 
     @classmethod
@@ -128,6 +141,7 @@ class Ranks:
         n: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        grades: Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray | None = None,
     ) -> Ranks:
         """Build from plain ranks, 1 being the best.
 
@@ -139,6 +153,8 @@ class Ranks:
             Candidates of each instance.
         ids : array, optional
             Names of the instances.
+        grades : list of float, or list of lists of float, optional
+            The grade of each relevant item, in the order of `ranks`.
 
         Examples
         --------
@@ -155,11 +171,13 @@ class Ranks:
         if np.any(bad := (flat < 1) | (flat > limit)):
             at = int(np.argmax(bad))
             raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
-        flat = flat[np.lexsort((flat, instance))]
+        order = np.lexsort((flat, instance))
+        flat = flat[order]
         if np.any(twice := (flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1])):
             at = int(np.argmax(twice))
             raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
-        return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids)
+        marks = None if grades is None else _check_grades(_flat_grades(grades), flat.size)[order]
+        return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids, grades=marks)
 
     @classmethod
     def from_sampled(
@@ -170,6 +188,7 @@ class Ranks:
         n: ArrayLike,
         replace: bool = False,
         ids: ArrayLike | None = None,
+        grades: Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray | None = None,
     ) -> Ranks:
         """Build from ranks that were found among m sampled candidates, e.g. in somebody else's study.
 
@@ -183,8 +202,8 @@ class Ranks:
             Candidates before sampling.
         replace : bool
             Whether a candidate may have been sampled more than once.
-        ids : array, optional
-            Names of the instances.
+        ids, grades : arrays, optional
+            As for `from_ranks`.
 
         Examples
         --------
@@ -197,7 +216,7 @@ class Ranks:
         if sizes.size != 1:
             raise InputError(f"`m` must be the same for all instances, got {', '.join(map(str, sizes[:3]))}.")
         indptr = _flatten(ranks)[1]
-        among = cls.from_ranks(ranks, int(sizes[0]) + np.diff(indptr), ids=ids)
+        among = cls.from_ranks(ranks, int(sizes[0]) + np.diff(indptr), ids=ids, grades=grades)
         catalogue = _per_instance("n", n, len(among))
         return dataclasses.replace(among, design=SamplingDesign(int(sizes[0]), replace), n_catalogue=catalogue)
 
@@ -221,6 +240,10 @@ class Ranks:
         if len(designs) > 1:
             raise InputError("only ranks of one sampling design, or exact ones, can be joined, got several designs.")
         catalogues = [part.n_catalogue for part in parts if part.n_catalogue is not None]
+        grades = [part.grades for part in parts if part.grades is not None]
+        if 0 < len(grades) < len(parts):
+            raise InputError("only ranks that all have grades, or none, can be joined, got both.")
+        same = [part.same_score for part in parts if part.same_score is not None]
         return cls(
             above=np.concatenate([part.above for part in parts]),
             tied=np.concatenate([part.tied for part in parts]),
@@ -230,6 +253,8 @@ class Ranks:
             depth=min(depths, default=None),
             design=parts[0].design,
             n_catalogue=np.concatenate(catalogues) if catalogues else None,
+            grades=np.concatenate(grades) if grades else None,
+            same_score=np.concatenate(same) if same else None,
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
@@ -247,6 +272,8 @@ class Ranks:
             and np.array_equal(self.n_candidates, other.n_candidates)
             and np.array_equal(self.above, other.above)
             and np.array_equal(self.tied, other.tied)
+            and _same(self.grades, other.grades)
+            and _same(self.same_score, other.same_score)
         )
 
     def __repr__(self) -> str:
@@ -256,8 +283,8 @@ class Ranks:
         if self.n_catalogue is not None:
             known = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
         return (
-            f"Ranks({len(self)} instances, {self.above.size} relevant items, {known}, "
-            f"{ties if self.tied.any() else 'no ties'})"
+            f"Ranks({len(self)} instances, {self.above.size} {'relevant' if self.grades is None else 'graded'} items, "
+            f"{known}, {ties if self.has_ties else 'no ties'})"
         )
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
@@ -271,6 +298,8 @@ class Ranks:
             tied=self.tied[rows],
             n_candidates=self.n_candidates[chosen],
             n_catalogue=None if self.n_catalogue is None else self.n_catalogue[chosen],
+            grades=None if self.grades is None else self.grades[rows],
+            same_score=None if self.same_score is None else self.same_score[rows],
             indptr=indptr,
             ids=None if self.ids is None else self.ids[chosen],
         )
@@ -295,10 +324,49 @@ class Ranks:
         """Which instance each relevant item belongs to."""
         return np.repeat(np.arange(len(self)), self.n_relevant)
 
-    @property
+    @cached_property
+    def by_grade(self) -> Ints:
+        """The relevant items of each instance by falling grade, as positions."""
+        if self.grades is None:
+            return np.arange(self.above.size)
+        single = self.grades.astype(np.float32)
+        if not np.array_equal(single, self.grades):
+            return np.lexsort((-self.grades, self.instance))
+        # several times faster: the bits of positive floats are in their order, and fit into a key behind the instance
+        return np.argsort((self.instance << 32) - single.view(np.int32))
+
+    @cached_property
+    def truth_rank(self) -> Ints:
+        """One more than the relevant items of the instance with a higher grade; 1 where there are no grades.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.Ranks.from_ranks([[1, 2, 4, 7]], n=9, grades=[[5, 9, 5, 3]]).truth_rank.tolist()
+        [2, 1, 2, 4]
+        """
+        if self.grades is None:
+            return np.ones_like(self.above)
+        falling = self.grades[self.by_grade]
+        # equal grades share the place of the first of them
+        fresh = self.i == 1
+        fresh[1:] |= falling[1:] < falling[:-1]
+        places = np.empty_like(self.above)
+        places[self.by_grade] = self.i[np.maximum.accumulate(np.where(fresh, np.arange(fresh.size), 0))]
+        return places
+
+    @cached_property
     def tied_instances(self) -> Bools:
-        """Whether any relevant item of the instance ties with an irrelevant candidate."""
-        return np.bincount(self.instance[self.tied > 0], minlength=len(self)) > 0
+        """Whether any relevant item of the instance ties with an irrelevant one, or one of another grade."""
+        tied = self.tied > 0
+        if self.same_score is not None and self.grades is not None:
+            tied[1:] |= self.same_score[1:] & (self.grades[1:] != self.grades[:-1])
+        return np.bincount(self.instance[tied], minlength=len(self)) > 0
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether ties matter in any instance."""
+        return bool(self.tied_instances.any())
 
     @property
     def tied_share(self) -> float:
@@ -308,10 +376,11 @@ class Ranks:
     def blocks(self) -> tuple[Ints, Ints]:
         """For each relevant item: its place in its block of ties, and the relevant items in it.
 
-        Relevant items with one score share `above` and `tied`, so equal neighbours are one block.
+        Items that tie with nothing are blocks of their own.
         """
-        same = np.zeros(self.above.size, dtype=np.bool_)
-        same[1:] = (np.diff(self.above) == 0) & (np.diff(self.tied) == 0) & (np.diff(self.instance) == 0)
+        same = self.same_score
+        if same is None:
+            same = _same_scores(None, self.above, self.tied, self.indptr)
         starts = np.flatnonzero(~same)
         sizes = np.diff(np.append(starts, same.size))
         return _places(_bounds(sizes)), np.repeat(sizes, sizes)
@@ -322,7 +391,8 @@ class Ranks:
         Parameters
         ----------
         how : {"optimistic", "pessimistic", "random"}
-            "random" draws one of the equally likely orders of every block of ties.
+            "random" draws one of the equally likely orders of every block of ties. Among tied relevant items the
+            others put the highest or the lowest grade first.
         rng : int or numpy.random.Generator, optional
             Seed for "random".
 
@@ -333,15 +403,24 @@ class Ranks:
         >>> [int(tied.break_ties(how).rank[0]) for how in ("optimistic", "pessimistic")]
         [3, 6]
         """
+        random = np.random.default_rng(rng)
         if how == "optimistic":
             lost = np.zeros_like(self.tied)
         elif how == "pessimistic":
             lost = self.tied
         elif how == "random":
-            lost = self._random_losses(np.random.default_rng(rng))
+            lost = self._random_losses(random)
         else:
             raise InputError(f"`how` must be 'optimistic', 'pessimistic' or 'random', got {how!r}.")
-        return dataclasses.replace(self, above=self.above + lost, tied=np.zeros_like(self.tied))
+        grades = None if self.grades is None else self._grades_in_order(self.grades, how, random)
+        untied = np.zeros_like(self.tied)
+        return dataclasses.replace(self, above=self.above + lost, tied=untied, grades=grades, same_score=None)
+
+    def _grades_in_order(self, grades: Floats, how: TieBreak, rng: np.random.Generator) -> Floats:
+        """Put the grades of each block of ties into an order: falling, rising or random."""
+        keys = {"optimistic": -grades, "pessimistic": grades}
+        block = np.cumsum(self.blocks()[0] == 1)
+        return grades[np.lexsort((keys[how] if how in keys else rng.random(grades.size), block))]
 
     def _random_losses(self, rng: np.random.Generator) -> Ints:
         """Draw how many tied irrelevant items fall above each relevant one.
@@ -377,7 +456,7 @@ class Ranks:
         design = None if self.design is None else dataclasses.asdict(self.design)
         extra = json.dumps({"depth": self.depth, "notes": self.notes, "design": design})
         if check_path(path) == ".npz":
-            names = ("above", "tied", "n_candidates", "indptr", "ids", "n_catalogue")
+            names = ("above", "tied", "n_candidates", "indptr", "ids", "n_catalogue", "grades", "same_score")
             arrays = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays, truerank=np.array(extra))
@@ -400,7 +479,7 @@ class Ranks:
         return cls.from_arrow(pq.read_table(path))
 
     def to_arrow(self) -> pa.Table:
-        """Return a table with a row per instance: id (if any), n_candidates, and lists above, tied."""
+        """Return a table with a row per instance: id (if any), n_candidates, lists above, tied, and those of grades."""
         import pyarrow as pa
 
         columns = {} if self.ids is None else {"id": pa.array(self.ids)}
@@ -408,8 +487,9 @@ class Ranks:
         if self.n_catalogue is not None:
             columns["n_catalogue"] = pa.array(self.n_catalogue)
         offsets = pa.array(self.indptr, type=pa.int64())
-        for name, values in (("above", self.above), ("tied", self.tied)):
-            columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
+        for name in ("above", "tied", "grades", "same_score"):
+            if (values := getattr(self, name)) is not None:
+                columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
         return pa.table(columns)
 
     @classmethod
@@ -422,9 +502,9 @@ class Ranks:
         offsets = lists.offsets.to_numpy()
         ids = columns["id"].to_numpy(zero_copy_only=False) if "id" in columns else None
         extra = _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
+        present = [name for name in ("above", "tied", "grades", "same_score") if name in columns]
         return cls(
-            above=lists.flatten().to_numpy(),
-            tied=columns["tied"].flatten().to_numpy(),
+            **{name: columns[name].flatten().to_numpy(zero_copy_only=False) for name in present},
             n_candidates=columns["n_candidates"].to_numpy(),
             n_catalogue=columns["n_catalogue"].to_numpy() if "n_catalogue" in columns else None,
             indptr=offsets - offsets[0],
@@ -511,6 +591,42 @@ def _check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
         ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
         raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
     require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+
+
+def _flat_grades(grades: Sequence[Any] | AnyArray) -> Any:
+    nested = any(np.ndim(entry) > 0 for entry in grades)
+    return list(itertools.chain.from_iterable(grades)) if nested else grades
+
+
+def _check_grades(grades: ArrayLike, size: int) -> Floats:
+    marks = np.array(grades, dtype=np.float64)
+    if marks.shape != (size,):
+        raise InputError(f"`grades` must hold one number per relevant item ({size}), got shape {marks.shape}.")
+    require(
+        (marks > 0) & np.isfinite(marks), "grades", "be finite and above 0 (without a grade it is irrelevant)", marks
+    )
+    return marks
+
+
+def _same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the score of the one before it: as told, and as `tied` tells."""
+    alike = _alike(above, tied, indptr)
+    if given is None:
+        return alike & (tied > 0)
+    same = np.array(given, dtype=np.bool_)
+    if same.shape != above.shape:
+        raise InputError(f"`same_score` must have the length of `above` ({above.size}), got shape {same.shape}.")
+    require(alike | ~same, "same_score", "be false unless the item before has the same `above` and `tied`", same)
+    return same | (alike & (tied > 0))
+
+
+def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the counts of the one before it; where it ties, it has its score then."""
+    alike = np.zeros(above.size, dtype=np.bool_)
+    alike[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
+    firsts = indptr[:-1]
+    alike[firsts[firsts < alike.size]] = False
+    return alike
 
 
 def _same(a: AnyArray | None, b: AnyArray | None) -> bool:

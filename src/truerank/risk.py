@@ -97,13 +97,17 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
     """
     chosen = as_metric(metric)
     design.check_uniform("the risk")
-    if ranks.design is not None or ranks.depth is not None or ranks.tied.any():
+    if ranks.design is not None or ranks.depth is not None or ranks.has_ties:
         raise InputError("`ranks` must be exact and without ties; resolve them with ranks.break_ties('random').")
     design.check((ranks.n_candidates - ranks.n_relevant)[ranks.n_relevant > 0])
     base = chosen.metric if isinstance(chosen, Corrected) else chosen
-    items = np.stack([ranks.i, ranks.n_relevant[ranks.instance], ranks.n_candidates[ranks.instance]])
-    cells, which = np.unique(items, axis=1, return_inverse=True)
-    tables = sampled_tables(chosen, design, [Cell(*map(int, cell)) for cell in cells.T])
+    parts = chosen.parts(ranks)
+    items = [ranks.i, ranks.n_relevant[ranks.instance], ranks.n_candidates[ranks.instance]]
+    distinct, which = np.unique(np.stack([*items, *(part.weight for part in parts)]), axis=1, return_inverse=True)
+    cells, weights = distinct[:3].astype(np.int64), distinct[3:]
+    tables = np.zeros((cells.shape[1], design.m + 1))
+    for part, weight in zip(parts, weights, strict=True):
+        tables += weight[:, None] * sampled_tables(part.metric, design, [Cell(*map(int, cell)) for cell in cells.T])
     means, variances = _moments_by_item(tables, which.ravel(), cells, ranks.above, design)
     expected, variance = np.full((2, len(ranks)), np.nan)
     filled = ranks.n_relevant > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ class Truth:
     users: pa.Array
     items: Codes
     keys: Ints
+    grades: Floats | None
     n_relevant: Ints
     notes: tuple[str, ...]
 
@@ -32,21 +33,52 @@ class Truth:
     def of(cls, facts: pa.Table) -> Truth:
         encoded = column(facts, "user").dictionary_encode()
         users, user = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
-        item = column(facts, "item")
+        item, grades = column(facts, "item"), None
         if "relevance" in facts.column_names:
-            kept = floats(facts, "relevance") > 0
-            user, item = user[kept], item.filter(pa.array(kept))
+            grades = _grades(facts)
+            kept = grades > 0
+            user, item, grades = user[kept], item.filter(pa.array(kept)), grades[kept]
         items = Codes.of(item)
-        keys = np.sort(user * items.span + items.encode(item))
-        keys = keys[np.diff(keys, prepend=-1) > 0]
-        repeated = user.size - keys.size
-        notes = (f"{repeated} repeated rows of the truth count once",) if repeated else ()
-        return cls(users, items, keys, np.bincount(keys // items.span, minlength=len(users)), notes)
+        keys, grades = _sorted(user * items.span + items.encode(item), grades)
+        n_relevant = np.bincount(keys // items.span, minlength=len(users))
+        return cls(users, items, keys, grades, n_relevant, ())._without_repeats()
+
+    def _without_repeats(self) -> Truth:
+        """Let repeated rows count once, if they don't contradict each other."""
+        fresh = np.diff(self.keys, prepend=-1) > 0
+        if fresh.all():
+            return self
+        if self.grades is not None and np.any(differs := ~fresh[1:] & (self.grades[1:] != self.grades[:-1])):
+            at = int(np.argmax(differs))
+            raise InputError(f"{self.name(at)} has two grades, {self.grades[at]:g} and {self.grades[at + 1]:g}.")
+        return replace(
+            self,
+            keys=self.keys[fresh],
+            grades=None if self.grades is None else self.grades[fresh],
+            n_relevant=np.bincount(self.keys[fresh] // self.items.span, minlength=len(self.users)),
+            notes=(f"{int((~fresh).sum())} repeated rows of the truth count once",),
+        )
 
     def name(self, position: int) -> str:
         """Say which user and item a key stands for."""
         user, item = divmod(int(self.keys[position]), self.items.span)
         return f"item {self.items.decode(item)!r} of user {self.users[user].as_py()!r}"
+
+
+def _grades(facts: pa.Table) -> Floats:
+    grades = floats(facts, "relevance")
+    if np.any(bad := np.isnan(grades)):
+        row = int(np.argmax(bad))
+        user, item = facts["user"][row].as_py(), facts["item"][row].as_py()
+        raise InputError(f"the relevance of item {item!r} for user {user!r} is NaN (row {row + 1}).")
+    return grades
+
+
+def _sorted(keys: Ints, grades: Floats | None) -> tuple[Ints, Floats | None]:
+    if grades is None:
+        return np.sort(keys), None
+    order = np.argsort(keys)
+    return keys[order], grades[order]
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def values(
         raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
     if ties != "expected":
         ranks = ranks.break_ties(ties, rng=rng)
-    return _sum_by_instance(_expected_terms(ranks, chosen.on(ranks)), ranks)
+    return _sum_by_instance(_terms(ranks, chosen.on(ranks)), ranks)
 
 
 def check_depth(ranks: Ranks, metric: Metric) -> None:
@@ -89,6 +89,25 @@ def _sum_by_instance(terms: Floats, ranks: Ranks) -> Floats:
     if np.any(filled):
         total[filled] = np.add.reduceat(terms, ranks.indptr[:-1][filled])
     return total
+
+
+def _terms(ranks: Ranks, metric: Metric) -> Floats:
+    """Mean of what each relevant item adds over all orders of the tied ones, whose grades may differ."""
+    if not metric.graded:
+        return _expected_terms(ranks, metric)
+    total = np.zeros(ranks.above.size)
+    for plain, weight in metric.parts(ranks):
+        total += weight * _block_means(_expected_terms(ranks, plain), ranks)
+    return total
+
+
+def _block_means(terms: Floats, ranks: Ranks) -> Floats:
+    """Mean term over the places of a block, at each of which any of its relevant items is equally likely."""
+    if not ranks.has_ties:
+        return terms
+    place, size = ranks.blocks()
+    starts = np.flatnonzero(place == 1)
+    return np.repeat(np.add.reduceat(terms, starts), size[starts]) / size
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from truerank.arrays import Floats, Ints
 from truerank.corrections import least_squares, spectral
 from truerank.corrections.priors import Prior, prior_counts
 from truerank.errors import InputError
-from truerank.metrics import Metric
+from truerank.metrics import Metric, Part
 from truerank.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
 
@@ -157,6 +157,15 @@ class Corrected(Metric):
     def lower_is_better(self) -> bool:  # type: ignore[override]
         return self.metric.lower_is_better
 
+    @property
+    def graded(self) -> bool:  # type: ignore[override]
+        return self.metric.graded
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        """Return the corrected parts of the metric: their weights don't depend on what was sampled."""
+        parts = self.metric.parts(ranks)
+        return tuple(Part(dataclasses.replace(self, metric=part.metric), part.weight) for part in parts)
+
     def on(self, ranks: Ranks) -> Corrected:
         """Return the correction for how these ranks were sampled."""
         if ranks.design is None:
@@ -190,7 +199,7 @@ class Corrected(Metric):
         at = int(np.argmax(ranks.n_relevant > 0))
         cell = Cell(1, int(ranks.n_relevant[at]), int(self.candidates(ranks)[at]))
         assert ranks.design is not None, "only sampled ranks are corrected"
-        table = _cached_table(self.correction, self.metric, ranks.design, cell)
+        table = _cached_table(self.correction, self.metric.parts(ranks)[0].metric, ranks.design, cell)
         if not table.ill_conditioned:
             return ()
         return (

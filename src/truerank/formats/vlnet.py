@@ -1,0 +1,246 @@
+"""Files of the VideoLectures.Net challenge (ECML/PKDD 2011) -> Arrow tables.
+
+Their lines are numbers between separators. Arrow reads all numbers of a file at once, NumPy checks which separators
+stand between them. Only if something does not fit, or is repeated, each line is looked at, to say what and where.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from truerank.arrays import AnyArray, Bools, Floats, Ints
+from truerank.errors import InputError
+
+T = TypeVar("T")
+
+_COLON, _COMMA, _BAR, _END = b":,|\n"
+_BLANK = b" \t"
+_LIMIT = 10**9  # of ids: then a line's number and an id fit into one whole number
+_SCORE = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+class Solution(NamedTuple):
+    """The right answers: queries in the order of the file, which of them are in the leaderboard, and the lectures."""
+
+    queries: Ints
+    leaderboard: Bools
+    lectures: pa.Table
+    """Columns user, item, relevance. A query without lectures has one row, of relevance 0."""
+
+
+class Submission(NamedTuple):
+    """Recommended lists: the queries that have one, and the lectures in order."""
+
+    queries: Ints
+    lectures: pa.Table
+    """Columns user, item. An empty list has one row, with the item -1 that no solution holds."""
+
+
+def read_solution(path: str | Path) -> Solution:
+    r"""Read lines ``id:flag:lecture|score,lecture|score,...``, in any order; flag 1 is the leaderboard's subset.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.txt"
+    >>> _ = path.write_text("7:1:12|3.5,40|9\n3:0:\n")
+    >>> queries, leaderboard, lectures = read_solution(path)
+    >>> queries.tolist(), leaderboard.tolist()
+    ([7, 3], [True, False])
+    >>> lectures.to_pydict()
+    {'user': [7, 7, 3], 'item': [12, 40, 0], 'relevance': [3.5, 9.0, 0.0]}
+    """
+    return _read(path, b"0123456789:,|.eE+- \t\n", _parse_solution, _check_solution_line)
+
+
+def read_submission(path: str | Path) -> Submission:
+    r"""Read lines ``id: lecture, lecture, ...``, the best lecture first.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "submission.txt"
+    >>> _ = path.write_text("3: 12, 5\n7: \n")
+    >>> read_submission(path).lectures.to_pydict()
+    {'user': [3, 3, 7], 'item': [12, 5, -1]}
+    """
+    return _read(path, b"0123456789:, \t\n", _parse_submission, _check_submission_line)
+
+
+def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], check_line: Callable[[str], int]) -> T:
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    content = Path(path).read_bytes().rstrip(b"\n")
+    if not content.strip():
+        raise InputError(f"{str(path)!r} is empty.")
+    found = None if content.translate(None, delete=allowed) else parse(content + b"\n")
+    if found is None:
+        _check_lines(str(path), content, check_line)
+        # every line is right: then it is blank space that was not understood, and it means nothing
+        found = parse(content.translate(None, delete=_BLANK) + b"\n")
+    assert found is not None, "what the check of lines lets through can be read"
+    return found
+
+
+class _Tokens(NamedTuple):
+    """The numbers of a file, and where each stands."""
+
+    value: Floats
+    """NaN where nothing stands between two separators."""
+    end: AnyArray
+    """The separator behind it."""
+    first: Ints
+    """Position of the first of each line."""
+    size: Ints
+    """Numbers of each line."""
+
+    def behind(self, head: int) -> tuple[Floats, AnyArray]:
+        """Return values and separators without the first `head` of each line."""
+        body = np.ones(self.end.size, dtype=np.bool_)
+        for place in range(head):
+            body[self.first + place] = False
+        return self.value[body], self.end[body]
+
+
+def _tokens(content: bytes) -> _Tokens | None:
+    """Cut a file at its separators; None if what is between them are not numbers."""
+    end = np.frombuffer(content.translate(None, delete=b"0123456789.eE+-" + _BLANK), dtype=np.uint8)
+    column = content.translate(bytes.maketrans(b":,|", b"\n\n\n"))
+    try:
+        value = pa_csv.read_csv(
+            pa.BufferReader(column),
+            read_options=pa_csv.ReadOptions(column_names=["number"]),
+            parse_options=pa_csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            convert_options=pa_csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[""]),
+        )["number"].to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    last = np.flatnonzero(end == _END)
+    size = np.diff(last, prepend=-1)
+    return _Tokens(value, end, last + 1 - size, size)
+
+
+def _parse_submission(content: bytes) -> Submission | None:
+    tokens = _tokens(content)
+    if tokens is None or np.any(tokens.end[tokens.first] != _COLON):
+        return None
+    queries, (items, end) = tokens.value[tokens.first], tokens.behind(1)
+    length = tokens.size - 1
+    last = np.cumsum(length) - 1
+    # an empty list has one number, which is missing
+    items[last[(length == 1) & np.isnan(items[last])]] = -1
+    if np.any(end == _COLON) or not _whole(queries) or not _whole(items, least=-1) or _repeated(queries):
+        return None
+    users = queries.astype(np.int64)
+    return Submission(users, pa.table({"user": np.repeat(users, length), "item": items.astype(np.int64)}))
+
+
+def _parse_solution(content: bytes) -> Solution | None:
+    tokens = _tokens(content)
+    if tokens is None or np.any(tokens.size < 3) or np.any(tokens.end[[tokens.first, tokens.first + 1]] != _COLON):
+        return None
+    queries, flags = tokens.value[[tokens.first, tokens.first + 1]]
+    body, end = tokens.behind(2)
+    length = tokens.size - 2
+    last = np.cumsum(length) - 1
+    # a query without lectures has one number, which is missing; with 0|0 it has a pair too
+    empty = last[(length == 1) & np.isnan(body[last])]
+    body[empty] = 0
+    body, end = np.insert(body, empty, 0), np.insert(end, empty, _BAR)
+    if body.size % 2 or np.any(end[::2] != _BAR) or np.any((end[1::2] == _BAR) | (end[1::2] == _COLON)):
+        return None
+    items, relevance, line = body[::2], body[1::2], np.repeat(np.arange(length.size), (length + 1) // 2)
+    if not _whole(queries) or not _whole(items) or not np.isin(flags, (0, 1)).all():
+        return None
+    if not np.all((relevance >= 0) & (relevance < np.inf)) or _repeated(queries):
+        return None
+    users, lectures = queries.astype(np.int64), items.astype(np.int64)
+    if _repeated(line * _LIMIT + lectures):
+        return None
+    table = pa.table({"user": users[line], "item": lectures, "relevance": np.ascontiguousarray(relevance)})
+    return Solution(users, flags == 1, table)
+
+
+def _whole(numbers: Floats, least: int = 0) -> bool:
+    return bool(np.all((numbers >= least) & (numbers < _LIMIT) & (numbers == np.floor(numbers))))
+
+
+def _repeated(numbers: Floats | Ints) -> bool:
+    return bool(np.any(np.diff(np.sort(numbers)) == 0))
+
+
+def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None:
+    """Look at each line, and say what is wrong with the first that is."""
+    seen: dict[int, int] = {}
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            query = check(_text(line))
+            if query in seen:
+                raise InputError(f"query {query} has a line already, line {seen[query]}.")
+        except InputError as error:
+            raise InputError(f"{path!r}, line {number}: {error}") from None
+        seen[query] = number
+
+
+def _text(line: bytes) -> str:
+    if line.endswith(b"\r"):
+        raise InputError("it ends in CR LF, as on Windows; convert the file to plain line ends.")
+    odd = next((byte for byte in line if byte > 126 or byte < 9), None)
+    if odd is not None:
+        raise InputError(
+            f"it holds the byte 0x{odd:02x}; save the file as plain text (ASCII, or UTF-8 without a mark)."
+        )
+    return line.decode("ascii")
+
+
+def _check_submission_line(text: str) -> int:
+    query, colon, lectures = text.partition(":")
+    if not colon:
+        raise InputError(f"there is no colon; expected 'id: lecture, lecture, ...', got {_short(text)}.")
+    number = _number("query", query)
+    for lecture in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
+        _number("lecture", lecture)
+    return number
+
+
+def _check_solution_line(text: str) -> int:
+    if text.count(":") != 2:
+        raise InputError(f"there must be two colons, as in 'id:flag:lecture|score,...', got {_short(text)}.")
+    query, flag, lectures = text.split(":")
+    number = _number("query", query)
+    if _number("flag", flag) > 1:
+        raise InputError(f"the flag must be 0 or 1, got {_short(flag)}.")
+    seen = set()
+    for pair in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
+        lecture, bar, score = pair.partition("|")
+        if not bar:
+            raise InputError(f"expected lecture|score, got {_short(pair)}.")
+        if (item := _number("lecture", lecture)) in seen:
+            raise InputError(f"lecture {item} stands there twice.")
+        seen.add(item)
+        _check_score(item, score.strip(_BLANK.decode()))
+    return number
+
+
+def _number(role: str, text: str) -> int:
+    plain = text.strip(_BLANK.decode())
+    if not re.fullmatch(r"[0-9]+", plain) or int(plain) >= _LIMIT:
+        raise InputError(f"the {role} must be a whole number of at most 9 digits, got {_short(plain)}.")
+    return int(plain)
+
+
+def _check_score(lecture: int, text: str) -> None:
+    if not _SCORE.fullmatch(text) or not math.isfinite(float(text)):
+        raise InputError(f"the score of lecture {lecture} must be a number from 0, got {_short(text)}.")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
