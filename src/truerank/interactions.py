@@ -134,9 +134,17 @@ class Interactions:
         return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
 
     def overlap(self, other: Interactions) -> Ints:
-        """How many items of each user are in both."""
-        both = self.matrix.astype(np.bool_).multiply(other.matrix.astype(np.bool_))
-        return np.diff(sp.csr_array(both).indptr).astype(np.int64)
+        """How many items of each user are in both; looks up the other's, so let that be the smaller."""
+        rows = np.repeat(np.arange(other.n_users), np.diff(other.indptr))
+        low, end = self.indptr[rows], self.indptr[rows + 1]
+        high = end.copy()
+        while np.any(open_ := low < high):
+            middle = (low + high) // 2
+            less = open_ & (self.items[np.minimum(middle, self.items.size - 1)] < other.items)
+            low, high = np.where(less, middle + 1, low), np.where(open_ & ~less, middle, high)
+        found = low < end
+        found[found] = self.items[low[found]] == other.items[found]
+        return np.bincount(rows[found], minlength=other.n_users).astype(np.int64)
 
     @property
     def indptr(self) -> Ints:
@@ -172,8 +180,11 @@ def read_pairs(source: Source, shape: tuple[int, int], *, columns: Mapping[str, 
 
 
 def _sorted(matrix: Any) -> sp.csr_array:
-    known = sp.csr_array(matrix, copy=True)
-    known.sum_duplicates()
+    """Return the matrix with ascending items and no pair twice; as it is, not a copy, if it is so already."""
+    known = sp.csr_array(matrix)
+    if not known.has_canonical_format:
+        known = known.copy()
+        known.sum_duplicates()
     return known
 
 

@@ -117,7 +117,7 @@ def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, thr
         ids=held.names,
         notes=_notes(n_relevant, both),
     )
-    return everyone[n_relevant > 0]
+    return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
 
 
 def _rank_among(
