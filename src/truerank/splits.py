@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Ints
 from truerank.errors import InputError
-from truerank.event_tables import Column, read_parts
+from truerank.event_tables import Column, grouped, read_parts
 from truerank.formats.tables import Source
 from truerank.interactions import Interactions
 from truerank.leaks import check_pairs, check_times
@@ -102,7 +102,7 @@ def leave_last_out(data: Interactions, k: int = 1) -> Split:
     ['a']
     """
     _check_k(k, 1)
-    place = _places(data, *_by_time(data, "leave_last_out"))
+    place = _places(data, _by_time(data, "leave_last_out"))
     sizes = _sizes(data)
     return _split(data, (place >= sizes - k) & (sizes > k)).check(time="user")
 
@@ -295,21 +295,22 @@ def _sizes(data: Interactions) -> Ints:
     return np.repeat(sizes, sizes)
 
 
-def _places(data: Interactions, *keys: AnyArray) -> Ints:
-    """Place of each event (from 0) among those of its user, ordered by the last key, then the one before it."""
-    order = np.lexsort((*keys, data.users))
+def _places(data: Interactions, order: Ints) -> Ints:
+    """Place of each event (from 0) among those of its user, if all events are ordered like that."""
+    users = data.users[order]
+    by_user, indptr, _ = grouped(users, np.zeros_like(users), (data.n_users, 1))
     places = np.empty(order.size, dtype=np.int64)
-    places[order] = np.arange(order.size) - np.repeat(data.indptr[:-1], np.diff(data.indptr))
+    places[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
     return places
 
 
 def _random_places(data: Interactions, rng: Rng) -> Ints:
-    return _places(data, np.random.default_rng(rng).random(data.items.size))
+    return _places(data, np.random.default_rng(rng).permutation(data.items.size))
 
 
-def _by_time(data: Interactions, what: str) -> tuple[AnyArray, AnyArray]:
+def _by_time(data: Interactions, what: str) -> Ints:
     times = _times(data, what)
-    return (np.arange(times.size) if data.positions is None else data.positions), times
+    return np.argsort(times, kind="stable") if data.positions is None else np.lexsort((data.positions, times))
 
 
 def _times(data: Interactions, what: str) -> AnyArray:
