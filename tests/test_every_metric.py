@@ -85,7 +85,7 @@ def test_large_tied_blocks_are_averaged_in_chunks() -> None:
     np.testing.assert_allclose(tr.values(ranks, "ap"), expected, rtol=1e-12)
 
 
-@every_metric
+@pytest.mark.parametrize("text", [text for text in reference.METRICS if not tr.metric(text).graded])
 @pytest.mark.parametrize(("above", "block"), [(0, 1), (3, 1), (700, 1), (0, 2), (5, 3), (40, 9), (2, 30)])
 def test_large_tied_blocks_are_summed_as_exactly_term_by_term(text: str, above: int, block: int) -> None:
     """The same metric as a function of one's own is summed over every order, however smooth it is."""
