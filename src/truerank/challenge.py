@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -60,12 +61,15 @@ def read_vlnet(
     """
     if missing not in get_args(Missing):
         raise InputError(f"`missing` must be 'refuse' or 'zero', got {missing!r}.")
-    right, lists = read_solution(solution), read_submission(submission)
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(read_solution, solution), pool.submit(read_submission, submission)
+        right, lists = reading[0].result(), reading[1].result()
     if missing == "refuse":
         _check_all_there(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))
     longest = int(np.diff(rows).max())
     ranks = read_lists(lists.lectures, right.lectures, depth=max(depth, longest), repeats="count once")
+    _ = ranks.truth_rank  # takes a sort; parts inherit what is known by now
     parts = {"all": ranks, "leaderboard": ranks[right.leaderboard], "rest": ranks[~right.leaderboard]}
     return {name: part for name, part in parts.items() if len(part)}
 

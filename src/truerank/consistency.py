@@ -168,7 +168,7 @@ def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, replace: boo
 def _curve(metric: Metric, ranks: Ranks, sizes: Ints, replace: bool) -> Floats:
     if isinstance(metric, Corrected):
         return np.array([risk(metric, SamplingDesign(int(m), replace), ranks).mean for m in sizes])
-    n_relevant = ranks.n_relevant[ranks.instance]
+    n_relevant = ranks.item_n_relevant
     n = ranks.n_candidates[ranks.instance]
     distinct, which = np.unique(np.stack([ranks.above, ranks.i, n_relevant, n]), axis=1, return_inverse=True)
     total = np.zeros(sizes.size)

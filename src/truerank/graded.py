@@ -213,8 +213,7 @@ class WeightedRecall(Graded):
 
     def parts(self, ranks: Ranks) -> tuple[Part, ...]:
         grades = _grades(ranks)
-        relevant = ranks.n_relevant[ranks.instance]
-        return (Part(Recall(self.k), relevant * grades / _sums(grades, ranks)),)
+        return (Part(Recall(self.k), ranks.item_n_relevant * grades / _sums(grades, ranks)),)
 
 
 GRADED: tuple[type[Metric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)

@@ -145,8 +145,9 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -
     # what no list holds stays below them all
     above = np.full(truth.keys.size, cut or 0, dtype=np.int64)
     tied = np.zeros(truth.keys.size, dtype=np.int64)
-    at = np.searchsorted(lists.starts, lists.hits, side="right") - 1
-    hits_above = np.arange(at.size) - np.searchsorted(at, at)
+    first = np.searchsorted(lists.hits, lists.starts)
+    at = np.repeat(np.arange(sizes.size), np.diff(first))
+    hits_above = np.arange(at.size) - first[at]
     slot = indptr[lists.user[at]] + hits_above
     above[slot], tied[slot] = _count(lists, lists.starts[at], hits_above)
     grades, same_score = (None, None) if truth.grades is None else _graded(lists, truth.grades, slot)

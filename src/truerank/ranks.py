@@ -292,7 +292,7 @@ class Ranks:
         sizes = self.n_relevant[chosen]
         indptr = _bounds(sizes)
         rows = np.repeat(self.indptr[chosen] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        return dataclasses.replace(
+        part = dataclasses.replace(
             self,
             above=self.above[rows],
             tied=self.tied[rows],
@@ -303,6 +303,9 @@ class Ranks:
             indptr=indptr,
             ids=None if self.ids is None else self.ids[chosen],
         )
+        if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
+            vars(part)["truth_rank"] = self.truth_rank[rows]
+        return part
 
     @cached_property
     def n_relevant(self) -> Ints:
@@ -323,6 +326,11 @@ class Ranks:
     def instance(self) -> Ints:
         """Which instance each relevant item belongs to."""
         return np.repeat(np.arange(len(self)), self.n_relevant)
+
+    @cached_property
+    def item_n_relevant(self) -> Ints:
+        """Relevant items of the instance that each relevant item belongs to."""
+        return np.repeat(self.n_relevant, self.n_relevant)
 
     @cached_property
     def by_grade(self) -> Ints:
@@ -351,8 +359,9 @@ class Ranks:
         # equal grades share the place of the first of them
         fresh = self.i == 1
         fresh[1:] |= falling[1:] < falling[:-1]
+        starts = np.flatnonzero(fresh)
         places = np.empty_like(self.above)
-        places[self.by_grade] = self.i[np.maximum.accumulate(np.where(fresh, np.arange(fresh.size), 0))]
+        places[self.by_grade] = np.repeat(self.i[starts], np.diff(starts, append=fresh.size))
         return places
 
     @cached_property

@@ -102,7 +102,7 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
     design.check((ranks.n_candidates - ranks.n_relevant)[ranks.n_relevant > 0])
     base = chosen.metric if isinstance(chosen, Corrected) else chosen
     parts = chosen.parts(ranks)
-    items = [ranks.i, ranks.n_relevant[ranks.instance], ranks.n_candidates[ranks.instance]]
+    items = [ranks.i, ranks.item_n_relevant, ranks.n_candidates[ranks.instance]]
     distinct, which = np.unique(np.stack([*items, *(part.weight for part in parts)]), axis=1, return_inverse=True)
     cells, weights = distinct[:3].astype(np.int64), distinct[3:]
     tables = np.zeros((cells.shape[1], design.m + 1))

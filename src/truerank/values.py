@@ -132,7 +132,7 @@ class _Items:
 
 def _expected_terms(ranks: Ranks, metric: Metric) -> Floats:
     """Mean term of each relevant item over all orders of the tied ones."""
-    n_relevant, n = ranks.n_relevant[ranks.instance], metric.candidates(ranks)[ranks.instance]
+    n_relevant, n = ranks.item_n_relevant, np.repeat(metric.candidates(ranks), ranks.n_relevant)
     terms = metric.term(ranks.rank, ranks.i, n_relevant, n)
     if not ranks.tied.any():
         return terms

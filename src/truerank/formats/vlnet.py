@@ -78,14 +78,14 @@ def read_submission(path: str | Path) -> Submission:
 def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], check_line: Callable[[str], int]) -> T:
     if not Path(path).is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    content = Path(path).read_bytes().rstrip(b"\n")
-    if not content.strip():
+    content = Path(path).read_bytes().rstrip(b"\n") + b"\n"
+    if content.isspace():
         raise InputError(f"{str(path)!r} is empty.")
-    found = None if content.translate(None, delete=allowed) else parse(content + b"\n")
+    found = None if content.translate(None, delete=allowed) else parse(content)
     if found is None:
         _check_lines(str(path), content, check_line)
         # every line is right: then it is blank space that was not understood, and it means nothing
-        found = parse(content.translate(None, delete=_BLANK) + b"\n")
+        found = parse(content.translate(None, delete=_BLANK))
     assert found is not None, "what the check of lines lets through can be read"
     return found
 
@@ -180,7 +180,7 @@ def _repeated(numbers: Floats | Ints) -> bool:
 def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None:
     """Look at each line, and say what is wrong with the first that is."""
     seen: dict[int, int] = {}
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    for number, line in enumerate(content[:-1].split(b"\n"), start=1):
         try:
             query = check(_text(line))
             if query in seen:
