@@ -327,3 +327,11 @@ def test_parquet_reads_only_what_it_needs(tmp_path: Path) -> None:
     table = pq.read_table(parquet(tmp_path))
     pq.write_table(table.append_column("heavy", [["x" * 1000] * len(ROWS)]), tmp_path / "events.parquet")
     check(tr.read_interactions(tmp_path / "events.parquet"))
+
+
+@given(seed=st.integers(0, 10_000))
+def test_overlap_counts_what_both_have(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = (rng.random((5, 9)) < rng.random() for _ in range(2))
+    both = tr.Interactions.of(sp.csr_array(a.astype(np.int8)), "a").overlap(tr.Interactions.of(sp.csr_array(b), "b"))
+    assert both.tolist() == (a & b).sum(axis=1).tolist()

@@ -136,12 +136,14 @@ class Interactions:
     def overlap(self, other: Interactions) -> Ints:
         """How many items of each user are in both; looks up the other's, so let that be the smaller."""
         rows = np.repeat(np.arange(other.n_users), np.diff(other.indptr))
-        low, end = self.indptr[rows], self.indptr[rows + 1]
-        high = end.copy()
-        while np.any(open_ := low < high):
-            middle = (low + high) // 2
-            less = open_ & (self.items[np.minimum(middle, self.items.size - 1)] < other.items)
-            low, high = np.where(less, middle + 1, low), np.where(open_ & ~less, middle, high)
+        bounds = self.indptr
+        low, end = bounds[rows], bounds[rows + 1]
+        high = end
+        # binary searches side by side, as many steps as the longest list takes
+        for _ in range(int(np.max(end - low, initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            less = (self.items.take(middle, mode="clip") < other.items) & (low < high)
+            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
         found = low < end
         found[found] = self.items[low[found]] == other.items[found]
         return np.bincount(rows[found], minlength=other.n_users).astype(np.int64)
