@@ -273,6 +273,13 @@ def test_grades_survive_files_slices_and_joins(tmp_path: Path, name: str) -> Non
     assert repr(ranks) == "Ranks(4 instances, 6 graded items, 5 to 10 candidates, 50.0 % of instances tied)"
 
 
+@pytest.mark.parametrize("key", [slice(1, None), slice(None, None, -1), [3, 0, 0], 1])
+def test_parts_inherit_truth_ranks(key: Any) -> None:
+    whole, fresh = sample(), sample()
+    assert whole.truth_rank.tolist() == [3, 1, 4, 1, 1, 1]
+    np.testing.assert_array_equal(whole[key].truth_rank, fresh[key].truth_rank)
+
+
 def test_only_graded_ranks_join_graded_ones() -> None:
     with pytest.raises(tr.InputError, match="that all have grades, or none"):
         tr.Ranks.concatenate([sample(), tr.Ranks.from_ranks([1], n=5)])
