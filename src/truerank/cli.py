@@ -61,6 +61,15 @@ def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> in
     raise click.BadParameter(f"must be a whole number from 1, or 'all', got {text!r}.")
 
 
+_metrics_option = click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    required=True,
+    shell_complete=_complete_metric,
+    help="For instance ndcg@10, or ndcg@10~bv(0.1) on sampled ranks; may be repeated.",
+)
 _column_option = click.option(
     "-c",
     "--column",
@@ -99,15 +108,7 @@ _format_option = click.option(
     type=click.Path(allow_dash=True),
     help="The relevant items, if RANKS_OR_RUN holds ranked lists.",
 )
-@click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    multiple=True,
-    required=True,
-    shell_complete=_complete_metric,
-    help="For instance ndcg@10; may be repeated.",
-)
+@_metrics_option
 @click.option(
     "--depth",
     callback=_depth,
@@ -144,7 +145,7 @@ def evaluate(
     per_instance: str | None,
     form: str,
 ) -> None:
-    r"""Compute metrics from ranks, or from ranked lists and their truth.
+    """Compute metrics from ranks, or from ranked lists and their truth.
 
     RANKS_OR_RUN is a file that truerank wrote, a table of ranks (user_id, rank, n), or with --truth
     a TREC run or a table of lists (user_id, item_id, score). "-" is standard input.
@@ -216,7 +217,7 @@ def _write_values(path: str, ranks: Ranks, metrics: tuple[Any, ...], ties: Any, 
 def rank(
     factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
 ) -> None:
-    r"""Rank held-out items exactly, among the whole catalogue.
+    """Rank held-out items exactly, among the whole catalogue.
 
     Users and items in the files of pairs are row numbers of the factors, from 0.
 
@@ -249,7 +250,7 @@ def rank(
 @click.option("--seed", type=int, help="Seed of the sample.")
 @_output_option
 def sample(source: str, size: int, replace: bool, seed: int | None, output: str) -> None:
-    r"""Draw sampled ranks from exact ones, by their exact law.
+    """Draw sampled ranks from exact ones, by their exact law.
 
     \b
     truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
@@ -267,14 +268,7 @@ def sample(source: str, size: int, replace: bool, seed: int | None, output: str)
 
 @main.command(cls=_Command)
 @click.argument("source", metavar="SAMPLED", type=click.Path(allow_dash=True))
-@click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    multiple=True,
-    required=True,
-    help="For instance recall@10~bv(0.1); may be repeated.",
-)
+@_metrics_option
 @click.option("--sampled", type=int, help="Candidates that were sampled, if the file has no column m.")
 @click.option("--candidates", type=int, help="Candidates before sampling, if the file has no column n.")
 @click.option("--replace", is_flag=True, help="The sample was drawn with replacement.")
@@ -289,7 +283,7 @@ def correct(
     columns: dict[str, str],
     form: str,
 ) -> None:
-    r"""Correct metrics that were measured on sampled candidates.
+    """Correct metrics that were measured on sampled candidates.
 
     SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
     instance from somebody else's study.
@@ -312,7 +306,7 @@ def correct(
 @click.option("--replace", is_flag=True, help="Sample with replacement, as in eq. 15 of the paper.")
 @click.option("--largest", type=click.IntRange(min=1), help="Largest sample size to look at (default: everything).")
 def consistency(sources: tuple[str, ...], metric: str, replace: bool, largest: int | None) -> None:
-    r"""Show at which sample sizes a sampled metric orders recommenders rightly.
+    """Show at which sample sizes a sampled metric orders recommenders rightly.
 
     \b
     truerank consistency A=a.parquet B=b.parquet C=c.parquet -m ap
@@ -336,7 +330,7 @@ def consistency(sources: tuple[str, ...], metric: str, replace: bool, largest: i
 @click.option("--to", "folder", required=True, metavar="DIR", type=click.Path(file_okay=False), help="Where to put it.")
 @click.option("--from", "site", metavar="URL", help="A mirror, instead of GroupLens' own site.")
 def data(name: str, folder: str, site: str | None) -> None:
-    r"""Fetch MovieLens from its makers, or go on where that broke off; the checksum is checked.
+    """Fetch MovieLens from its makers, or go on where that broke off; the checksum is checked.
 
     The zip file is left as it is: read_interactions reads it. GroupLens' terms of use, in the README
     inside, forbid passing it on.
@@ -373,7 +367,7 @@ def marp(
     per_instance: str | None,
     form: str,
 ) -> None:
-    r"""Score a submission to the VideoLectures.Net challenge by mean average R-precision.
+    """Score a submission to the VideoLectures.Net challenge by mean average R-precision.
 
     Scores are those of all queries, of the leaderboard's (flag 1) and of the rest (flag 0).
 

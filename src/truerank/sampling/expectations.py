@@ -9,7 +9,6 @@ no normal approximation, no simulation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,19 +23,6 @@ SampledTerm = Callable[[Floats, Floats], Floats]
 _CHUNK = 4_000_000
 # Probabilities this far below the mode's change no double.
 _NEGLIGIBLE = 2.0**-60
-
-
-@dataclass(frozen=True)
-class Risk:
-    """Bias, variance and mean squared error of a table at each count."""
-
-    bias: Floats
-    variance: Floats
-
-    @property
-    def mean_squared_error(self) -> Floats:
-        """bias^2 + variance."""
-        return self.bias**2 + self.variance
 
 
 def table_moments(table: ArrayLike, g: ArrayLike, N: int, *, replace: bool) -> tuple[Floats, Floats]:
@@ -59,12 +45,6 @@ def table_moments(table: ArrayLike, g: ArrayLike, N: int, *, replace: bool) -> t
     ]
     mean, variance = (np.concatenate(x) for x in zip(*parts, strict=True)) if parts else (counts, counts)
     return mean.reshape(np.shape(g)), variance.reshape(np.shape(g))
-
-
-def risk(table: ArrayLike, exact: ArrayLike, g: ArrayLike, N: int, *, replace: bool) -> Risk:
-    """Exact bias and variance of a table at each count g, where the metric is ``exact``."""
-    mean, variance = table_moments(table, g, N, replace=replace)
-    return Risk(mean - np.asarray(exact, dtype=np.float64), variance)
 
 
 def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> tuple[Floats, Floats]:
@@ -98,11 +78,6 @@ def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, repl
     # Seen from below, the walk down is a walk up.
     _walk_up(mirrored, m - start, probability, centre, (N - g, m, N), replace, first, second)
     return (centre + first).reshape(shape), np.maximum(second - first**2, 0).reshape(shape)
-
-
-def mean_hit(k: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool, i: int = 1) -> Floats:
-    """P(sampled rank of the i-th relevant item <= k): eq. 18; Recall@k is its mean over i."""
-    return laws.cdf(np.asarray(k) - i, g, m, N, replace=replace)
 
 
 def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool, k: ArrayLike | None = None) -> Floats:
