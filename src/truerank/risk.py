@@ -108,7 +108,9 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
     tables = np.zeros((cells.shape[1], design.m + 1))
     for part, weight in zip(parts, weights, strict=True):
         tables += weight[:, None] * sampled_tables(part.metric, design, [Cell(*map(int, cell)) for cell in cells.T])
-    means, variances = _moments_by_item(tables, which.ravel(), cells, ranks.above, design)
+    which = which.ravel()
+    irrelevant = (cells[2] - cells[1])[which]
+    means, variances = table_moments(tables, ranks.above, irrelevant, replace=design.replace, which=which)
     expected, variance = np.full((2, len(ranks)), np.nan)
     filled = ranks.n_relevant > 0
     if filled.any():
@@ -118,7 +120,7 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
     for place in np.flatnonzero(ranks.n_relevant > 1):
         own = slice(ranks.indptr[place], ranks.indptr[place + 1])
         n_irrelevant = int(ranks.n_candidates[place] - ranks.n_relevant[place])
-        lookup = [tables[cell] for cell in which.ravel()[own]]
+        lookup = [tables[cell] for cell in which[own]]
         variance[place] = joint_moments(lookup, ranks.above[own], n_irrelevant, replace=design.replace)[1]
     return Risk(str(chosen), design, values(ranks, base), expected, variance)
 
@@ -137,15 +139,3 @@ def _sampled(cell: Cell, counts: Ints) -> tuple[Ints, Ints, Ints]:
     numbers = (cell.i, cell.n_relevant, counts.size - 1 + cell.n_relevant)
     i, n_relevant, n = (np.full_like(counts, number) for number in numbers)
     return i, n_relevant, n
-
-
-def _moments_by_item(
-    tables: Floats, which: Ints, cells: Ints, above: Ints, design: SamplingDesign
-) -> tuple[Floats, Floats]:
-    """Mean and variance of what each relevant item adds, one law per number of candidates."""
-    means, variances = np.empty(above.size), np.empty(above.size)
-    for row in range(cells.shape[1]):
-        mine = which == row
-        n_irrelevant = int(cells[2, row] - cells[1, row])
-        means[mine], variances[mine] = table_moments(tables[row], above[mine], n_irrelevant, replace=design.replace)
-    return means, variances

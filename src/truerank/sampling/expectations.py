@@ -19,16 +19,19 @@ from truerank.sampling import laws
 
 SampledTerm = Callable[[Floats, Floats], Floats]
 
-# Rows of laws held at once: 4 million probabilities are 32 MB.
-_CHUNK = 4_000_000
+# Probabilities held at once, with some five temporaries: 2 MB each.
+_CHUNK = 1 << 18
 # Probabilities this far below the mode's change no double.
 _NEGLIGIBLE = 2.0**-60
 
 
-def table_moments(table: ArrayLike, g: ArrayLike, N: int, *, replace: bool) -> tuple[Floats, Floats]:
+def table_moments(
+    table: ArrayLike, g: ArrayLike, N: ArrayLike, *, replace: bool, which: ArrayLike = 0
+) -> tuple[Floats, Floats]:
     """Mean (eq. 16) and variance of ``table[h]`` at each count g.
 
-    NaN in the table counts only where it can be reached.
+    There may be many tables, a row each; `which` is then the row for each g. `N` is one number or
+    one for each g. NaN in a table counts only where it can be reached.
 
     Examples
     --------
@@ -36,14 +39,16 @@ def table_moments(table: ArrayLike, g: ArrayLike, N: int, *, replace: bool) -> t
     >>> mean.round(3), variance
     (array([1.   , 0.333]), array([0., 0.]))
     """
-    values = np.asarray(table, dtype=np.float64)
+    tables = np.atleast_2d(np.asarray(table, dtype=np.float64))
     counts = np.asarray(g, dtype=np.float64).ravel()
-    m = len(values) - 1
+    m = tables.shape[1] - 1
+    rows, sizes = (np.broadcast_to(np.asarray(x), counts.shape) for x in (which, N))
+    mean, variance = np.empty((2, counts.size))
     step = max(1, _CHUNK // (m + 1))
-    parts = [
-        _moments_of(laws.rows(counts[j : j + step], m, N, replace=replace), values) for j in range(0, len(counts), step)
-    ]
-    mean, variance = (np.concatenate(x) for x in zip(*parts, strict=True)) if parts else (counts, counts)
+    for start in range(0, counts.size, step):
+        part = slice(start, start + step)
+        law = laws.rows(counts[part], m, sizes[part], replace=replace)
+        mean[part], variance[part] = _moments_of(law, tables[rows[part]])
     return mean.reshape(np.shape(g)), variance.reshape(np.shape(g))
 
 
@@ -141,8 +146,8 @@ def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, *, replace:
 def _moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
     unknown = np.isnan(values)
     known = np.where(unknown, 0.0, values)
-    mean = law @ known
-    mean[(law[:, unknown] > 0).any(axis=1)] = np.nan
+    mean = np.einsum("gh,gh->g", law, known)
+    mean[((law > 0) & unknown).any(axis=1)] = np.nan
     return mean, np.einsum("gh,gh->g", law, (known - mean[:, None]) ** 2)
 
 
