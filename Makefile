@@ -7,7 +7,7 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 setup: .venv/.installed
 
 demo: setup
-	.venv/bin/truerank reproduce krichene-rendle
+	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 test: .venv/.test .venv-peers/.installed
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers
@@ -24,7 +24,7 @@ clean:
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv .venv
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable .
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[plots]'
 	touch $@
 
 .venv/.test: .venv/.installed

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -228,10 +229,25 @@ def test_bad_sample_sizes(toy: dict[str, Path], tmp_path: Path, size: str, messa
     assert not (tmp_path / "sampled.npz").exists()
 
 
-def test_reproduce_prints_all_tables() -> None:
-    done = truerank("reproduce", "krichene-rendle")
-    assert done.returncode == 0
-    assert "NO" not in done.stdout
+def test_reproduce_shows_tables_and_writes_cells_and_figures(tmp_path: Path) -> None:
+    figures, cells = tmp_path / "figures", tmp_path / "cells.json"
+    done = truerank("reproduce", "krichene-rendle", "--json", cells, "--figures", figures)
+    assert done.returncode == 0, done.stderr
     assert "C > A = B" in done.stdout
-    # the order in the toy example, three recommenders in eight columns, three pairs in seven
-    assert done.stdout.count("\nrecall@10 ") == 1 + 3 * 8 + 3 * 7
+    assert "Of 84 cells" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith(f"The figures are in '{figures}'")
+    assert sorted(path.name for path in figures.iterdir()) == [f"figure-{number}.svg" for number in range(1, 7)]
+    records = json.loads(cells.read_text())["cells"]
+    counts = Counter(record["table"] for record in records)
+    assert counts == {1: 12, 2: 12, 3: 96, 4: 84}
+    assert {"table", "row", "column", "published", "ours", "standard_error", "verdict"} <= set(records[0])
+
+
+def test_reproduce_refuses_before_it_starts(tmp_path: Path) -> None:
+    done = truerank("reproduce", "krichene-rendle", "--json", tmp_path / "nowhere" / "cells.json")
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+    done = truerank("reproduce", "krichene-rendle", "--data", tmp_path)
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert done.stdout == ""

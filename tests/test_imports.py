@@ -48,8 +48,11 @@ LAYERS = [
     ["values"],
     ["estimates", "risk"],
     ["consistency", "evaluation"],
-    ["papers.krichene_rendle_2020.published"],
-    ["papers.krichene_rendle_2020.toy", "papers.krichene_rendle_2020.movielens"],
+    ["plots"],
+    ["papers.krichene_rendle_2020.published", "papers.krichene_rendle_2020.cells"],
+    ["papers.krichene_rendle_2020.toy", "papers.krichene_rendle_2020.experiment"],
+    ["papers.krichene_rendle_2020.movielens", "papers.krichene_rendle_2020.figures"],
+    ["papers.krichene_rendle_2020.reproduction"],
     ["cli"],
     ["__main__"],
 ]

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import truerank as tr
 from truerank.arrays import AnyArray
 from truerank.interactions import read_pairs
+from truerank.papers.krichene_rendle_2020 import experiment
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 SHAPES = {"ml-1m-leave-last-out": (6_040, 3_706), "gowalla": (29_858, 40_981)}
@@ -47,3 +48,17 @@ def test_exact_ranks_of_a_tenth_of_the_users(name: str) -> None:
         assert part.above.tolist() == [int((others > target).sum()) for target in targets]
         assert part.tied.tolist() == [int((others == target).sum()) for target in targets]
         assert part.n_candidates[0] == irrelevant.size + relevant.size
+
+
+def test_embedded_ranks_of_the_paper_come_from_these_data() -> None:
+    split = experiment.load_split(DATA / "ml-1m-leave-last-out")
+    embedded = experiment.embedded()
+    for recommender, known in (
+        (experiment.X[7], embedded.x[7]),
+        (experiment.Y, embedded.y),
+        (experiment.Z, embedded.z),
+    ):
+        ranks = tr.rank(recommender.fit(split.train), split)
+        assert ranks.above.tolist() == known.above.tolist()
+        assert ranks.tied.tolist() == known.tied.tolist()
+        assert ranks.n_candidates.tolist() == known.n_candidates.tolist()

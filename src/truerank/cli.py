@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from truerank.ranks import Ranks
 
 DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "25m", "32m"))
+FIGURE_FORMATS = ("svg", "pdf", "png")
 FORMATS = ("table", "tsv", "json", "latex", "markdown")
 TIES = ("expected", "optimistic", "pessimistic", "random")
 
@@ -51,6 +53,12 @@ def _split_columns(_ctx: click.Context, _param: click.Parameter, pairs: tuple[st
         if "=" not in pair:
             raise click.BadParameter(f"write ROLE=COLUMN, as in user=customer, got {pair!r}.")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _in_a_folder(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not Path(path).parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(Path(path).parent)!r} to write it to.")
+    return path
 
 
 def _depth(_ctx: click.Context, _param: click.Parameter, text: str | None) -> int | str | None:
@@ -395,16 +403,62 @@ def marp(
 
 @main.command(cls=_Command)
 @click.argument("paper", type=click.Choice(["krichene-rendle"]))
-def reproduce(paper: str) -> None:
-    """Compute a paper's tables and show them beside the published numbers.
+@click.option(
+    "--data",
+    "folder",
+    metavar="DIR",
+    type=click.Path(exists=True),
+    help="Start from ratings: MovieLens 1M's own files or zip, or a folder with train and test files.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=_in_a_folder,
+    help="Also write every cell.",
+)
+@click.option(
+    "--figures",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    default="krichene-rendle",
+    show_default=True,
+    help="Where to put the figures.",
+)
+@click.option(
+    "--as",
+    "formats",
+    type=click.Choice(FIGURE_FORMATS),
+    multiple=True,
+    default=["svg"],
+    show_default=True,
+    help="What kind of files; may be repeated.",
+)
+def reproduce(paper: str, folder: str | None, json_file: str | None, figures: str, formats: tuple[str, ...]) -> None:
+    """Compute a paper's tables and figures and show them beside the published numbers.
 
-    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020: Tables 1 and 2 (toy
-    example) and Tables 3 and 4 (MovieLens 1M, from ranks that come with the package).
+    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020. By default the ranks
+    of its three recommenders on MovieLens 1M are those that come with the package; with --data they
+    are computed from ratings.
+
+    \b
+    truerank reproduce krichene-rendle --json cells.json --figures pictures --as pdf
+    truerank reproduce krichene-rendle --data ml-1m.zip
     """
-    from truerank.papers.krichene_rendle_2020 import movielens, toy
+    from truerank.papers.krichene_rendle_2020 import experiment
+    from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
 
-    click.echo(toy.show() + "\n")
-    click.echo(movielens.show(movielens.embedded_ranks()))
+    study = experiment.from_data(folder) if folder else experiment.embedded()
+    done = []
+    for table in tables(study):
+        click.echo(f"{table}\n")
+        done.append(table)
+    if json_file:
+        Path(json_file).write_text(to_json(done), encoding="utf-8")
+        click.echo(f"Every cell is in {json_file}.")
+    for line in draw(study, figures, formats):
+        click.echo(line)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,13 @@ def test_agrees_with_scipy_where_scipy_is_accurate() -> None:
     hypergeometric, binomial = stats.hypergeom.pmf(h, 100, 30, 20), stats.binom.cdf(h, 20, 0.3)
     np.testing.assert_allclose(laws.pmf(h, 30, 20, 100, replace=False), hypergeometric, rtol=1e-11)
     np.testing.assert_allclose(laws.cdf(h, 30, 20, 100, replace=True), binomial, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("N", "m"), [(12, 5), (12, 12), (3_540, 100)])
+def test_tied_law_is_the_mean_over_the_places_in_the_block(N: int, m: int) -> None:
+    above, tied = np.array([0, 0, N // 3, N // 2, N]), np.array([0, N, N // 2, 1, 0])
+    law = laws.tied_rows(above, tied, m, N)
+    for row, first, more in zip(law, above, tied, strict=True):
+        slow = laws.rows(np.arange(first, first + more + 1), m, N, replace=False).mean(axis=0)
+        # a difference of sums up to 1, times N / m
+        np.testing.assert_allclose(row, slow, atol=1e-14 * (N + 1) / (m + 1))

@@ -124,6 +124,29 @@ def rows(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
     return law * pmf(peak, g, m, N, replace=replace)[:, None] + 0.0
 
 
+def tied_rows(g: ArrayLike, tied: ArrayLike, m: int, N: ArrayLike) -> Floats:
+    r"""Whole laws without replacement where ties are in random order: each of g..g + tied may stand above.
+
+    .. math:: \sum_{c < G} p(h \mid c; m, N) = \frac{N + 1}{m + 1} P(H > h \mid G; m + 1, N + 1),
+
+    which counts the samples of m + 1 of N + 1 by the place of their (h + 1)-th element. The absolute
+    error is about 1e-15 N / m.
+
+    Examples
+    --------
+    >>> tied_rows([0, 1], [2, 0], 2, 4).round(3)
+    array([[0.556, 0.389, 0.056],
+           [0.5  , 0.5  , 0.   ]])
+    """
+    g, tied, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, tied, N)))
+
+    def at_most(count: Floats) -> Floats:
+        return np.cumsum(rows(count, m + 1, N + 1, replace=False), axis=1)[:, :-1]
+
+    mean = (at_most(g) - at_most(g + tied + 1)) * ((N + 1) / (m + 1) / (tied + 1))[:, None]
+    return np.maximum(mean, 0.0)
+
+
 def ratio_up(h: Floats, g: Floats, m: Floats, N: Floats, *, replace: bool) -> Floats:
     """p(h + 1) / p(h), the step of sums that walk along the law; not finite below its support."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,0 +1,76 @@
+"""Sections 6 and 9: recommenders X, Y and Z on MovieLens 1M, and where each user's held-out item ranks.
+
+The readings of eq. 28 to 30 that give the published numbers are explained in docs/reproduction.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.event_tables import read_interactions
+from truerank.ranking import rank
+from truerank.ranks import Ranks
+from truerank.recommenders.ials import IALS
+from truerank.recommenders.itemknn import ItemKNN
+from truerank.splits import Split, leave_last_out, read_split
+
+SEEDS = range(10)
+X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=16, init_scale=0.1, rng=seed) for seed in SEEDS]
+Y = ItemKNN(power=3.0, keep_self=True)
+Z = ItemKNN(power=1.0, neighbours=10, keep="column")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Exact ranks of the three recommenders; those of X for each of the seeds."""
+
+    x: tuple[Ranks, ...]
+    y: Ranks
+    z: Ranks
+
+    @property
+    def ranks(self) -> dict[str, Ranks]:
+        """One of each, X with the first seed."""
+        return {"X": self.x[0], "Y": self.y, "Z": self.z}
+
+    def save(self, path: str | Path) -> None:
+        """Write what `embedded` reads."""
+        arrays = {"X_above": np.stack([ranks.above for ranks in self.x])}
+        for name, ranks in {"Y": self.y, "Z": self.z}.items():
+            arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
+        arrays["n_candidates"] = self.y.n_candidates
+        if any(ranks.has_ties for ranks in self.x):
+            raise InputError("ranks of X have ties, for which the file has no place.")
+        small: dict[str, Any] = {name: array.astype(np.int16) for name, array in arrays.items()}
+        np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
+
+
+@cache
+def embedded() -> Study:
+    """Return the ranks that come with the package; `made_by` in their file names the recommenders."""
+    with (files(__package__) / "ranks.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        known = dict(arrays)
+    n = known["n_candidates"]
+    y, z = (Ranks(above=known[f"{name}_above"], tied=known[f"{name}_tied"], n_candidates=n) for name in "YZ")
+    return Study(tuple(Ranks(above=above, n_candidates=n) for above in known["X_above"]), y, z)
+
+
+def from_data(folder: str | Path) -> Study:
+    """Train X, Y and Z and rank, from MovieLens' own files or from a folder with train and test files."""
+    split = load_split(Path(folder))
+    x = tuple(rank(recommender.fit(split.train), split) for recommender in X)
+    return Study(x, *(rank(recommender.fit(split.train), split) for recommender in (Y, Z)))
+
+
+def load_split(folder: Path) -> Split:
+    """Read a split that exists, or hold out each user's last event; every rating counts as one event."""
+    if folder.is_dir() and any("train" in file.name.split(".") for file in folder.iterdir()):
+        return read_split(folder)
+    return leave_last_out(read_interactions(folder))
