@@ -3,10 +3,11 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.papers.krichene_rendle_2020 import experiment, movielens, toy
+from truerank.papers.krichene_rendle_2020 import experiment, movielens, reproduction, toy
 from truerank.papers.krichene_rendle_2020.cells import Cell, Table
 from truerank.papers.krichene_rendle_2020.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4
 
@@ -171,3 +172,22 @@ def test_a_table_says_how_many_cells_agree() -> None:
         "   difference  +0.001  +0.500!",
         "Of 2 cells 1 equal to the digit, 1 outside (!).",
     ]
+
+
+def test_from_ratings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    events = [
+        f"{user}::{item}::3::{time}" for user in range(1, 41) for time, item in enumerate(rng.permutation(200)[:30])
+    ]
+    (tmp_path / "ratings.dat").write_text("\n".join(events))
+    study = experiment.from_data(tmp_path)
+    assert len(study.x) == 10
+    for ranks in (*study.x, study.y, study.z):
+        assert ranks.n_candidates.tolist() == [200 - 29] * 40
+    study.save(tmp_path / "ranks.npz")
+    with np.load(tmp_path / "ranks.npz", allow_pickle=False) as saved:
+        assert saved["X_above"].tolist() == [ranks.above.tolist() for ranks in study.x]
+        assert saved["made_by"][-1] == repr(experiment.Z)
+    tables = list(reproduction.tables(study))
+    assert [len(table.cells) for table in tables] == [12, 12, 96, 84]
+    assert not all(cell.agrees for cell in tables[2].cells), "that is not MovieLens"

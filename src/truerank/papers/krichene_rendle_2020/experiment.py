@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from truerank.errors import InputError
 from truerank.event_tables import read_interactions
@@ -65,8 +66,10 @@ def embedded() -> Study:
 def from_data(folder: str | Path) -> Study:
     """Train X, Y and Z and rank, from MovieLens' own files or from a folder with train and test files."""
     split = load_split(Path(folder))
-    x = tuple(rank(recommender.fit(split.train), split) for recommender in X)
-    return Study(x, *(rank(recommender.fit(split.train), split) for recommender in (Y, Z)))
+    recommenders: list[IALS | ItemKNN] = [*X, Y, Z]
+    progress = tqdm(recommenders, "recommenders", disable=None, delay=0.5)
+    *x, y, z = (rank(recommender.fit(split.train), split) for recommender in progress)
+    return Study(tuple(x), y, z)
 
 
 def load_split(folder: Path) -> Split:

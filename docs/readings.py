@@ -1,0 +1,48 @@
+"""Print the exact metrics of every reading of section 9, for docs/reproduction.md: ``python docs/readings.py DIR``.
+
+DIR holds MovieLens 1M's own files, or train and test files.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import truerank as tr
+from truerank.papers.krichene_rendle_2020 import experiment
+from truerank.papers.krichene_rendle_2020.movielens import METRICS
+from truerank.recommenders.itemknn import Keep
+from truerank.render import markdown
+
+
+def readings() -> Iterator[tuple[str, Any]]:
+    """Yield recommenders, each with what is read into the text."""
+    for sweeps in (3, 4, 5, 6, 16):
+        yield f"X, {sweeps} sweeps", dataclasses.replace(experiment.X[0], sweeps=sweeps)
+    scales: dict[str, dict[str, Any]] = {
+        "row norm, no denominator": {"row_norm": True, "divide": False},
+        "no row norm, no denominator": {"row_norm": False, "divide": False},
+        "denominator of eq. 30": {"row_norm": True, "divide": True},
+    }
+    for keep_self, (scale, options) in product((True, False), scales.items()):
+        name = f"Y, self {'kept' if keep_self else 'dropped'}, {scale}"
+        yield name, dataclasses.replace(experiment.Y, keep_self=keep_self, **options)
+    sides: tuple[Keep, ...] = ("column", "row")
+    for keep, keep_self, (scale, options) in product(sides, (False, True), scales.items()):
+        name = f"Z, ten per {keep}, self {'kept' if keep_self else 'dropped'}, {scale}"
+        yield name, dataclasses.replace(experiment.Z, keep=keep, keep_self=keep_self, **options)
+
+
+def main(folder: str) -> None:
+    split = experiment.load_split(Path(folder))
+    rows = []
+    for name, recommender in readings():
+        ranks = tr.rank(recommender.fit(split.train), split)
+        rows.append([name, *(f"{100 * tr.estimate(ranks, metric).mean:.2f}" for metric in METRICS)])
+    print(markdown(["reading", *METRICS], rows))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
