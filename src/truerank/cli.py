@@ -235,8 +235,8 @@ def rank(
     """
     from truerank.formats.arrays import load_array
     from truerank.interactions import read_pairs
+    from truerank.rank_files import check_path
     from truerank.ranking import rank as rank_exactly
-    from truerank.ranks import check_path
     from truerank.scorers import Factors
 
     check_path(output)
@@ -264,8 +264,8 @@ def sample(source: str, size: int, replace: bool, seed: int | None, output: str)
     truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
     truerank correct sampled.parquet -m recall@10~bv(0.1) -m recall@10~cls
     """
+    from truerank.rank_files import check_path
     from truerank.rank_tables import read_ranks
-    from truerank.ranks import check_path
     from truerank.sampling.designs import SamplingDesign
 
     check_path(output)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +18,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, require
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen
 from truerank.errors import InputError
+from truerank.rank_checks import (
+    check_bounds,
+    check_counts,
+    check_design,
+    check_grades,
+    check_ids,
+    per_instance,
+    same_scores,
+)
+from truerank.rank_files import fields_from_arrow, fields_to_arrow, read_fields, write_fields
 from truerank.sampling.designs import SamplingDesign
 
 if TYPE_CHECKING:
@@ -113,14 +121,14 @@ class Ranks:
         items = as_ints("above", above)
         ties = np.zeros_like(items) if tied is None else as_ints("tied", tied)
         bounds = np.arange(items.size + 1) if indptr is None else as_ints("indptr", indptr)
-        _check_bounds(items, ties, bounds)
-        n = _per_instance("n_candidates", n_candidates, bounds.size - 1)
-        names = None if ids is None else _check_ids(ids, bounds.size - 1)
-        _check_counts(items, ties, n, bounds)
-        catalogue = None if n_catalogue is None else _per_instance("n_catalogue", n_catalogue, bounds.size - 1)
-        _check_design(design, catalogue, n, np.diff(bounds))
-        marks = None if grades is None else _check_grades(grades, items.size)
-        same = None if grades is None else _same_scores(same_score, items, ties, bounds)
+        check_bounds(items, ties, bounds)
+        n = per_instance("n_candidates", n_candidates, bounds.size - 1)
+        names = None if ids is None else check_ids(ids, bounds.size - 1)
+        check_counts(items, ties, n, bounds)
+        catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
+        check_design(design, catalogue, n, np.diff(bounds))
+        marks = None if grades is None else check_grades(grades, items.size)
+        same = None if grades is None else same_scores(same_score, items, ties, bounds)
         put = object.__setattr__
         put(self, "above", frozen(items))
         put(self, "tied", frozen(ties))
@@ -166,7 +174,7 @@ class Ranks:
         """
         flat, indptr = _flatten(ranks)
         instance = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        candidates = _per_instance("n", n, indptr.size - 1)
+        candidates = per_instance("n", n, indptr.size - 1)
         limit = candidates[instance]
         if np.any(bad := (flat < 1) | (flat > limit)):
             at = int(np.argmax(bad))
@@ -176,7 +184,7 @@ class Ranks:
         if np.any(twice := (flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1])):
             at = int(np.argmax(twice))
             raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
-        marks = None if grades is None else _check_grades(_flat_grades(grades), flat.size)[order]
+        marks = None if grades is None else check_grades(_flat_grades(grades), flat.size)[order]
         return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids, grades=marks)
 
     @classmethod
@@ -217,7 +225,7 @@ class Ranks:
             raise InputError(f"`m` must be the same for all instances, got {', '.join(map(str, sizes[:3]))}.")
         indptr = _flatten(ranks)[1]
         among = cls.from_ranks(ranks, int(sizes[0]) + np.diff(indptr), ids=ids, grades=grades)
-        catalogue = _per_instance("n", n, len(among))
+        catalogue = per_instance("n", n, len(among))
         return dataclasses.replace(among, design=SamplingDesign(int(sizes[0]), replace), n_catalogue=catalogue)
 
     @classmethod
@@ -389,7 +397,7 @@ class Ranks:
         """
         same = self.same_score
         if same is None:
-            same = _same_scores(None, self.above, self.tied, self.indptr)
+            same = same_scores(None, self.above, self.tied, self.indptr)
         starts = np.flatnonzero(~same)
         sizes = np.diff(np.append(starts, same.size))
         return _places(_bounds(sizes)), np.repeat(sizes, sizes)
@@ -450,6 +458,9 @@ class Ranks:
             lost[at] = before + rng.binomial(self.tied[at] - before, share)
         return lost
 
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     def save(self, path: str | Path) -> None:
         """Write to a `.parquet` or `.npz` file, one row per instance in the former.
 
@@ -462,91 +473,21 @@ class Ranks:
         >>> tr.Ranks.load(path) == ranks
         True
         """
-        design = None if self.design is None else dataclasses.asdict(self.design)
-        extra = json.dumps({"depth": self.depth, "notes": self.notes, "design": design})
-        if check_path(path) == ".npz":
-            names = ("above", "tied", "n_candidates", "indptr", "ids", "n_catalogue", "grades", "same_score")
-            arrays = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            with Path(path).open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays, truerank=np.array(extra))
-        else:
-            import pyarrow.parquet as pq
-
-            pq.write_table(self.to_arrow().replace_schema_metadata({"truerank": extra}), path)
+        write_fields(path, self._fields())
 
     @classmethod
     def load(cls, path: str | Path) -> Ranks:
         """Read what `save` wrote."""
-        if not Path(path).is_file():
-            raise InputError(f"there is no file {str(path)!r}.")
-        if check_path(path) == ".npz":
-            arrays = _load_npz(path)
-            extra = _extra(str(arrays.pop("truerank")))
-            return cls(**arrays, **extra)
-        import pyarrow.parquet as pq
-
-        return cls.from_arrow(pq.read_table(path))
+        return cls(**read_fields(path))
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row per instance: id (if any), n_candidates, lists above, tied, and those of grades."""
-        import pyarrow as pa
-
-        columns = {} if self.ids is None else {"id": pa.array(self.ids)}
-        columns["n_candidates"] = pa.array(self.n_candidates)
-        if self.n_catalogue is not None:
-            columns["n_catalogue"] = pa.array(self.n_catalogue)
-        offsets = pa.array(self.indptr, type=pa.int64())
-        for name in ("above", "tied", "grades", "same_score"):
-            if (values := getattr(self, name)) is not None:
-                columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
-        return pa.table(columns)
+        return fields_to_arrow(self._fields())
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Ranks:
         """Read a table laid out as by `to_arrow`."""
-        if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
-            raise InputError(f"a table of ranks needs the columns {sorted(missing)}, got {table.column_names}.")
-        columns = {name: table[name].combine_chunks() for name in table.column_names}
-        lists = columns["above"]
-        offsets = lists.offsets.to_numpy()
-        ids = columns["id"].to_numpy(zero_copy_only=False) if "id" in columns else None
-        extra = _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
-        present = [name for name in ("above", "tied", "grades", "same_score") if name in columns]
-        return cls(
-            **{name: columns[name].flatten().to_numpy(zero_copy_only=False) for name in present},
-            n_candidates=columns["n_candidates"].to_numpy(),
-            n_catalogue=columns["n_catalogue"].to_numpy() if "n_catalogue" in columns else None,
-            indptr=offsets - offsets[0],
-            ids=ids,
-            **extra,
-        )
-
-
-def check_path(path: str | Path) -> str:
-    """Return the ending of a path to save to, if it is one that `Ranks.save` knows."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".npz", ".parquet"):
-        raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
-    return suffix
-
-
-def _extra(text: str | bytes) -> dict[str, Any]:
-    """What a file holds besides arrays."""
-    known = json.loads(text)
-    if known.get("design") is not None:
-        known["design"] = SamplingDesign(**known["design"])
-    return known
-
-
-def _load_npz(path: str | Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"can't read {str(path)!r} ({error}).") from error
-    if "truerank" not in arrays:
-        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
-    return arrays
+        return cls(**fields_from_arrow(table))
 
 
 def _bounds(sizes: Ints) -> Ints:
@@ -576,66 +517,9 @@ def _where(position: int, indptr: Ints) -> str:
     return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"
 
 
-def _per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
-    array = as_ints(name, values)
-    if np.ndim(values) == 0:
-        return np.full(n_instances, array[0])
-    if array.size != n_instances:
-        raise InputError(f"`{name}` must be one number or one per instance ({n_instances}), got {array.size}.")
-    return array
-
-
-def _check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
-    names = np.asarray(ids)
-    if names.shape != (n_instances,):
-        raise InputError(f"`ids` must name each of the {n_instances} instances once, got shape {names.shape}.")
-    # fixed-width text instead of objects, so that no file format ever needs pickle
-    return names.astype(np.str_) if names.dtype.kind in "OT" else names
-
-
-def _check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
-    if tied.size != above.size:
-        raise InputError(f"`tied` must have the length of `above` ({above.size}), got {tied.size}.")
-    if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != above.size:
-        ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
-        raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
-    require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
-
-
 def _flat_grades(grades: Sequence[Any] | AnyArray) -> Any:
     nested = any(np.ndim(entry) > 0 for entry in grades)
     return list(itertools.chain.from_iterable(grades)) if nested else grades
-
-
-def _check_grades(grades: ArrayLike, size: int) -> Floats:
-    marks = np.array(grades, dtype=np.float64)
-    if marks.shape != (size,):
-        raise InputError(f"`grades` must hold one number per relevant item ({size}), got shape {marks.shape}.")
-    require(
-        (marks > 0) & np.isfinite(marks), "grades", "be finite and above 0 (without a grade it is irrelevant)", marks
-    )
-    return marks
-
-
-def _same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:
-    """Whether each relevant item has the score of the one before it: as told, and as `tied` tells."""
-    alike = _alike(above, tied, indptr)
-    if given is None:
-        return alike & (tied > 0)
-    same = np.array(given, dtype=np.bool_)
-    if same.shape != above.shape:
-        raise InputError(f"`same_score` must have the length of `above` ({above.size}), got shape {same.shape}.")
-    require(alike | ~same, "same_score", "be false unless the item before has the same `above` and `tied`", same)
-    return same | (alike & (tied > 0))
-
-
-def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
-    """Whether each relevant item has the counts of the one before it; where it ties, it has its score then."""
-    alike = np.zeros(above.size, dtype=np.bool_)
-    alike[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
-    firsts = indptr[:-1]
-    alike[firsts[firsts < alike.size]] = False
-    return alike
 
 
 def _same(a: AnyArray | None, b: AnyArray | None) -> bool:
@@ -646,34 +530,3 @@ def _spread(n: Ints) -> str:
     if n.size == 0:
         return "no"
     return f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
-
-
-def _check_design(design: SamplingDesign | None, n_catalogue: Ints | None, n: Ints, n_relevant: Ints) -> None:
-    if (design is None) != (n_catalogue is None):
-        raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
-    if design is None or n_catalogue is None:
-        return
-    require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
-    design.check((n_catalogue - n_relevant)[n_relevant > 0])
-
-
-def _check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
-    sizes = np.diff(indptr)
-    require(n >= sizes, "n_candidates", "be at least the number of relevant items", n)
-    irrelevant = np.repeat(n - sizes, sizes)
-    if np.any(bad := (above < 0) | (above > irrelevant)):
-        at = int(np.argmax(bad))
-        raise InputError(f"`above` must lie in 0..{irrelevant[at]}, got {above[at]} at position {at}.")
-    if np.any(bad := (tied < 0) | (above + tied > irrelevant)):
-        at = int(np.argmax(bad))
-        raise InputError(f"`tied` must lie in 0..{irrelevant[at] - above[at]}, got {tied[at]} at position {at}.")
-    first = np.zeros(above.size + 1, dtype=np.bool_)
-    first[indptr[:-1]] = True
-    one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
-    in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
-    if not np.all(in_order):
-        at = int(np.argmin(in_order)) + 1
-        raise InputError(
-            "`above` must count from the top within an instance, past the ties before it, "
-            f"got {above[at]} after {above[at - 1]} with {tied[at - 1]} tied, at position {at}."
-        )

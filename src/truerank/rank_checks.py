@@ -1,0 +1,98 @@
+"""What makes counts, names and grades fit for `Ranks`; each check names what is wrong and where."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, require
+from truerank.errors import InputError
+from truerank.sampling.designs import SamplingDesign
+
+
+def per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
+    array = as_ints(name, values)
+    if np.ndim(values) == 0:
+        return np.full(n_instances, array[0])
+    if array.size != n_instances:
+        raise InputError(f"`{name}` must be one number or one per instance ({n_instances}), got {array.size}.")
+    return array
+
+
+def check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
+    names = np.asarray(ids)
+    if names.shape != (n_instances,):
+        raise InputError(f"`ids` must name each of the {n_instances} instances once, got shape {names.shape}.")
+    # fixed-width text instead of objects, so that no file format ever needs pickle
+    return names.astype(np.str_) if names.dtype.kind in "OT" else names
+
+
+def check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
+    if tied.size != above.size:
+        raise InputError(f"`tied` must have the length of `above` ({above.size}), got {tied.size}.")
+    if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != above.size:
+        ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
+        raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
+    require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+
+
+def check_grades(grades: ArrayLike, size: int) -> Floats:
+    marks = np.array(grades, dtype=np.float64)
+    if marks.shape != (size,):
+        raise InputError(f"`grades` must hold one number per relevant item ({size}), got shape {marks.shape}.")
+    require(
+        (marks > 0) & np.isfinite(marks), "grades", "be finite and above 0 (without a grade it is irrelevant)", marks
+    )
+    return marks
+
+
+def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the score of the one before it: as told, and as `tied` tells."""
+    counts = _alike(above, tied, indptr)
+    if given is None:
+        return counts & (tied > 0)
+    same = np.array(given, dtype=np.bool_)
+    if same.shape != above.shape:
+        raise InputError(f"`same_score` must have the length of `above` ({above.size}), got shape {same.shape}.")
+    require(counts | ~same, "same_score", "be false unless the item before has the same `above` and `tied`", same)
+    return same | (counts & (tied > 0))
+
+
+def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the counts of the one before it; where it ties, it has its score then."""
+    same = np.zeros(above.size, dtype=np.bool_)
+    same[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
+    firsts = indptr[:-1]
+    same[firsts[firsts < same.size]] = False
+    return same
+
+
+def check_design(design: SamplingDesign | None, n_catalogue: Ints | None, n: Ints, n_relevant: Ints) -> None:
+    if (design is None) != (n_catalogue is None):
+        raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
+    if design is None or n_catalogue is None:
+        return
+    require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
+    design.check((n_catalogue - n_relevant)[n_relevant > 0])
+
+
+def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
+    sizes = np.diff(indptr)
+    require(n >= sizes, "n_candidates", "be at least the number of relevant items", n)
+    irrelevant = np.repeat(n - sizes, sizes)
+    if np.any(bad := (above < 0) | (above > irrelevant)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`above` must lie in 0..{irrelevant[at]}, got {above[at]} at position {at}.")
+    if np.any(bad := (tied < 0) | (above + tied > irrelevant)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`tied` must lie in 0..{irrelevant[at] - above[at]}, got {tied[at]} at position {at}.")
+    first = np.zeros(above.size + 1, dtype=np.bool_)
+    first[indptr[:-1]] = True
+    one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
+    in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
+    if not np.all(in_order):
+        at = int(np.argmin(in_order)) + 1
+        raise InputError(
+            "`above` must count from the top within an instance, past the ties before it, "
+            f"got {above[at]} after {above[at - 1]} with {tied[at - 1]} tied, at position {at}."
+        )

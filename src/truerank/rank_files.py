@@ -1,0 +1,103 @@
+"""The fields of `Ranks` <-> a Parquet file with a row per instance, or an npz file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.sampling.designs import SamplingDesign
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PER_ITEM = ("above", "tied", "grades", "same_score")
+ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
+
+
+def check_path(path: str | Path) -> str:
+    """Return the ending of a path to save to, if it is one that `Ranks.save` knows."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npz", ".parquet"):
+        raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
+    return suffix
+
+
+def write_fields(path: str | Path, fields: Mapping[str, Any]) -> None:
+    """Write what `read_fields` reads."""
+    design = None if fields["design"] is None else dataclasses.asdict(fields["design"])
+    extra = json.dumps({"depth": fields["depth"], "notes": fields["notes"], "design": design})
+    if check_path(path) == ".npz":
+        arrays = {name: fields[name] for name in ARRAYS if fields[name] is not None}
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays, truerank=np.array(extra))
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(fields_to_arrow(fields).replace_schema_metadata({"truerank": extra}), path)
+
+
+def read_fields(path: str | Path) -> dict[str, Any]:
+    """Read what `write_fields` wrote."""
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    if check_path(path) == ".npz":
+        arrays = _load_npz(path)
+        return arrays | _extra(str(arrays.pop("truerank")))
+    import pyarrow.parquet as pq
+
+    return fields_from_arrow(pq.read_table(path))
+
+
+def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
+    """Return a table with a row per instance; what is kept per relevant item becomes lists."""
+    import pyarrow as pa
+
+    columns = {} if fields["ids"] is None else {"id": pa.array(fields["ids"])}
+    columns["n_candidates"] = pa.array(fields["n_candidates"])
+    if fields["n_catalogue"] is not None:
+        columns["n_catalogue"] = pa.array(fields["n_catalogue"])
+    offsets = pa.array(fields["indptr"], type=pa.int64())
+    for name in PER_ITEM:
+        if fields[name] is not None:
+            columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(fields[name]))
+    return pa.table(columns)
+
+
+def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
+    """Read a table laid out as by `fields_to_arrow`."""
+    if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
+        raise InputError(f"a table of ranks needs the columns {sorted(missing)}, got {table.column_names}.")
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    offsets = columns["above"].offsets.to_numpy()
+    fields = {name: columns[name].flatten().to_numpy(zero_copy_only=False) for name in PER_ITEM if name in columns}
+    fields["indptr"] = offsets - offsets[0]
+    for column, name in {"n_candidates": "n_candidates", "n_catalogue": "n_catalogue", "id": "ids"}.items():
+        if column in columns:
+            fields[name] = columns[column].to_numpy(zero_copy_only=False)
+    return fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
+
+
+def _extra(text: str | bytes) -> dict[str, Any]:
+    """What a file holds besides arrays."""
+    known = json.loads(text)
+    if known.get("design") is not None:
+        known["design"] = SamplingDesign(**known["design"])
+    return known
+
+
+def _load_npz(path: str | Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"can't read {str(path)!r} ({error}).") from error
+    if "truerank" not in arrays:
+        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
+    return arrays
