@@ -1,14 +1,13 @@
 """Where the time of the whole reproduction goes: ``python benchmarks/reproduction.py DIR``.
 
-DIR holds MovieLens 1M's own files, or train and test files. Everything from ratings to figures is run once, as by
-``truerank reproduce krichene-rendle --data DIR``.
+DIR holds MovieLens 1M's own files, or train and test files. The steps are those of
+``truerank reproduce krichene-rendle --data DIR``, each run once.
 """
 
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
@@ -40,7 +39,7 @@ class Clock:
 
 def main(folder: str) -> None:
     clock = Clock()
-    split = clock.run("read the split", experiment.load_split, Path(folder))
+    split = clock.run("read the split", experiment.load_split, folder)
     x = clock.run("train X, ten seeds", lambda: [recommender.fit(split.train) for recommender in experiment.X])
     y = clock.run("train Y", experiment.Y.fit, split.train)
     z = clock.run("train Z", experiment.Z.fit, split.train)

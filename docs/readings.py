@@ -7,7 +7,6 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import truerank as tr
@@ -19,8 +18,8 @@ from truerank.render import markdown
 
 def readings() -> Iterator[tuple[str, Any]]:
     """Yield recommenders, each with what is read into the text."""
-    for sweeps in (3, 4, 5, 6, 16):
-        yield f"X, {sweeps} sweeps", dataclasses.replace(experiment.X[0], sweeps=sweeps)
+    for sweeps, recommender in product((3, 4, 5, 6, 16), experiment.X):
+        yield f"X, {sweeps} sweeps, seed {recommender.rng}", dataclasses.replace(recommender, sweeps=sweeps)
     scales: dict[str, dict[str, Any]] = {
         "row norm, no denominator": {"row_norm": True, "divide": False},
         "no row norm, no denominator": {"row_norm": False, "divide": False},
@@ -36,7 +35,7 @@ def readings() -> Iterator[tuple[str, Any]]:
 
 
 def main(folder: str) -> None:
-    split = experiment.load_split(Path(folder))
+    split = experiment.load_split(folder)
     rows = []
     for name, recommender in readings():
         ranks = tr.rank(recommender.fit(split.train), split)

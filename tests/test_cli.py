@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import truerank as tr
+from truerank import cli, plots
 
 RUN = "q1 Q0 a 1 3.0 x\nq1 Q0 b 2 2.0 x\nq2 Q0 a 1 1.5 x\nq2 Q0 c 2 1.0 x\n"
 QRELS = "q1 0 b 1\nq2 0 c 1\nq2 0 z 1\n"
@@ -241,6 +242,7 @@ def test_reproduce_shows_tables_and_writes_cells_and_figures(tmp_path: Path) -> 
     counts = Counter(record["table"] for record in records)
     assert counts == {1: 12, 2: 12, 3: 96, 4: 84}
     assert {"table", "row", "column", "published", "ours", "standard_error", "verdict"} <= set(records[0])
+    assert records[0]["printed"] == "0.990"
 
 
 def test_reproduce_refuses_before_it_starts(tmp_path: Path) -> None:
@@ -251,3 +253,13 @@ def test_reproduce_refuses_before_it_starts(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert str(tmp_path) in done.stderr
     assert done.stdout == ""
+
+
+def test_figure_formats_are_those_of_the_plots() -> None:
+    assert cli.FIGURE_FORMATS == plots.FORMATS
+
+
+def test_a_file_that_cannot_be_written_is_named(toy: dict[str, Path], tmp_path: Path) -> None:
+    done = truerank("sample", toy["A"], "-m", "9", "-o", tmp_path / "nowhere" / "sampled.npz")
+    assert done.returncode == 2
+    assert done.stderr == f"truerank: '{tmp_path}/nowhere/sampled.npz': No such file or directory.\n"

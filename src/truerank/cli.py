@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from truerank.evaluation import Evaluation
+    from truerank.papers.krichene_rendle_2020.experiment import Study
     from truerank.ranks import Ranks
 
 DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "25m", "32m"))
@@ -29,6 +31,11 @@ class _Command(click.Command):
             return super().invoke(ctx)
         except InputError as error:
             click.echo(f"truerank: {error}", err=True)
+            ctx.exit(2)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            click.echo(f"truerank: {error.filename!r}: {error.strerror}.", err=True)
             ctx.exit(2)
 
 
@@ -55,9 +62,14 @@ def _split_columns(_ctx: click.Context, _param: click.Parameter, pairs: tuple[st
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _in_a_folder(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
-    if path is not None and not Path(path).parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(Path(path).parent)!r} to write it to.")
+def _writable(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
+    """Refuse a path that can't be written, before any work; a folder may be new."""
+    if path is not None:
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise click.BadParameter(f"there is no folder {str(folder)!r}.")
+        if not os.access(path if Path(path).exists() else folder, os.W_OK):
+            raise click.BadParameter(f"{path!r} can't be written.")
     return path
 
 
@@ -405,8 +417,8 @@ def marp(
 @click.argument("paper", type=click.Choice(["krichene-rendle"]))
 @click.option(
     "--data",
-    "folder",
-    metavar="DIR",
+    "source",
+    metavar="PATH",
     type=click.Path(exists=True),
     help="Start from ratings: MovieLens 1M's own files or zip, or a folder with train and test files.",
 )
@@ -415,16 +427,16 @@ def marp(
     "json_file",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    callback=_in_a_folder,
+    callback=_writable,
     help="Also write every cell.",
 )
 @click.option(
     "--figures",
+    "folder",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    default="krichene-rendle",
-    show_default=True,
-    help="Where to put the figures.",
+    callback=_writable,
+    help="Where to put the figures (default: krichene-rendle).",
 )
 @click.option(
     "--as",
@@ -435,7 +447,9 @@ def marp(
     show_default=True,
     help="What kind of files; may be repeated.",
 )
-def reproduce(paper: str, folder: str | None, json_file: str | None, figures: str, formats: tuple[str, ...]) -> None:
+def reproduce(
+    paper: str, source: str | None, json_file: str | None, folder: str | None, formats: tuple[str, ...]
+) -> None:
     """Compute a paper's tables and figures and show them beside the published numbers.
 
     krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020. By default the ranks
@@ -446,19 +460,40 @@ def reproduce(paper: str, folder: str | None, json_file: str | None, figures: st
     truerank reproduce krichene-rendle --json cells.json --figures pictures --as pdf
     truerank reproduce krichene-rendle --data ml-1m.zip
     """
+    from truerank.errors import InputError
     from truerank.papers.krichene_rendle_2020 import experiment
     from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
+    from truerank.plots import check_matplotlib
 
-    study = experiment.from_data(folder) if folder else experiment.embedded()
+    if folder:
+        check_matplotlib()
+    study = _train(source) if source else experiment.embedded()
     done = []
     for table in tables(study):
         click.echo(f"{table}\n")
         done.append(table)
     if json_file:
-        Path(json_file).write_text(to_json(done), encoding="utf-8")
-        click.echo(f"Every cell is in {json_file}.")
-    for line in draw(study, figures, formats):
-        click.echo(line)
+        Path(json_file).write_text(to_json(done, source or "ranks that come with truerank"), encoding="utf-8")
+        click.echo(f"Every cell is in {json_file!r}.\n")
+    try:
+        for line in draw(study, folder or paper, formats):
+            click.echo(line)
+    except InputError as missing:
+        click.echo(f"note: {missing}", err=True)
+
+
+def _train(source: str) -> Study:
+    from truerank.papers.krichene_rendle_2020 import experiment
+
+    split = experiment.load_split(source)
+    click.echo(f"train: {split.train}\ntest: {split.test}\n")
+    for note in split.notes:
+        click.echo(f"note: {note}", err=True)
+    if split.train.matrix.shape != experiment.SHAPE:
+        users, items = experiment.SHAPE
+        note = f"these are not MovieLens 1M ({users:,} users, {items:,} items): expect other numbers than published"
+        click.echo(f"note: {note}", err=True)
+    return experiment.from_split(split)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -30,6 +31,7 @@ LOOKS: list[tuple[str, Any]] = [
     ("#a8d3ea", "-"),
 ]
 """Colour and dashes of the first, second, ... curve of a panel, from dark to light."""
+_HATCHES = ("", "///", "...")
 _STYLE: dict[str, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -46,15 +48,20 @@ P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
 
 
+def check_matplotlib() -> None:
+    """Say what is missing, if it is."""
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib, which truerank's extra 'plots' installs.")
+
+
 def styled(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """Let a function draw in the style of this module, whatever the user's settings."""
 
     @wraps(draw)
     def drawn(*args: P.args, **options: P.kwargs) -> Drawn:
-        try:
-            import matplotlib.style
-        except ImportError as error:
-            raise InputError("figures need matplotlib: install truerank with the extra 'plots'.") from error
+        check_matplotlib()
+        import matplotlib.style
+
         with matplotlib.style.context(["default", _STYLE]):
             return draw(*args, **options)
 
@@ -72,19 +79,25 @@ def panels(count: int, *, columns: int = 2) -> tuple[Figure, list[Axes]]:
 
 def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArray]) -> None:
     """Draw one line per name, in the looks of `LOOKS`."""
+    _check_count("curves", lines, len(LOOKS))
     for (colour, dashes), (name, y) in zip(LOOKS, lines.items(), strict=False):
         axes.plot(x, y, color=colour, linestyle=dashes, label=name)
 
 
 def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> None:
     """Draw a group of bars side by side for each entry of `groups`, a bar per name."""
+    _check_count("bars", heights, len(_HATCHES))
     width = 0.8 / len(heights)
-    hatches = ("", "///", "...")
     for place, ((colour, _), (name, height)) in enumerate(zip(LOOKS[::2], heights.items(), strict=False)):
         at = np.arange(len(groups)) + (place - (len(heights) - 1) / 2) * width
         face = colour if place == 0 else "white"
-        axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=hatches[place], label=name)
+        axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=_HATCHES[place], label=name)
     axes.set_xticks(range(len(groups)), groups)
+
+
+def _check_count(name: str, given: Mapping[str, AnyArray], most: int) -> None:
+    if len(given) > most:
+        raise InputError(f"a panel takes up to {most} {name} that can be told apart in grey, got {len(given)}.")
 
 
 def mark(axes: Axes, x: float, text: str, *, words_left: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,10 +24,13 @@ class Cell:
     ours: float
     standard_error: float = 0.0
     """Monte-Carlo error of the comparison; 0 if the number can be met to the digit."""
-    seeds: tuple[float, float] | None = None
+    published_deviation: float | None = None
+    deviation: float | None = None
+    """Standard deviation over repetitions, printed and ours."""
+    seed_range: tuple[float, float] | None = None
     """Least and largest of our numbers over the seeds of a recommender that has one."""
-    by_default: float | None = None
-    """What truerank computes when it is not asked to do as the paper did."""
+    own_n: float | None = None
+    """What truerank computes by default: with each user's own n and the law of the sampling that was done."""
 
     @property
     def difference(self) -> float:
@@ -46,7 +50,7 @@ class Cell:
         margin = 3 * self.standard_error + 0.5 * 10**-self.digits if self.standard_error else 0.0
         if abs(self.difference) <= margin:
             return "within error"
-        low, high = self.seeds or (self.ours, self.ours)
+        low, high = self.seed_range or (self.ours, self.ours)
         if low - margin <= float(self.published) <= high + margin:
             return "within seeds"
         return "outside"
@@ -56,20 +60,18 @@ class Cell:
         """Whether nothing but chance keeps them apart."""
         return self.verdict != "outside"
 
+    @property
+    def deviation_agrees(self) -> bool:
+        """Whether the deviations agree; the error of one from R repetitions is that of the mean over the root of 2."""
+        assert self.deviation is not None, "there is none to compare"
+        assert self.published_deviation is not None, "there is none to compare with"
+        difference = abs(self.deviation - self.published_deviation)
+        return difference <= 3 * self.standard_error + 0.5 * 10**-self.digits
+
     def record(self) -> dict[str, Any]:
-        """Return the cell as a row of JSON."""
-        return {
-            "table": self.table,
-            "row": self.row,
-            "column": self.column,
-            "published": float(self.published),
-            "ours": self.ours,
-            "difference": self.difference,
-            "standard_error": self.standard_error,
-            "seeds": self.seeds,
-            "by_default": self.by_default,
-            "verdict": self.verdict,
-        }
+        """Return the cell as a row of JSON; `printed` keeps the digits."""
+        known = {"printed": self.published, "published": float(self.published)}
+        return dataclasses.asdict(self) | known | {"difference": self.difference, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,12 @@ class Table:
         }
         verdicts = Counter(cell.verdict for cell in self.cells)
         found = [f"{verdicts[name]} {meaning}" for name, meaning in meanings.items() if verdicts[name]]
-        return f"Of {len(self.cells)} cells {', '.join(found)}."
+        text = f"Of {len(self.cells)} cells {', '.join(found)}."
+        known = [cell for cell in self.cells if cell.deviation is not None]
+        if known:
+            agree = sum(cell.deviation_agrees for cell in known)
+            text += f" Of {len(known)} printed deviations {agree} are within three standard errors of ours."
+        return text
 
 
 def _lines(row: str, cells: list[Cell]) -> list[list[str]]:
@@ -107,15 +114,19 @@ def _lines(row: str, cells: list[Cell]) -> list[list[str]]:
         ["", "ours", *(_number(cell, cell.ours) for cell in cells)],
         ["", "difference", *(_number(cell, cell.difference, "+") + _MARKS.get(cell.verdict, "") for cell in cells)],
     ]
-    seeds = [cell.seeds for cell in cells if cell.seeds]
-    if seeds:
-        lines.append(["", "ten seeds", *(f"{low:.2f}–{high:.2f}" for low, high in seeds)])
-    own = [_number(cell, cell.by_default) for cell in cells if cell.by_default is not None]
-    if own:
-        lines.append(["", "own n", *own])
+    if any(cell.seed_range for cell in cells):
+        lines.append(["", "ten seeds", *(_range(cell) for cell in cells)])
+    if any(cell.own_n is not None for cell in cells):
+        lines.append(["", "own n", *(_number(cell, cell.own_n) for cell in cells)])
     return lines
 
 
-def _number(cell: Cell, number: float, sign: str = "") -> str:
+def _range(cell: Cell) -> str:
+    return "" if cell.seed_range is None else "–".join(f"{number:.{cell.digits}f}" for number in cell.seed_range)
+
+
+def _number(cell: Cell, number: float | None, sign: str = "") -> str:
     """Show a digit more than is printed, but counts whole."""
-    return f"{number:{sign}.{cell.digits and cell.digits + 1}f}"
+    digits = cell.digits and cell.digits + 1
+    # adding zero turns -0.0 into 0.0
+    return "" if number is None else f"{round(number, digits) + 0.0:{sign}.{digits}f}"

@@ -22,8 +22,11 @@ from truerank.recommenders.ials import IALS
 from truerank.recommenders.itemknn import ItemKNN
 from truerank.splits import Split, leave_last_out, read_split
 
-SEEDS = range(10)
-X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=16, init_scale=0.1, rng=seed) for seed in SEEDS]
+SHAPE = (6_040, 3_706)
+"""Users and items of MovieLens 1M."""
+SAMPLED = 100
+X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=seed) for seed in range(10)]
+"""The paper tells neither seed nor sweeps."""
 Y = ItemKNN(power=3.0, keep_self=True)
 Z = ItemKNN(power=1.0, neighbours=10, keep="column")
 
@@ -49,7 +52,7 @@ class Study:
         arrays["n_candidates"] = self.y.n_candidates
         if any(ranks.has_ties for ranks in self.x):
             raise InputError("ranks of X have ties, for which the file has no place.")
-        small: dict[str, Any] = {name: array.astype(np.int16) for name, array in arrays.items()}
+        small: dict[str, Any] = {name: array.astype(np.min_scalar_type(array.max())) for name, array in arrays.items()}
         np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
 
 
@@ -63,17 +66,19 @@ def embedded() -> Study:
     return Study(tuple(Ranks(above=above, n_candidates=n) for above in known["X_above"]), y, z)
 
 
-def from_data(folder: str | Path) -> Study:
-    """Train X, Y and Z and rank, from MovieLens' own files or from a folder with train and test files."""
-    split = load_split(Path(folder))
+def from_split(split: Split) -> Study:
+    """Train X, Y and Z and rank each user's held-out items."""
     recommenders: list[IALS | ItemKNN] = [*X, Y, Z]
     progress = tqdm(recommenders, "recommenders", disable=None, delay=0.5)
     *x, y, z = (rank(recommender.fit(split.train), split) for recommender in progress)
+    if (y.n_relevant != 1).any() or y.n_candidates.min() <= SAMPLED:
+        raise InputError(f"the study needs one held-out item and more than {SAMPLED} candidates for each user.")
     return Study(tuple(x), y, z)
 
 
-def load_split(folder: Path) -> Split:
+def load_split(source: str | Path) -> Split:
     """Read a split that exists, or hold out each user's last event; every rating counts as one event."""
-    if folder.is_dir() and any("train" in file.name.split(".") for file in folder.iterdir()):
-        return read_split(folder)
-    return leave_last_out(read_interactions(folder))
+    path = Path(source)
+    if path.is_dir() and any("train" in file.name.split(".") for file in path.iterdir()):
+        return read_split(path)
+    return leave_last_out(read_interactions(path))

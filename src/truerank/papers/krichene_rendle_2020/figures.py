@@ -47,7 +47,7 @@ def figure_1() -> tuple[Figure, str]:
         curves(panel, ranks.above + 1, {name: values(ranks, metric) for name, metric in METRICS.items()})
         panel.set(xlabel="rank", ylabel="metric", xlim=(1, last), ylim=(0, 1.02))
     axes[1].legend()
-    return figure, "metrics but AUC are top heavy"
+    return figure, "all metrics but AUC are top heavy"
 
 
 @styled
@@ -93,10 +93,19 @@ def figure_4() -> tuple[Figure, str]:
     return figure, "corrected AP oscillates in the sample, less so in expectation"
 
 
+def within(ranks: Ranks, last: int) -> float:
+    """How many users have their held-out item at ranks 1..last, expected over random orders of ties."""
+    return len(ranks) * estimate(ranks, f"recall@{last}").mean
+
+
 def rank_counts(ranks: Ranks) -> Floats:
-    """How many users have their held-out item in each bucket of ranks, expected over random orders of ties."""
-    within = [0.0, *(estimate(ranks, f"recall@{last}").mean for last in BUCKETS), 1.0]
-    return len(ranks) * np.diff(within)
+    """How many users have their held-out item in each bucket of ranks."""
+    return np.diff([0.0, *(within(ranks, last) for last in BUCKETS), len(ranks)])
+
+
+def bottom_half(ranks: Ranks) -> int:
+    """How many users have their held-out item, which ties with none, among the worse half of their candidates."""
+    return int((ranks.rank > ranks.n_candidates / 2).sum())
 
 
 @styled
@@ -109,11 +118,11 @@ def figure_5(study: Study) -> tuple[Figure, str]:
     bars(panel, names, heights)
     panel.set(xlabel="predicted rank", ylabel="number of users")
     panel.legend(title="recommender")
-    top = estimate(study.ranks["X"], "recall@100").mean * len(study.y)
-    worst = {name: counts[-1] for name, counts in heights.items()}
+    x = study.ranks["X"]
     says = (
-        f"X has {top:.0f} users in the top 100 (published: 2310) and {worst['X']:.0f} in the worst bucket (published: "
-        f"less than 300), Z {worst['Z']:.0f} (published: over 1600)"
+        f"X has {within(x, 100):.0f} users in the top 100 (published: 2310) and {bottom_half(x)} in the bottom half "
+        f"(published: less than 300); Z has {heights['Z'][-1]:.0f} above rank {BUCKETS[-1]:,} (published: over 1600 in "
+        "the worst bucket, wherever that begins)"
     )
     return figure, says
 
@@ -152,9 +161,10 @@ def figure_6(study: Study) -> tuple[Figure, str]:
         if part.settled is not None:
             mark(panel, part.settled, f"right order\nfrom m = {part.settled:,}", words_left=words_left)
     axes[0].legend(title="recommender", loc="lower left")
-    uncorrected, corrected = (part.settled or "never" for part in parts)
+    uncorrected, corrected = ("at no m" if part.settled is None else f"from m = {part.settled}" for part in parts)
     says = (
-        f"the order is right from m = {uncorrected} (published: 1000), corrected from m = {corrected} (published: 60)"
+        f"X, Y and Z are in their exact order {uncorrected}, corrected {corrected} (published, for X and Y: more than "
+        "1000, less than 60)"
     )
     return figure, says
 

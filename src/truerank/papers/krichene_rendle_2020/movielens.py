@@ -15,11 +15,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.corrections.corrected import Cell as Needed
+from truerank.corrections import corrected
 from truerank.estimates import estimate
 from truerank.names import metric as as_metric
 from truerank.papers.krichene_rendle_2020.cells import Cell
-from truerank.papers.krichene_rendle_2020.experiment import Study
+from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
 from truerank.ranks import Ranks
 from truerank.risk import sampled_tables
@@ -27,8 +27,8 @@ from truerank.sampling import laws
 from truerank.sampling.designs import SamplingDesign
 
 METRICS = ("recall@10", "ndcg@10", "ap", "auc")
-DESIGN = SamplingDesign(100)
-SUPPOSED = SamplingDesign(100, replace=True)
+DESIGN = SamplingDesign(SAMPLED)
+SUPPOSED = SamplingDesign(SAMPLED, replace=True)
 REPETITIONS = 100
 
 
@@ -57,37 +57,42 @@ def _beside_exact(ranks: Ranks, sampled: Floats) -> Floats:
 
 
 def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Cell]:
-    """Return every cell of Table 3 in percent; sampled and corrected ones by their exact expectation.
-
-    The published exact metrics come from one order of the ties: their error is that of `repeated`.
-    """
+    """Return every cell of Table 3 in percent; sampled and corrected ones by their exact expectation."""
     values = _as_published(int(study.y.n_candidates.mean()))
-    ours = {name: 100 * _expected(ranks, values) for name, ranks in study.ranks.items()}
     own_values = _by_default(np.unique(study.y.n_candidates))
-    by_default = {name: 100 * _expected_own(ranks, own_values) for name, ranks in study.ranks.items()}
+    ours = {name: 100 * _expected(ranks, values) for name, ranks in study.ranks.items()}
+    own_n = {name: 100 * _expected_own(ranks, own_values) for name, ranks in study.ranks.items()}
     seeds = 100 * np.array([_expected(ranks, values) for ranks in study.x])
-    cells = []
-    for (metric, name), row in TABLE_3.items():
-        at = METRICS.index(metric)
-        exact = 100 * repeated[name][:, at, 0]
-        # exactly 0 where nothing ties
-        one_order = float((exact - exact[0]).std())
-        for column, (title, text) in enumerate(zip(TABLE_3_COLUMNS, row.split(), strict=True)):
-            mean, _, deviation = text.partition("±")
-            spread = seeds[:, at, column]
-            cells.append(
-                Cell(
-                    table=3,
-                    row=f"{metric} {name}",
-                    column=title,
-                    published=mean,
-                    ours=float(ours[name][at, column]),
-                    standard_error=float(deviation) / REPETITIONS**0.5 if deviation else one_order,
-                    seeds=(float(spread.min()), float(spread.max())) if name == "X" else None,
-                    by_default=float(by_default[name][at, column]),
-                )
-            )
-    return cells
+    return [
+        Cell(
+            table=3,
+            row=f"{metric} {name}",
+            column=title,
+            published=text.partition("±")[0],
+            ours=float(ours[name][at, column]),
+            own_n=float(own_n[name][at, column]),
+            seed_range=_range(seeds[:, at, column]) if name == "X" else None,
+            **_deviations(text, 100 * repeated[name][:, at, column]),
+        )
+        for (metric, name), row in TABLE_3.items()
+        for at in [METRICS.index(metric)]
+        for column, (title, text) in enumerate(zip(TABLE_3_COLUMNS, row.split(), strict=True))
+    ]
+
+
+def _range(numbers: Floats) -> tuple[float, float]:
+    return float(numbers.min()), float(numbers.max())
+
+
+def _deviations(printed: str, repeated: Floats) -> dict[str, float]:
+    """The error of a printed number; an exact metric is printed for one order of the ties."""
+    # exactly 0 where nothing ties
+    ours = float((repeated - repeated[0]).std())
+    _, _, published = printed.partition("±")
+    if not published:
+        return {"standard_error": ours}
+    error = float(published) / REPETITIONS**0.5
+    return {"standard_error": error, "published_deviation": float(published), "deviation": ours}
 
 
 def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Cell]:
@@ -113,14 +118,17 @@ def _texts(metric: str) -> list[str]:
 def _as_published(n: int) -> Floats:
     """What each sampled count adds, by eq. 15 and one n: an array of shape (m + 1, metrics, columns less exact)."""
     values = np.stack(
-        [[sampled_tables(as_metric(text), SUPPOSED, [Needed(1, 1, n)])[0] for text in _texts(m)] for m in METRICS]
+        [
+            [sampled_tables(as_metric(text), SUPPOSED, [corrected.Cell(1, 1, n)])[0] for text in _texts(m)]
+            for m in METRICS
+        ]
     )
     values[:, TABLE_3_COLUMNS.index("~rank") - 1] = [_rank_estimate(metric, n) for metric in METRICS]
     return np.moveaxis(values, -1, 0)
 
 
 def _rank_estimate(metric: str, n: int) -> Floats:
-    """Eq. 20, but with m + 1 in place of m: the published AUC fits nothing else."""
+    """Eq. 20, but with m + 1 in place of m, as the published AUC shows."""
     rank = 1 + (n - 1) * np.arange(DESIGN.m + 1) // (DESIGN.m + 1)
     one = np.ones_like(rank)
     return as_metric(metric).term(rank, one, one, n * one)
@@ -128,7 +136,7 @@ def _rank_estimate(metric: str, n: int) -> Floats:
 
 def _by_default(sizes: Ints) -> Floats:
     """What each sampled count adds by the law of the sampling that was done, for each n in `sizes`."""
-    needed = [Needed(1, 1, int(size)) for size in sizes]
+    needed = [corrected.Cell(1, 1, int(size)) for size in sizes]
     values = [[sampled_tables(as_metric(text), DESIGN, needed) for text in _texts(metric)] for metric in METRICS]
     return np.moveaxis(np.array(values), (0, 1), (-2, -1))
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 from truerank import render
-from truerank.papers.krichene_rendle_2020 import figures, movielens, toy
+from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
 from truerank.papers.krichene_rendle_2020.cells import Table
 from truerank.papers.krichene_rendle_2020.experiment import Study
 from truerank.plots import save
@@ -16,35 +15,41 @@ from truerank.plots import save
 
 def tables(study: Study) -> Iterator[Table]:
     """Compute Tables 1 to 4, one after the other."""
-    yield Table("Table 1: exact metrics of three recommenders on five instances, n = 10,000", toy.table_1())
+    exact, sampled = toy.table_1(), toy.table_2()
+    yield Table("Table 1: exact metrics of three recommenders on five instances, n = 10,000", exact)
     yield Table(
         f"Table 2: the same with m = {toy.SAMPLED} sampled items; published: means of {toy.REPETITIONS:,} repetitions",
-        toy.table_2(),
-        f"\n{toy.orders()}\n\n{toy.flips()}",
+        sampled,
+        f"\n{toy.orders(exact, sampled)}\n\n{toy.flips()}",
     )
     repeated = movielens.repeat(study)
     yield Table(
         "Table 3: MovieLens 1M, m = 100, in percent; ours are exact expectations, published means of 100 repetitions",
         movielens.table_3(study, repeated),
-        "own n: what truerank does by default, each user's own n and the law of sampling without replacement",
+        "ours: as published, with one n, the binomial law, and m + 1 in place of m in eq. 20.\n"
+        "own n: what truerank does by default, with each user's n, the law without replacement, and eq. 20 as it is.",
     )
     yield Table(
-        "Table 4: in how many of 100 repetitions two recommenders are in their exact order",
+        "Table 4: in how many of 100 repetitions two recommenders are in their exact order; ours: 100 repetitions, too",
         movielens.table_4(study, repeated),
     )
 
 
-def to_json(done: Sequence[Table]) -> str:
-    """Return every cell of the tables as JSON."""
-    cells = [cell.record() for table in done for cell in table.cells]
-    return render.json_text({"truerank": version("truerank"), "cells": cells})
+def to_json(done: Sequence[Table], source: str) -> str:
+    """Return every cell of the tables as JSON, with what they were computed from."""
+    facts = {
+        "truerank": version("truerank"),
+        "paper": "Krichene & Rendle, On Sampled Metrics for Item Recommendation, KDD 2020",
+        "source": source,
+        "recommenders": {"X": repr(experiment.X[0]), "Y": repr(experiment.Y), "Z": repr(experiment.Z)},
+        "sampled": experiment.SAMPLED,
+        "repetitions": movielens.REPETITIONS,
+    }
+    return render.json_text(facts | {"cells": [cell.record() for table in done for cell in table.cells]})
 
 
 def draw(study: Study, folder: str | Path, formats: Sequence[str]) -> Iterator[str]:
-    """Draw Figures 1 to 6 into a folder and yield what each shows; without matplotlib, say what is missing."""
-    if find_spec("matplotlib") is None:
-        yield "Figures 1 to 6 are left out: they need matplotlib, which truerank's extra 'plots' installs."
-        return
+    """Draw Figures 1 to 6 into a folder and yield what each shows."""
     for number, (figure, says) in enumerate(figures.figures(study), 1):
         save(figure, folder, f"figure-{number}", formats)
         yield f"Figure {number}: {says}."

@@ -37,27 +37,39 @@ def table_2() -> list[Cell]:
     design = SamplingDesign(SAMPLED)
     cells = []
     for name, row in TABLE_2.items():
-        for metric, (published, _) in row.items():
+        for metric, (published, deviation) in row.items():
             sampled = risk(metric, design, RANKS[name])
-            error = sampled.standard_deviation / math.sqrt(REPETITIONS)
-            cells.append(Cell(2, name, metric, published, sampled.mean, error))
+            ours = sampled.standard_deviation
+            cells.append(
+                Cell(
+                    table=2,
+                    row=name,
+                    column=metric,
+                    published=published,
+                    ours=sampled.mean,
+                    standard_error=ours / math.sqrt(REPETITIONS),
+                    published_deviation=float(deviation),
+                    deviation=ours,
+                )
+            )
     return cells
 
 
 def order(cells: list[Cell], column: str) -> str:
-    """Say which recommender is best by a metric, as in ``C > A = B``; equal means equal as printed."""
-    best_first = sorted((cell for cell in cells if cell.column == column), key=lambda cell: -float(cell.published))
-    text = best_first[0].row
+    """Say which recommender is best by a metric, as in ``C > A = B``; equal means equal to the digits printed."""
+    numbers = {cell.row: round(cell.ours, cell.digits) for cell in cells if cell.column == column}
+    best_first = sorted(numbers, key=lambda name: -numbers[name])
+    text = best_first[0]
     for better, worse in itertools.pairwise(best_first):
-        text += f" {'=' if better.published == worse.published else '>'} {worse.row}"
+        text += f" {'=' if numbers[better] == numbers[worse] else '>'} {worse}"
     return text
 
 
-def orders() -> str:
+def orders(exact: list[Cell], sampled: list[Cell]) -> str:
     """Return the orders that Tables 1 and 2 imply."""
-    exact, sampled = table_1(), table_2()
     rows = [[metric, order(exact, metric), order(sampled, metric)] for metric in TABLE_1["A"]]
-    return "Sampling changes which recommender looks best:\n" + render.text(["", "exact order", "sampled order"], rows)
+    header = ["to three digits", "exact order", "sampled order"]
+    return "Sampling changes which recommender looks best:\n" + render.text(header, rows)
 
 
 def flips() -> str:
