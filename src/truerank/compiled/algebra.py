@@ -134,13 +134,15 @@ def _solve(matrix, vector, negative):
     for start in range(0, width, size):
         stop = start + size
         for i in range(start, stop):
-            scale = 1.0 / np.sqrt(matrix[i, i])
-            vector[i] *= scale
-            for j in range(i, width):
-                matrix[i, j] *= scale
-                negative[i - start, j] = -matrix[i, j]
-            for j in range(i + 1, width):
-                vector[j] -= matrix[i, j] * vector[i]
+            row, rest, minus = matrix[i, i:], vector[i:], negative[i - start, i:]
+            scale = 1.0 / np.sqrt(row[0])
+            known = rest[0] * scale
+            for j in range(row.size):
+                row[j] *= scale
+                minus[j] = -row[j]
+            for j in range(row.size):
+                rest[j] -= row[j] * known
+            vector[i] = known
             for k in range(i + 1, stop):
                 _add_row(matrix, -matrix[i, k], i * width + start, k * width + start, width - start)
         _add_products(negative, matrix, start, size, stop, matrix)
@@ -167,9 +169,11 @@ def _rest(matrix, vector, i):
 def _move(products, matrix):
     """Add `products` to `matrix`, and set them to zero."""
     for i in range(matrix.shape[0]):
-        for j in range(i // ROWS * ROWS, matrix.shape[0]):
-            matrix[i, j] += products[i, j]
-            products[i, j] = 0
+        first = i // ROWS * ROWS
+        row, added = matrix[i, first:], products[i, first:]
+        for j in range(row.size):
+            row[j] += added[j]
+            added[j] = 0
 
 
 def gram(factors, start, stop):
