@@ -7,7 +7,7 @@ start from the same item factors. What they reach is judged by one function, whi
 
 Everything has two threads, runs in one process, in turn, several times over; the best times count, by the clock and of
 the processors (CPU). What matters are the ratios. Without `--data`, a folder that `tr.read_split` reads, the
-interactions are made up, as many as MovieLens 1M has. All takes some minutes, of which 128 factors take the most.
+interactions are made up, as many as MovieLens 1M has. 16 factors take two or three minutes, 128 factors up to twenty.
 
     python benchmarks/recommenders.py [--data FOLDER] [--factors 16 64 128] [--repeats 2]
 """
