@@ -66,14 +66,14 @@ def _tile(
 
 
 @intrinsic
-def _take(typing: Any, rows: Any, row_at: Any, copies: Any, copy_at: Any, total: Any, width: Any) -> Any:
-    """Copy `width` numbers in float32 between flat places, and add them to `total` in float64."""
+def _take(typing: Any, rows: Any, row_at: Any, copies: Any, copy_at: Any, total: Any, total_at: Any, width: Any) -> Any:
+    """Copy `width` numbers in float32 between flat places, and add them to a place of `total` in float64."""
     at = types.int64
-    signature = types.void(rows, at, copies, at, total, at)
+    signature = types.void(rows, at, copies, at, total, at, at)
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         kinds, vector = signature.args, vector_of(signature.args[0])
-        places = ((0, values[1]), (2, values[3]), (4, INDEX(0)))
+        places = ((0, values[1]), (2, values[3]), (4, values[5]))
         row, copy, total = (pointer(context, builder, kinds[k], values[k], at) for k, at in places)
         wide = ir.VectorType(ir.DoubleType(), vector.count)
 
@@ -84,7 +84,7 @@ def _take(typing: Any, rows: Any, row_at: Any, copies: Any, copy_at: Any, total:
                 builder.store(value, builder.bitcast(builder.gep(target, [j]), value.type.as_pointer()), align=4)
             return nothing
 
-        loop(builder, INDEX(0), values[5], vector.count, [], move)
+        loop(builder, INDEX(0), values[6], vector.count, [], move)
         return context.get_dummy_value()
 
     return signature, emit
@@ -125,6 +125,20 @@ def _add_products(x, y, first, depth, start, out):
 
 
 @njit(nogil=True)
+def _add_squares(strips, depth, out):
+    """Add the outer products of `depth` rows with themselves to `out`.
+
+    The rows are cut into strips of WIDTH columns, each in one piece: with 128 factors, what a tile reads
+    of whole rows would fall on few places of the first-level cache.
+    """
+    width = out.shape[1]
+    for column in range(0, width, WIDTH):
+        for row in range(0, column + WIDTH, ROWS):
+            left = row // WIDTH * WIDTH * PART + row % WIDTH
+            _tile(strips, left, strips, column * PART, WIDTH, out, row * width + column, width, depth)
+
+
+@njit(nogil=True)
 def _solve(matrix, vector, negative):
     """Overwrite `vector` with the solution, and `matrix`, positive definite, with its root.
 
@@ -134,13 +148,15 @@ def _solve(matrix, vector, negative):
     for start in range(0, width, size):
         stop = start + size
         for i in range(start, stop):
-            scale = 1.0 / np.sqrt(matrix[i, i])
-            vector[i] *= scale
-            for j in range(i, width):
-                matrix[i, j] *= scale
-                negative[i - start, j] = -matrix[i, j]
-            for j in range(i + 1, width):
-                vector[j] -= matrix[i, j] * vector[i]
+            row, rest, minus = matrix[i, i:], vector[i:], negative[i - start, i:]
+            scale = 1.0 / np.sqrt(row[0])
+            known = rest[0] * scale
+            for j in range(row.size):
+                row[j] *= scale
+                minus[j] = -row[j]
+            for j in range(row.size):
+                rest[j] -= row[j] * known
+            vector[i] = known
             for k in range(i + 1, stop):
                 _add_row(matrix, -matrix[i, k], i * width + start, k * width + start, width - start)
         _add_products(negative, matrix, start, size, stop, matrix)
@@ -167,9 +183,11 @@ def _rest(matrix, vector, i):
 def _move(products, matrix):
     """Add `products` to `matrix`, and set them to zero."""
     for i in range(matrix.shape[0]):
-        for j in range(i // ROWS * ROWS, matrix.shape[0]):
-            matrix[i, j] += products[i, j]
-            products[i, j] = 0
+        first = i // ROWS * ROWS
+        row, added = matrix[i, first:], products[i, first:]
+        for j in range(row.size):
+            row[j] += added[j]
+            added[j] = 0
 
 
 def gram(factors, start, stop):
@@ -185,7 +203,7 @@ def gram(factors, start, stop):
 def solve_rows(indptr, indices, start, stop, factors, everywhere, penalties, solutions):
     """Solve for the rows start..stop; `everywhere` is what all rows have in common."""
     width = factors.shape[1]
-    gathered, products = np.empty((PART, width), np.float32), np.zeros((width, width), np.float32)
+    strips, products = np.empty((width // WIDTH, PART, WIDTH), np.float32), np.zeros((width, width), np.float32)
     matrix, negative = np.empty((width, width)), np.empty((WIDTH // 2, width))
     for row in range(start, stop):
         matrix[:] = everywhere
@@ -194,8 +212,10 @@ def solve_rows(indptr, indices, start, stop, factors, everywhere, penalties, sol
         for first in range(indptr[row], indptr[row + 1], PART):
             depth = min(PART, indptr[row + 1] - first)
             for k in range(depth):
-                _take(factors, indices[first + k] * width, gathered, k * width, vector, width)
-            _add_products(gathered, gathered, 0, depth, 0, products)
+                at = indices[first + k] * width
+                for column in range(0, width, WIDTH):
+                    _take(factors, at + column, strips, column * PART + k * WIDTH, vector, column, WIDTH)
+            _add_squares(strips, depth, products)
             _move(products, matrix)
         for i in range(width):
             matrix[i, i] += penalties[row]

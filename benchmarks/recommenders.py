@@ -1,0 +1,178 @@
+"""How long recommenders take to learn: IALS against implicit's ALS for equal loss, and ItemKNN, EASE and Popularity.
+
+implicit weights interactions with c and all other pairs with 1, and draws the former to 1. IALS's loss is of that kind:
+divided by alpha, with c = 1 + 1 / alpha, it draws interactions to 1 / (1 + alpha). So factors of implicit that are
+learnt with the regularization (1 + alpha) / alpha * lambda, divided by the root of 1 + alpha, minimise IALS's loss. All
+start from the same item factors. What they reach is judged by one function, which goes through every pair.
+
+Everything has two threads, runs in one process, in turn, several times over; the best times count, by the clock and of
+the processors (CPU). What matters are the ratios. Without `--data`, a folder that `tr.read_split` reads, the
+interactions are made up, as many as MovieLens 1M has. 16 factors take two or three minutes, 128 factors up to twenty.
+
+    python benchmarks/recommenders.py [--data FOLDER] [--factors 16 64 128] [--repeats 2]
+"""
+
+import argparse
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.nearest_neighbours import CosineRecommender
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+import truerank as tr
+from exact_ranks import Cost, best_costs, versions
+
+THREADS, SWEEPS, NEIGHBOURS = 2, 16, 10
+ALPHA, LAMBDA, INIT_SCALE, EASE_LAMBDA = 0.2, 10.0, 0.1, 500.0
+TOLERANCE = 1e-3  # losses that differ by less are equal
+HEAD = f"{'seconds (CPU)':>18}{'x truerank (CPU)':>20}"
+Array = NDArray[Any]
+Fit = Callable[[int], tuple[Array, Array]]  # sweeps -> factors of users and items
+
+
+def make_interactions(n_users: int = 6_040, n_items: int = 3_706) -> sp.csr_matrix:
+    """Return skewed interactions in which there are tastes to learn: the first choices of each user."""
+    rng = np.random.default_rng(0)
+    tastes, traits = (rng.standard_normal((size, 8)) for size in (n_users, n_items))
+    appeal = 0.5 * tastes @ traits.T + 1.5 * rng.standard_normal(n_items) + rng.gumbel(size=(n_users, n_items))
+    lengths = rng.lognormal(4.55, 1.05, n_users).clip(19, 2_300).astype(np.int64)
+    last = np.take_along_axis(np.sort(appeal, axis=1), n_items - lengths[:, None], axis=1)
+    return sp.csr_matrix((appeal >= last).astype(np.float32))
+
+
+def read_interactions(folder: str) -> sp.csr_matrix:
+    matrix = tr.read_split(folder).train.matrix
+    return sp.csr_matrix((np.ones(matrix.nnz, np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def by_truerank(train: sp.csr_matrix, d: int, sweeps: int) -> tuple[Array, Array]:
+    ials = tr.IALS(d, alpha=ALPHA, regularization=LAMBDA, sweeps=sweeps, init_scale=INIT_SCALE, rng=0)
+    model = ials.fit(train, threads=THREADS)
+    return model.user_factors, model.item_factors
+
+
+def by_implicit(train: sp.csr_matrix, d: int, sweeps: int, *, use_cg: bool) -> tuple[Array, Array]:
+    scale, penalty = np.sqrt(1 + ALPHA), (1 + ALPHA) / ALPHA * LAMBDA
+    settings = {"use_cg": use_cg, "iterations": sweeps, "num_threads": THREADS, "random_state": 0}
+    model = AlternatingLeastSquares(d, regularization=penalty, alpha=1 + 1 / ALPHA, **settings)
+    start = INIT_SCALE * np.random.default_rng(0).standard_normal((train.shape[1], d))
+    model.item_factors = (scale * start).astype(np.float32)
+    model.fit(train, show_progress=False)
+    return model.user_factors / scale, model.item_factors / scale
+
+
+def loss_of(train: sp.csr_matrix, users: Array, items: Array) -> float:
+    """Return IALS's loss by its definition, from the score of every pair in float64."""
+    users, items = users.astype(np.float64), items.astype(np.float64)
+    loss = LAMBDA * (np.sum(users**2) + np.sum(items**2))
+    for start in range(0, len(users), 512):
+        scores, known = users[start : start + 512] @ items.T, train[start : start + 512].toarray() > 0
+        loss += np.sum((scores[known] - 1) ** 2) + ALPHA * np.sum(scores**2)
+    return float(loss)
+
+
+def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> None:
+    """Time all sweeps, then as many as each needs to come close to the largest of the final losses."""
+    fits: dict[str, Fit] = {
+        "truerank": partial(by_truerank, train, d),
+        "implicit, 3 steps of CG": partial(by_implicit, train, d, use_cg=True),
+        "implicit, Cholesky": partial(by_implicit, train, d, use_cg=False),
+    }
+    losses = {name: loss_of(train, *fit(SWEEPS)) for name, fit in fits.items()}
+    target = (1 + TOLERANCE) * max(losses.values())
+    needed = {name: sweeps_to(target, train, fit) for name, fit in fits.items()}
+    full = best_costs({name: partial(fit, SWEEPS) for name, fit in fits.items()}, repeats - 1)
+    equal = best_costs({name: partial(fit, needed[name]) for name, fit in fits.items()}, repeats - 1)
+    print(f"\n{d} factors; {SWEEPS} sweeps, and as many as reach a loss of {target:,.0f}; best of {repeats}")
+    print(f"{'':24}{'loss':>10}{HEAD}{'sweeps':>10}{HEAD}")
+    for name in fits:
+        costs = (line(costs[name], costs["truerank"]) for costs in (full, equal))
+        print(f"{name:24}{losses[name]:10,.0f}{next(costs)}{needed[name]:10}{next(costs)}")
+    for name in list(fits)[1:]:
+        print(f"for equal loss truerank is {judge(equal['truerank'], equal[name])} than {name}", flush=True)
+
+
+def sweeps_to(target: float, train: sp.csr_matrix, fit: Fit) -> int:
+    """Return the least number of sweeps that reaches a loss; each sweep makes the loss smaller."""
+    return 1 + bisect_left(range(1, SWEEPS), True, key=lambda sweeps: loss_of(train, *fit(sweeps)) <= target)
+
+
+def line(cost: Cost, ours: Cost) -> str:
+    ratios = f"{cost.wall / ours.wall:.2f} ({cost.cpu / ours.cpu:.2f})"
+    return f"{f'{cost.wall:.3f} ({cost.cpu:.3f})':>18}{ratios:>20}"
+
+
+def judge(ours: Cost, other: Cost) -> str:
+    """Say which is faster, if the clock and the processors agree."""
+    ratios = ours.wall / other.wall, ours.cpu / other.cpu
+    word = "faster" if max(ratios) < 1 else "SLOWER" if min(ratios) > 1 else "neither faster nor slower"
+    return f"{word} ({ratios[0]:.2f} of the time, {ratios[1]:.2f} by CPU)"
+
+
+def cosine(train: sp.csr_matrix) -> Array:
+    """Return the sum of each row of similarities, which does not depend on which of equal neighbours are kept."""
+    model = CosineRecommender(K=NEIGHBOURS, num_threads=THREADS)
+    model.fit(train, show_progress=False)
+    return np.asarray(model.similarity.sum(axis=1)).ravel()
+
+
+def item_knn(train: sp.csr_matrix) -> Array:
+    """Return the same; implicit, too, counts the item itself as a neighbour."""
+    knn = tr.ItemKNN(neighbours=NEIGHBOURS, keep_self=True, row_norm=False)
+    return np.asarray(knn.fit(train, threads=THREADS).similarity.sum(axis=1)).ravel()
+
+
+def ease(train: sp.csr_matrix) -> Array:
+    return np.asarray(tr.EASE(EASE_LAMBDA).fit(train, threads=THREADS).similarity)
+
+
+def ease_by_numpy(train: sp.csr_matrix) -> Array:
+    gram = (train.T @ train).toarray().astype(np.float64)
+    inverse = np.linalg.inv(gram + EASE_LAMBDA * np.eye(len(gram)))
+    weights: Array = inverse / -np.diag(inverse)
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def compare_others(train: sp.csr_matrix, repeats: int) -> None:
+    pairs = {
+        "ItemKNN": (item_knn, "implicit's CosineRecommender", cosine),
+        "EASE": (ease, "numpy, by definition", ease_by_numpy),
+    }
+    print(f"\n{'':30}{HEAD}   best of {repeats}")
+    for name, (ours, peer, theirs) in pairs.items():
+        difference = np.abs(ours(train) - theirs(train)).max()
+        costs = best_costs({name: partial(ours, train), peer: partial(theirs, train)}, repeats - 1)
+        for label, cost in costs.items():
+            print(f"{label:30}{line(cost, costs[name])}")
+        print(f"{name} is {judge(costs[name], costs[peer])}; results differ by at most {difference:.0e}", flush=True)
+    cost = best_costs({"": partial(tr.Popularity().fit, train)}, repeats - 1)[""]
+    print(f"{'Popularity':30}{line(cost, cost)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", metavar="FOLDER", help="with a file called train and one called test")
+    parser.add_argument("--factors", type=int, nargs="+", default=[16, 64, 128])
+    parser.add_argument("--repeats", type=int, default=2)
+    options = parser.parse_args()
+    train = read_interactions(options.data) if options.data else make_interactions()
+    print(versions())
+    print(f"{train.shape[0]:,} users, {train.shape[1]:,} items, {train.nnz:,} interactions; {THREADS} threads")
+    warnings.filterwarnings("ignore", "Method expects CSR")  # implicit's own intermediate matrix
+    with threadpool_limits(1, "blas"):  # as implicit asks for; truerank does not use BLAS
+        for d in options.factors:
+            compare_ials(train, d, options.repeats)
+    with threadpool_limits(THREADS, "blas"):
+        compare_others(train, options.repeats)
+
+
+if __name__ == "__main__":
+    main()
