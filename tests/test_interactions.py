@@ -1,6 +1,7 @@
 """Interactions from every kind of file and frame, against rows that were read by hand."""
 
 import gzip
+import re
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -335,3 +336,16 @@ def test_overlap_counts_what_both_have(seed: int) -> None:
     a, b = (rng.random((5, 9)) < rng.random() for _ in range(2))
     both = tr.Interactions.of(sp.csr_array(a.astype(np.int8)), "a").overlap(tr.Interactions.of(sp.csr_array(b), "b"))
     assert both.tolist() == (a & b).sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("read", [tr.read_interactions, tr.read_ranks])
+def test_files_that_are_broken_are_named_in_one_sentence(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    rows = ["user_id,item_id,rank,n", *(f"{user},{user % 7},{1 + user % 5},9" for user in range(9_000))]
+    whole = gzip.compress("\n".join(rows).encode())
+    cut, binary = tmp_path / "cut.csv.gz", tmp_path / "ml-1m.zip"
+    cut.write_bytes(whole[: len(whole) // 2])
+    binary.write_bytes(bytes(range(256)) * 9)
+    with pytest.raises(tr.InputError, match=rf"^can't read '{re.escape(str(cut))}': .+$"):
+        read(cut)
+    with pytest.raises(tr.InputError, match=rf"^'{re.escape(str(binary))}' is neither text nor Parquet.+$"):
+        read(binary)

@@ -22,7 +22,7 @@ class Scorer(Protocol):
         """Return the scores of these users for all items: an array of shape (len(users), n_items)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Factors:
     """Scores are inner products: ``user_factors @ item_factors.T + item_bias``.
 
@@ -60,6 +60,9 @@ class Factors:
         for name, array in (("user_factors", users), ("item_factors", items), ("item_bias", bias)):
             object.__setattr__(self, name, array)
 
+    def __repr__(self) -> str:
+        return f"Factors({self.n_users} users, {self.n_items} items, {self.item_factors.shape[1]} factors)"
+
     @property
     def n_users(self) -> int:
         """Rows of the user factors."""
@@ -76,7 +79,7 @@ class Factors:
         return products if self.item_bias is None else products + self.item_bias
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Similarity:
     """Scores are a user's history times an item-item matrix.
 
@@ -103,13 +106,26 @@ class Similarity:
         object.__setattr__(self, "similarity", sp.csr_array(matrix) if sp.issparse(matrix) else matrix)
         object.__setattr__(self, "history", history.astype(np.result_type(matrix.dtype, np.float32)))
 
+    def __repr__(self) -> str:
+        return f"Similarity({self.n_users} users, {self.n_items} items)"
+
+    @property
+    def n_users(self) -> int:
+        """Users whose history is known."""
+        return int(self.history.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """Items that can be recommended."""
+        return int(self.history.shape[1])
+
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items."""
         product = self.history[users] @ self.similarity
         return product.toarray() if sp.issparse(product) else product
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreMatrix:
     """Scores that exist already.
 
@@ -124,6 +140,9 @@ class ScoreMatrix:
     def __post_init__(self) -> None:
         matrix = sp.csr_array(self.matrix) if sp.issparse(self.matrix) else to_numpy(self.matrix)
         object.__setattr__(self, "matrix", matrix)
+
+    def __repr__(self) -> str:
+        return f"ScoreMatrix({self.matrix.shape[0]} users, {self.matrix.shape[1]} items)"
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items."""

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from truerank.errors import InputError
 from truerank.formats.columns import EVENT_ALIASES, find_columns
-from truerank.formats.tables import Source, load, open_stream
+from truerank.formats.tables import Source, check_head, load, open_stream, unreadable
 
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
@@ -121,11 +121,10 @@ def _choose(names: Sequence[str], where: str) -> str:
 
 
 def _load_file(file: _File, chosen: Mapping[str, str | int]) -> Events:
-    with file.open() as stream:
-        head = stream.read(1 << 16)
-    if not head.removeprefix(b"\xef\xbb\xbf").strip():
-        raise InputError(f"{file} is empty.")
-    try:
+    with unreadable(str(file)):
+        with file.open() as stream:
+            head = stream.read(1 << 16)
+        check_head(head, str(file))
         if head.startswith(b"PAR1"):
             with file.open() as stream:
                 return _read_parquet(pq.ParquetFile(stream), file, chosen)
@@ -133,8 +132,6 @@ def _load_file(file: _File, chosen: Mapping[str, str | int]) -> Events:
             with file.open() as stream:
                 return _by_row(pa_json.read_json(stream), str(file), chosen)
         return _read_text(file, _Layout.of(file, head), chosen)
-    except (pa.ArrowInvalid, zipfile.BadZipFile) as error:
-        raise InputError(f"can't read {file}: {str(error).splitlines()[0]}") from error
 
 
 def _read_parquet(content: pq.ParquetFile, file: _File, chosen: Mapping[str, str | int]) -> Events:

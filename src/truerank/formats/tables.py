@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,15 +57,29 @@ def read_file(path: str | Path) -> pa.Table:
     content = pa.py_buffer(sys.stdin.buffer.read()) if str(path) == "-" else None
     if content is None and not Path(path).is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    with open_stream(path, content) as stream:
-        head = stream.read(1 << 16)
-    if not head.strip():
-        raise InputError(f"{str(path)!r} is empty.")
-    try:
+    with unreadable(repr(str(path))):
+        with open_stream(path, content) as stream:
+            head = stream.read(1 << 16)
+        check_head(head, repr(str(path)))
         with open_stream(path, content) as stream:
             return _parse(stream, head)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"can't read {str(path)!r}: {str(error).splitlines()[0]}") from error
+
+
+@contextmanager
+def unreadable(name: str) -> Iterator[None]:
+    """Say in one sentence why a file can't be read: it is cut off, or not what it begins as."""
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"can't read {name}: {str(error).splitlines()[0]}") from error
+
+
+def check_head(head: bytes, name: str) -> None:
+    """Refuse a file without content, and one that is neither text nor Parquet."""
+    if not head.removeprefix(b"\xef\xbb\xbf").strip():
+        raise InputError(f"{name} is empty.")
+    if b"\0" in head and not head.startswith(b"PAR1"):
+        raise InputError(f"{name} is neither text nor Parquet, plain or gzipped: it holds bytes of zero.")
 
 
 def open_stream(path: str | Path, content: pa.Buffer | None = None) -> Any:

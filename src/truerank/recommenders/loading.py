@@ -25,8 +25,8 @@ def load_model(path: str | Path) -> FactorModel | SimilarityModel:
     >>> import truerank as tr
     >>> path = tempfile.mkdtemp() + "/model.npz"
     >>> tr.Popularity().fit([[0, 1], [1]]).save(path)
-    >>> tr.load_model(path).recommender
-    Popularity()
+    >>> tr.load_model(path)
+    FactorModel(2 users, 2 items, by Popularity())
     """
     about, arrays = files.read(path)
     kind = RECOMMENDERS.get(about["recommender"])

@@ -53,37 +53,37 @@ class Recommender(ABC, Generic[Model]):
         """Learn from a matrix of ones, of which there is at least one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FactorModel(Factors):
     """Factors that a recommender has learnt; scores are their inner products."""
 
     recommender: Recommender[FactorModel] | None = None
+
+    def __repr__(self) -> str:
+        return _learnt(self)
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
         files.write(path, self.recommender, {"user_factors": self.user_factors, "item_factors": self.item_factors})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SimilarityModel(Similarity):
     """An item-item matrix that a recommender has learnt, and the histories it is to be applied to."""
 
     recommender: Recommender[SimilarityModel] | None = None
 
-    @property
-    def n_users(self) -> int:
-        """Users whose history is known."""
-        return int(self.history.shape[0])
-
-    @property
-    def n_items(self) -> int:
-        """Items that can be recommended."""
-        return int(self.history.shape[1])
+    def __repr__(self) -> str:
+        return _learnt(self)
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
         arrays = files.pack("similarity", self.similarity) | files.pack("history", self.history)
         files.write(path, self.recommender, arrays)
+
+
+def _learnt(model: FactorModel | SimilarityModel) -> str:
+    return f"{type(model).__name__}({model.n_users} users, {model.n_items} items, by {model.recommender!r})"
 
 
 def check_number(
