@@ -1,5 +1,7 @@
 """Counts against loops over all items, on small catalogues with many ties, and on block edges."""
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -88,7 +90,7 @@ def test_counts_of_factors_and_of_their_scores_equal_loops(compile_: bool, case:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("n_items", [2047, 2048, 2049, 2055, 4097])
+@pytest.mark.parametrize("n_items", [4095, 4096, 4097, 4103, 8193])
 def test_edges_of_chunks_and_tiles(path: str, number: Any, n_items: int) -> None:
     rng = np.random.default_rng(n_items)
     users, items = rng.integers(-3, 4, (7, 3)).astype(number), rng.integers(-3, 4, (n_items, 3)).astype(number)
@@ -119,8 +121,56 @@ def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypat
         assert all(np.array_equal(a, b) for a, b in zip(one, count_factors(users, items, train, test), strict=True))
 
 
+def one_held_out_each(n_users: int) -> tuple[Lists, Lists]:
+    nothing = Lists(np.zeros(n_users + 1, int), np.zeros(0, int))
+    return nothing, Lists(np.arange(n_users + 1), np.zeros(n_users, int))
+
+
+@pytest.mark.parametrize(("users", "threads"), [(0, 1), (1, 2), (6, 2), (6040, 1), (6040, 2), (30_000, 7)])
+def test_every_thread_gets_as_many_blocks(users: int, threads: int) -> None:
+    size = kernels._fair_size(users, threads)
+    blocks = -(-users // size)
+    assert 0 < size <= kernels.USERS_PER_BLOCK
+    assert size % kernels.USERS_PER_TILE == 0
+    assert blocks % threads == 0 or users < threads * kernels.USERS_PER_TILE * 20
+
+
+def test_of_several_errors_that_of_the_first_user_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+
+    def slow_for_the_first(users: Any) -> Any:
+        time.sleep(0.2 if users[0] == 0 else 0)
+        return np.full((1, 5), np.nan)
+
+    with pytest.raises(InputError, match="user 0 and item 0"):
+        count_scores(slow_for_the_first, 5, *one_held_out_each(50), threads=3)
+
+
+def test_an_interrupt_stops_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+    scored = []
+
+    def interrupted(users: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        scored.append(users[0])
+        time.sleep(0.01)
+        return np.zeros((1, 5))
+
+    with pytest.raises(KeyboardInterrupt):
+        count_scores(interrupted, 5, *one_held_out_each(1000), threads=3)
+    assert len(scored) < 100
+
+
+def test_progress_tells_of_every_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+    told: list[int] = []
+    count_scores(lambda users: np.zeros((len(users), 5)), 5, *one_held_out_each(50), threads=3, progress=told.append)
+    assert sum(told) == 50
+
+
 @pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("n_items", [5, 31, 1000, 2055])
+@pytest.mark.parametrize("n_items", [5, 31, 1000, 4103])
 def test_equal_items_tie_wherever_they_stand(path: str, number: Any, n_items: int) -> None:
     rng = np.random.default_rng(2)
     users = rng.standard_normal((9, 37)).astype(number)
@@ -146,18 +196,18 @@ def test_the_order_of_the_catalogue_changes_no_count() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_bad_score_is_named_unless_it_is_masked(path: str, number: Any, bad: Any) -> None:
-    scores = np.zeros((4, 2100), number)
-    train = Lists(np.array([0, 0, 0, 1, 1]), np.array([2060]))
+    scores = np.zeros((4, 4200), number)
+    train = Lists(np.array([0, 0, 0, 1, 1]), np.array([4160]))
     test = Lists(np.array([0, 1, 1, 2, 3]), np.array([0, 0, 5]))
     scores[1] = bad  # has no held-out items, so is never scored
-    scores[2, 2060] = bad  # a training item
-    assert count_scores(lambda u: scores[u], 2100, train, test).tied.tolist() == [2099, 2098, 2099]
-    scores[3, 2055] = bad
-    with pytest.raises(InputError, match="user 3 and item 2055"):
-        count_scores(lambda u: scores[u], 2100, train, test, threads=2)
+    scores[2, 4160] = bad  # a training item
+    assert count_scores(lambda u: scores[u], 4200, train, test).tied.tolist() == [4199, 4198, 4199]
+    scores[3, 4155] = bad
+    with pytest.raises(InputError, match="user 3 and item 4155"):
+        count_scores(lambda u: scores[u], 4200, train, test, threads=2)
     scores[2, 0] = bad  # a held-out item
     with pytest.raises(InputError, match="user 2 and item 0"):
-        count_scores(lambda u: scores[u], 2100, train, test)
+        count_scores(lambda u: scores[u], 4200, train, test)
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -173,9 +223,9 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
     assert count_factors(users, items, train, only_first).tied.tolist() == [38]
 
 
-@pytest.mark.parametrize("wrong", [[2500, 3], [-1, 3], [3, 3000]])
+@pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000]])
 def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any) -> None:
-    users, items = np.ones((1, 2)), np.ones((3000, 2))
+    users, items = np.ones((1, 2)), np.ones((5000, 2))
     wrong, right = Lists(np.array([0, 2]), np.array(wrong)), Lists(np.array([0, 1]), np.array([1]))
     with pytest.raises(InputError, match="`train` must"):
         count_factors(users, items, wrong, right)

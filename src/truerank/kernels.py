@@ -8,10 +8,10 @@ hands over one block at a time. Without numba the same counts come from numpy, s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Event
+from threading import Event, Lock
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -22,9 +22,10 @@ from truerank.errors import InputError
 
 Array = NDArray[Any]
 Progress = Callable[[int], object]
-USERS_PER_BLOCK = 1020  # whole tiles of six; packing the items is then 1 % of scoring them
+USERS_PER_TILE = 6  # scored together; only speed depends on it
+USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
 SCORES_PER_BLOCK = 2**23  # of a block of scores: 32 MB in float32, for each thread
-ITEMS_PER_CALL = 2**16  # compiled code cannot be interrupted: a call lasts some tenths of a second
+ITEMS_PER_CALL = 2**15  # compiled code cannot be interrupted: a call lasts some tenths of a second
 
 
 class Lists(NamedTuple):
@@ -123,7 +124,8 @@ def count_factors(
                 stop = min(start + ITEMS_PER_CALL, len(items))
                 kernel(users, items, bias, start, stop, *block[1:5], targets, *block[5:])
 
-    return _count_blocks(count, USERS_PER_BLOCK, len(items), train, test, threads, progress)
+    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
+    return _count_blocks(count, size, len(items), train, test, threads, progress)
 
 
 def count_scores(
@@ -183,6 +185,13 @@ def load_compiled() -> ModuleType | None:
     return counting
 
 
+def _fair_size(users: int, threads: int) -> int:
+    """Return a block size, in whole tiles, with which every thread gets as many blocks as the others."""
+    rounds = -(-users // (threads * USERS_PER_BLOCK))
+    tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
+    return max(tiles, 1) * USERS_PER_TILE
+
+
 def _count_blocks(
     count: Callable[[_Block, Event], None],
     size: int,
@@ -198,8 +207,10 @@ def _count_blocks(
         raise InputError(f"`test` must hold items 0..{n_items - 1}, got {got}.")
     counts = Counts(*(np.zeros(len(test.indices), np.int64) for _ in Counts._fields))
     stopped = Event()
+    everyone = np.flatnonzero(np.diff(test.indptr))
 
-    def run(users: NDArray[np.int64]) -> int:
+    def run(start: int) -> int:
+        users = everyone[start : start + size]
         block = _cut(users, train, test, counts)
         count(block, stopped)
         if not stopped.is_set():
@@ -207,29 +218,44 @@ def _count_blocks(
         block.order[:] += test.indptr[users[0]]
         return len(users)
 
-    users = np.flatnonzero(np.diff(test.indptr))
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            blocks = (users[start : start + size] for start in range(0, len(users), size))
-            for done in _in_order(pool, run, blocks, 4 * threads):
-                if progress:
-                    progress(done)
-        finally:  # after an error, or Ctrl-C, the other threads end within one call
-            stopped.set()
+    _share(run, range(0, len(everyone), size), threads, stopped, progress)
     return counts
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, run: Callable[[Array], int], blocks: Iterable[Array], ahead: int
-) -> Iterator[int]:
-    """Map as the pool does, but hand over few blocks ahead: a large catalogue has 100,000 blocks."""
-    waiting: deque[Future[int]] = deque()
-    for block in blocks:
-        waiting.append(pool.submit(run, block))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+def _share(
+    run: Callable[[int], int], starts: Sequence[int], threads: int, stopped: Event, progress: Progress | None
+) -> None:
+    """Run on every start, in this thread and in others; of several errors raise that of the first start."""
+    waiting, one_at_a_time = deque(starts), Lock()
+    errors: dict[int, Exception] = {}
+
+    def work() -> None:
+        while waiting:
+            try:
+                start = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                done = run(start)
+            except Exception as error:
+                waiting.clear()  # those before it go on
+                errors[start] = error
+                return
+            if progress:
+                with one_at_a_time:
+                    progress(done)
+
+    with ThreadPoolExecutor(threads) as pool:  # which starts no thread until it has to
+        try:
+            others = [pool.submit(work) for _ in range(min(threads, len(starts)) - 1)]
+            work()
+            for other in others:
+                other.result()
+        finally:  # after Ctrl-C the other threads end within one call
+            waiting.clear()
+            stopped.set()
+    if errors:
+        raise errors[min(errors)]
 
 
 def _cut(users: NDArray[np.int64], train: Lists, test: Lists, counts: Counts) -> _Block:

@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from truerank.compiled.vectors import INDEX, fma_of, llvm, load, loop, pointer, splat, vector_of
 
 USERS = 6  # rows of a tile: 6 x 2 vectors of sums, 2 of items and 1 of users fill 16 registers
-CHUNK = 2048  # items scored before they are counted: 6 x 2048 stay well inside the second-level cache
+CHUNK = 4096  # items scored before they are counted: 6 x 4096 stay well inside the second-level cache
 MANY = 192  # from here a binary search per score beats comparing with every target
 
 
