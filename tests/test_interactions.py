@@ -335,3 +335,16 @@ def test_overlap_counts_what_both_have(seed: int) -> None:
     a, b = (rng.random((5, 9)) < rng.random() for _ in range(2))
     both = tr.Interactions.of(sp.csr_array(a.astype(np.int8)), "a").overlap(tr.Interactions.of(sp.csr_array(b), "b"))
     assert both.tolist() == (a & b).sum(axis=1).tolist()
+
+
+@given(seed=st.integers(0, 10_000))
+def test_any_sparse_matrix_is_brought_into_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 4, rng.integers(1, 5))
+    bounds, items = np.concatenate([[0], np.cumsum(sizes)]), rng.integers(0, 5, sizes.sum())
+    given_ = sp.csr_array((np.ones(items.size), items, bounds), shape=(sizes.size, 5))
+    ordered = given_.copy().has_canonical_format
+    known = tr.Interactions.of(given_, "train")
+    assert known.matrix.copy().has_canonical_format
+    assert np.array_equal(known.matrix.toarray(), given_.toarray())
+    assert np.shares_memory(known.items, given_.indices) == (ordered and items.size > 0)
