@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,10 @@ def test_counts_of_factors_and_of_their_scores_equal_loops(compile_: bool, case:
         given_ = count_scores(lambda u: scores[u], len(items), train, test, threads=threads)
     assert as_rows(made) == expected
     assert as_rows(given_) == expected
+    for user, (start, end) in enumerate(pairwise(test.indptr)):
+        seen = train.indices[train.indptr[user] : train.indptr[user + 1]]
+        for counts in (made, given_):
+            assert counts.seen[start:end].tolist() == [item in seen for item in test.indices[start:end]]
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -235,4 +240,4 @@ def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any) -> None:
 
 def test_no_held_out_items_give_empty_counts(path: str) -> None:
     nothing = Lists(np.zeros(4, int), np.zeros(0, int))
-    assert [len(part) for part in count_factors(np.ones((3, 2)), np.ones((5, 2)), nothing, nothing)] == [0, 0, 0]
+    assert [len(part) for part in count_factors(np.ones((3, 2)), np.ones((5, 2)), nothing, nothing)] == [0, 0, 0, 0]

@@ -40,11 +40,13 @@ class Counts(NamedTuple):
 
     `above` and `tied` count irrelevant candidates with a higher and with an equal score. Entry j
     belongs to the held-out item ``test.indices[order[j]]``; users keep their places of `test`.
+    `seen` tells, for each entry of `test` as it stands there, whether it is in `train` too.
     """
 
     above: NDArray[np.int64]
     tied: NDArray[np.int64]
     order: NDArray[np.int64]
+    seen: NDArray[np.bool_]
 
 
 class _Block(NamedTuple):
@@ -56,6 +58,7 @@ class _Block(NamedTuple):
     test: NDArray[np.int32]
     test_at: NDArray[np.int64]  # per user: first, next and end in `test`
     order: NDArray[np.int64]
+    seen: NDArray[np.bool_]
     above: NDArray[np.int64]
     tied: NDArray[np.int64]
 
@@ -101,7 +104,7 @@ def count_factors(
     >>> train, test = Lists(np.array([0, 1]), np.array([3])), Lists(np.array([0, 2]), np.array([1, 2]))
     >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
     >>> count_factors(np.ones((1, 1)), items, train, test)
-    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]))
+    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]), seen=array([False, False]))
     """
     number = np.dtype(np.float32 if user_factors.dtype == item_factors.dtype == np.float32 else np.float64)
     items = np.asarray(item_factors, number)
@@ -205,7 +208,8 @@ def _count_blocks(
     if len(test.indices) and not 0 <= test.indices.min() <= test.indices.max() < n_items:
         got = f"{test.indices.min()}..{test.indices.max()}"
         raise InputError(f"`test` must hold items 0..{n_items - 1}, got {got}.")
-    counts = Counts(*(np.zeros(len(test.indices), np.int64) for _ in Counts._fields))
+    above, tied, order = np.zeros((3, len(test.indices)), np.int64)
+    counts = Counts(above, tied, order, np.zeros(len(test.indices), np.bool_))
     stopped = Event()
     everyone = np.flatnonzero(np.diff(test.indptr))
 
@@ -271,6 +275,7 @@ def _cut(users: NDArray[np.int64], train: Lists, test: Lists, counts: Counts) ->
         np.ascontiguousarray(test.indices[test_part], np.int32),
         np.stack([spans[2], spans[2], spans[3]], axis=1) - test_from,
         counts.order[test_part],
+        counts.seen[test_part],
         counts.above[test_part],
         counts.tied[test_part],
     )
@@ -352,6 +357,7 @@ def _count_numpy(block: _Block, scores: Array) -> int:
             return row * len(values) + int(np.argmin(np.isfinite(others)))
         others[train] = others[test] = np.nan
         block.order[held] = order + held.start
+        block.seen[held] = np.isin(test, train)
         block.above[held], block.tied[held] = _places(others, targets[order])
     block.train_at[:, 0], block.test_at[:, 1] = block.train_at[:, 1], block.test_at[:, 2]
     return -1

@@ -159,6 +159,19 @@ def _set(value, scores, begin, low, high, items, cursor, end):
 
 
 @njit(nogil=True)
+def _set_held_out(scores, begin, low, high, items, cursor, end, seen):
+    """Do as `_set` does with NaN, after the training items; what is NaN already is one of them."""
+    first, width = np.uint64(begin), np.uint64(high - low)
+    for at in range(np.uint64(cursor), np.uint64(end)):
+        place = np.uint64(np.int64(items[at]) - low)
+        if place >= width:
+            return np.int64(at)
+        seen[at] = np.isnan(scores[first + place])
+        scores[first + place] = np.nan
+    return end
+
+
+@njit(nogil=True)
 def _insert(score, position, first, targets, order):
     """Insert a target so that scores descend; equal scores keep the order of the list."""
     at = position
@@ -194,10 +207,10 @@ def _score(users, user, items, bias, item):
 
 
 @njit(nogil=True)
-def _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, above, tied):
+def _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, seen, above, tied):
     """Count the items low..high of one user, whose scores stand at scores[begin:]."""
     train_at[user, 0] = _set(np.nan, scores, begin, low, high, train, train_at[user, 0], train_at[user, 1])
-    test_at[user, 1] = _set(np.nan, scores, begin, low, high, test, test_at[user, 1], test_at[user, 2])
+    test_at[user, 1] = _set_held_out(scores, begin, low, high, test, test_at[user, 1], test_at[user, 2], seen)
     stop = begin + high - low
     while (stop - begin) % (64 // scores.itemsize):
         scores[stop] = np.nan
@@ -209,7 +222,7 @@ def _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at,
 
 
 @njit(nogil=True)
-def _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
+def _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, seen, above, tied):
     n_users, depth = users.shape
     width = 64 // users.itemsize
     packed_users = np.empty((n_users + USERS) * depth, users.dtype)
@@ -230,7 +243,7 @@ def _factors(users, items, bias, start, stop, train, train_at, test, test_at, ta
                 _tile(packed_users, rows * depth * USERS, packed_items, at, depth, scores, panel * width)
             for user in range(rows * USERS, min(rows * USERS + USERS, n_users)):
                 begin = (user - rows * USERS) * CHUNK
-                _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, above, tied)
+                _count_chunk(scores, begin, low, high, user, train, train_at, test, test_at, targets, seen, above, tied)
 
 
 @njit(nogil=True)
@@ -246,7 +259,7 @@ def _first_infinite(scores, stop):
 
 
 @njit(nogil=True)
-def _scores(block, train, train_at, test, test_at, targets, order, above, tied):
+def _scores(block, train, train_at, test, test_at, targets, order, seen, above, tied):
     n_users, n_items = block.shape
     scores = np.empty(CHUNK, block.dtype)
     for user in range(n_users):
@@ -263,26 +276,26 @@ def _scores(block, train, train_at, test, test_at, targets, order, above, tied):
             bad = _first_infinite(scores, high - low)
             if bad >= 0:
                 return user * n_items + low + bad
-            _count_chunk(scores, 0, low, high, user, train, train_at, test, test_at, targets, above, tied)
+            _count_chunk(scores, 0, low, high, user, train, train_at, test, test_at, targets, seen, above, tied)
     return -1
 
 
-def factors_float32(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
+def factors_float32(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, seen, above, tied):
     """Count items start..stop for a block of users given by factors."""
-    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied)
+    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, seen, above, tied)
 
 
-def factors_float64(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied):
-    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, above, tied)
+def factors_float64(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, seen, above, tied):
+    _factors(users, items, bias, start, stop, train, train_at, test, test_at, targets, order, seen, above, tied)
 
 
-def scores_float32(block, train, train_at, test, test_at, targets, order, above, tied):
+def scores_float32(block, train, train_at, test, test_at, targets, order, seen, above, tied):
     """Count all items for a block of scores; return the flat place of a bad score, or -1."""
-    return _scores(block, train, train_at, test, test_at, targets, order, above, tied)
+    return _scores(block, train, train_at, test, test_at, targets, order, seen, above, tied)
 
 
-def scores_float64(block, train, train_at, test, test_at, targets, order, above, tied):
-    return _scores(block, train, train_at, test, test_at, targets, order, above, tied)
+def scores_float64(block, train, train_at, test, test_at, targets, order, seen, above, tied):
+    return _scores(block, train, train_at, test, test_at, targets, order, seen, above, tied)
 
 
 @cache
@@ -301,7 +314,7 @@ def compiled(function: Callable) -> Callable:
         return types.Array(kind, dimensions, layout, readonly=True)
 
     lists = [fixed(types.int32, 1), types.int64[:, ::1]] * 2
-    results = [number[::1], types.int64[::1], types.int64[::1], types.int64[::1]]
+    results = [number[::1], types.int64[::1], types.boolean[::1], types.int64[::1], types.int64[::1]]
     if function.__name__.startswith("factors"):
         first = [fixed(number, 2), fixed(number, 2, "A"), fixed(number, 1), types.int64, types.int64]
         signature = types.void(*first, *lists, *results)
