@@ -189,11 +189,12 @@ def _pack(rows, bias, start, stop, width, packed):
     panels = (stop - start + width - 1) // width
     packed[: panels * width * depth] = 0
     for row in range(start, stop):
-        at = (row - start) // width * width * depth + (row - start) % width
+        at = np.uint64((row - start) // width * width * depth + (row - start) % width)
         for k in range(factors):
-            packed[at + k * width] = rows[row, k]
+            packed[at] = rows[row, k]
+            at += np.uint64(width)
         if bias.size > 0:
-            packed[at + factors * width] = bias[row]
+            packed[at] = bias[row]
     return panels
 
 
