@@ -75,14 +75,16 @@ def draw(
 
 @settings(max_examples=300)
 @given(case=cases)
-@pytest.mark.parametrize("compile_", [True, False])
-def test_counts_of_factors_and_of_their_scores_equal_loops(compile_: bool, case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("way", ["compiled", "wide", "numpy"])
+def test_counts_of_factors_and_of_their_scores_equal_loops(way: str, case: dict[str, Any]) -> None:
     users, items, bias, train, test = draw(**case)
     scores = users @ items.T + (bias if case["biased"] else 0)
     expected = slow_counts(scores, train, test)
     with pytest.MonkeyPatch.context() as patch:
-        if not compile_:
+        if way == "numpy":
             patch.setattr(kernels, "load_compiled", lambda: None)
+        if way == "wide":
+            patch.setattr(kernels, "FLOAT32_BELOW", 0)
         added, threads = bias if case["biased"] else None, case["threads"]
         made = count_factors(users, items, train, test, item_bias=added, threads=threads)
         given_ = count_scores(lambda u: scores[u], len(items), train, test, threads=threads)
@@ -124,6 +126,57 @@ def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypat
         monkeypatch.setattr(kernels, "USERS_PER_BLOCK", 7)
         monkeypatch.setattr(kernels, "ITEMS_PER_CALL", 100)
         assert all(np.array_equal(a, b) for a, b in zip(one, count_factors(users, items, train, test), strict=True))
+
+
+def count_both_ways(*arguments: Any, **options: Any) -> tuple[kernels.Counts, bool]:
+    """Return the counts, once they are those of float64 scores throughout, and whether float32 sufficed."""
+    runs, sweep = [], kernels._sweep
+
+    def watched(kernel: Any, *given: Any) -> bool:
+        runs.append((kernel.__name__, sweep(kernel, *given)))
+        return runs[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "_sweep", watched)
+        made = count_factors(*arguments, **options)
+        sufficed = runs == [("narrow_float64", True)]
+        patch.setattr(kernels, "FLOAT32_BELOW", 0)
+        wide = count_factors(*arguments, **options)
+    assert all(np.array_equal(a, b) for a, b in zip(made, wide, strict=True))
+    return made, sufficed
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-42, 1e-25, 1e-20, 1e-3, 1, 1e6, 1e25, 1e100])
+@pytest.mark.parametrize("biased", [False, True])
+def test_float32_decides_only_what_it_can(size: float, biased: bool) -> None:
+    rng = np.random.default_rng(8)
+    users, groups = (rng.standard_normal((n, 13)) for n in (20, 300))
+    # In a group scores differ in the ninth digit, of which float32 knows nothing; some items are equal.
+    items = groups[rng.integers(0, 300, 5000)] * (1 + 1e-9 * rng.integers(0, 9, (5000, 1)))
+    items[::10] /= 30
+    train, test = random_lists(rng, 20, 5000, 50), random_lists(rng, 20, 5000, 9)
+    bias = rng.integers(0, 3, 5000) * 5000 * size * size if biased else None
+    counts, sufficed = count_both_ways(users * size, items * size, train, test, item_bias=bias)
+    assert sufficed == (1e-18 < size < 1e14)
+    assert size < 1e-100 or 0 < counts.above.max() < 5000
+
+
+def test_float32_suffices_for_random_factors_and_gives_up_on_ties() -> None:
+    rng = np.random.default_rng(9)
+    users, items = rng.standard_normal((50, 8)), rng.standard_normal((5000, 8))
+    lists = random_lists(rng, 50, 5000, 50), random_lists(rng, 50, 5000, 9)
+    assert count_both_ways(users, items, *lists)[1]
+    items[1000:] = items[0]
+    assert not count_both_ways(users, items, *lists)[1]
+
+
+def test_float32_leaves_users_with_very_many_held_out_items_alone() -> None:
+    rng = np.random.default_rng(10)
+    users, items = rng.standard_normal((3, 4)), rng.standard_normal((900, 4))
+    nothing = Lists(np.zeros(4, int), np.zeros(0, int))
+    many = Lists(np.array([0, 0, 0, 600]), np.sort(rng.choice(900, 600, replace=False)))
+    counts, _ = count_both_ways(users, items, nothing, many)
+    assert as_rows(counts) == slow_counts(users @ items.T, nothing, many)
 
 
 def one_held_out_each(n_users: int) -> tuple[Lists, Lists]:

@@ -25,6 +25,8 @@ Progress = Callable[[int], object]
 USERS_PER_TILE = 6  # scored together; only speed depends on it
 USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
 SCORES_PER_BLOCK = 2**23  # of a block of scores: 32 MB in float32, for each thread
+FLOAT32_BELOW = 2.0**100  # float64 factors and scores that float32 comes close to
+COMPARED_BY_FLOAT32 = 192  # held-out items; from here a binary search among exact scores is faster
 ITEMS_PER_CALL = 2**15  # compiled code cannot be interrupted: a call lasts some tenths of a second
 
 
@@ -66,6 +68,12 @@ class _Block(NamedTuple):
         """Return the user's training items, and where its held-out items stand."""
         return self.train[slice(*self.train_at[row])], slice(self.test_at[row, 0], self.test_at[row, 2])
 
+    def reset(self, train_at: NDArray[np.int64]) -> None:
+        """Undo what was counted; `train_at` is as it was before."""
+        self.train_at[:] = train_at
+        self.test_at[:, 1] = self.test_at[:, 0]
+        self.above[:] = self.tied[:] = 0
+
 
 def count_factors(
     user_factors: Array,
@@ -84,7 +92,8 @@ def count_factors(
     Parameters
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
-        Computed in float32 if both are, else in float64. May be memory-mapped.
+        Computed in float32 if both are, else in float64, where float32 cannot decide. May be
+        memory-mapped.
     train, test : Lists
         Candidates of a user are all items but those in `train`. Items in `test` are relevant,
         also when they are in `train` as well, and are never counted.
@@ -113,19 +122,27 @@ def count_factors(
     if compiled is None:
         score = _numpy_scores(user_factors, items, bias)
         return count_scores(score, len(items), train, test, threads=threads, progress=progress)
-    kernel = compiled.compiled(getattr(compiled, f"factors_{number}"))
     largest, limit = max(_largest(items), _largest(bias)), float(np.finfo(items.dtype).max)
+    exact = getattr(compiled, f"factors_{number}")
+    quick = _narrow_loop() if number == np.float64 else exact
+    compiled.compiled(quick)  # now, lest every thread does it
+    crowded = Event()  # so many scores so close to each other that float32 does not help
 
     def count(block: _Block, stopped: Event) -> None:
         users = _user_rows(user_factors, block.users, number, bias.size > 0)
+        most = _largest(users)
+        product = users.shape[1] * most * largest
         # The negation also catches NaN.
-        if not users.shape[1] * _largest(users) * largest < limit:
+        if not product < limit:
             _check_factors(block, users, items, bias)
-        targets = np.empty(len(block.test), number)
-        for start in range(0, len(items), ITEMS_PER_CALL):
-            if not stopped.is_set():
-                stop = min(start + ITEMS_PER_CALL, len(items))
-                kernel(users, items, bias, start, stop, *block[1:5], targets, *block[5:])
+        factors = users, items, bias
+        if quick is not exact and not crowded.is_set() and _suits_float32(block, most, largest, product):
+            train_at = block.train_at.copy()
+            if _sweep(compiled.compiled(quick), block, factors, stopped):
+                return
+            crowded.set()
+            block.reset(train_at)
+        _sweep(compiled.compiled(exact), block, factors, stopped)
 
     size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
     return _count_blocks(count, size, len(items), train, test, threads, progress)
@@ -291,6 +308,29 @@ def _check_used(block: _Block) -> None:
 
 def _refuse_list(name: str, user: int) -> None:
     raise InputError(f"`{name}` must list items of the catalogue in ascending order, not so for user {user}.")
+
+
+def _suits_float32(block: _Block, *sizes: float) -> bool:
+    """Whether float32 holds numbers of these sizes, and held-out items are not too many to compare with each."""
+    many = np.maximum(block.test_at[:, 2] - block.test_at[:, 0] - COMPARED_BY_FLOAT32, 0).mean()
+    return bool(many <= 2) and all(size < FLOAT32_BELOW for size in sizes)
+
+
+def _narrow_loop() -> Callable[..., bool]:
+    from truerank.compiled.narrow import narrow_float64
+
+    return narrow_float64
+
+
+def _sweep(kernel: Callable[..., bool], block: _Block, factors: tuple[Array, ...], stopped: Event) -> bool:
+    """Count all items for the block, unless the kernel gives up; return whether it has not."""
+    n_items, number = len(factors[1]), factors[1].dtype
+    targets = np.empty(len(block.test), number)
+    for start in range(0, n_items, ITEMS_PER_CALL):
+        stop = min(start + ITEMS_PER_CALL, n_items)
+        if not stopped.is_set() and not kernel(*factors, start, stop, *block[1:5], targets, *block[5:]):
+            return False
+    return True
 
 
 def _user_rows(user_factors: Array, users: NDArray[np.int64], number: np.dtype[Any], biased: bool) -> Array:

@@ -28,7 +28,10 @@ def load(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) ->
 
 
 def splat(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
-    scalar = builder.load(builder.gep(pointer, [at]))
+    return spread(builder, vector, builder.load(builder.gep(pointer, [at])))
+
+
+def spread(builder: ir.IRBuilder, vector: ir.VectorType, scalar: Any) -> Any:
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, LANE(0))
     lanes = ir.Constant(ir.VectorType(LANE, vector.count), [0] * vector.count)
     return builder.shuffle_vector(one, one, lanes)
