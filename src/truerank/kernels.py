@@ -26,7 +26,7 @@ USERS_PER_TILE = 6  # scored together; only speed depends on it
 USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
 SCORES_PER_BLOCK = 2**23  # of a block of scores: 32 MB in float32, for each thread
 FLOAT32_BELOW = 2.0**100  # float64 factors and scores that float32 comes close to
-COMPARED_BY_FLOAT32 = 192  # held-out items; from here a binary search among exact scores is faster
+COMPARED_BY_FLOAT32 = 1024  # held-out items; from here a binary search among exact scores is faster
 ITEMS_PER_CALL = 2**15  # compiled code cannot be interrupted: a call lasts some tenths of a second
 
 

@@ -25,7 +25,7 @@ from truerank.compiled.vectors import INDEX, fma_of, llvm, load, loop, pointer, 
 
 USERS = 6  # rows of a tile: 6 x 2 vectors of sums, 2 of items and 1 of users fill 16 registers
 CHUNK = 4096  # items scored before they are counted: 6 x 4096 stay well inside the second-level cache
-MANY = 192  # from here a binary search per score beats comparing with every target
+MANY = 4096  # bytes of targets; from here a binary search per score beats comparing with every target
 
 
 @intrinsic
@@ -236,7 +236,7 @@ def _mask(scores, begin, low, high, user, train, train_at, test, test_at, seen):
 
 @njit(nogil=True)
 def _count(scores, begin, stop, first, last, targets, above, tied):
-    if last - first < MANY:
+    if (last - first) * targets.itemsize < MANY:
         _count_few(scores, begin, stop, targets, targets, first, last, above, tied)
     else:
         _count_many(scores, begin, stop, targets, first, last, above, tied)
