@@ -25,6 +25,7 @@ LAYERS = [
     ["scorers"],
     ["compiled.vectors"],
     ["compiled.algebra", "compiled.counting"],
+    ["compiled.narrow"],
     ["recommenders.files"],
     ["recommenders.models", "recommenders.cooccurrence", "recommenders.least_squares", "recommenders.inverse"],
     ["recommenders.ease", "recommenders.ials", "recommenders.itemknn", "recommenders.popularity"],

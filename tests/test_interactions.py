@@ -349,3 +349,16 @@ def test_files_that_are_broken_are_named_in_one_sentence(tmp_path: Path, read: C
         read(cut)
     with pytest.raises(tr.InputError, match=rf"^'{re.escape(str(binary))}' is neither text nor Parquet.+$"):
         read(binary)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_any_sparse_matrix_is_brought_into_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 4, rng.integers(1, 5))
+    bounds, items = np.concatenate([[0], np.cumsum(sizes)]), rng.integers(0, 5, sizes.sum())
+    given_ = sp.csr_array((np.ones(items.size), items, bounds), shape=(sizes.size, 5))
+    ordered = given_.copy().has_canonical_format
+    known = tr.Interactions.of(given_, "train")
+    assert known.matrix.copy().has_canonical_format
+    assert np.array_equal(known.matrix.toarray(), given_.toarray())
+    assert np.shares_memory(known.items, given_.indices) == (ordered and items.size > 0)

@@ -184,10 +184,21 @@ def read_pairs(source: Source, shape: tuple[int, int], *, columns: Mapping[str, 
 def _sorted(matrix: Any) -> sp.csr_array:
     """Return the matrix with ascending items and no pair twice; as it is, not a copy, if it is so already."""
     known = sp.csr_array(matrix)
-    if not known.has_canonical_format:
+    if not _ascends(known):
         known = known.copy()
         known.sum_duplicates()
     return known
+
+
+def _ascends(matrix: sp.csr_array) -> bool:
+    """Whether items ascend within each user: `has_canonical_format`, by vector instructions."""
+    items, bounds = matrix.indices, matrix.indptr
+    if np.any(bounds[1:] < bounds[:-1]):
+        return False
+    higher = np.empty(items.size + 1, np.bool_)
+    np.greater(items[1:], items[:-1], out=higher[1:-1])
+    higher[bounds] = True  # a user's first item need not be above the last one of the user before
+    return bool(higher.all())
 
 
 def _from_lists(lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None) -> sp.csr_array:

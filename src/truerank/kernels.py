@@ -8,10 +8,10 @@ hands over one block at a time. Without numba the same counts come from numpy, s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Event
+from threading import Event, Lock
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -22,9 +22,12 @@ from truerank.errors import InputError
 
 Array = NDArray[Any]
 Progress = Callable[[int], object]
-USERS_PER_BLOCK = 1020  # whole tiles of six; packing the items is then 1 % of scoring them
+USERS_PER_TILE = 6  # scored together; only speed depends on it
+USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
 SCORES_PER_BLOCK = 2**23  # of a block of scores: 32 MB in float32, for each thread
-ITEMS_PER_CALL = 2**16  # compiled code cannot be interrupted: a call lasts some tenths of a second
+FLOAT32_BELOW = 2.0**100  # float64 factors and scores that float32 comes close to
+COMPARED_BY_FLOAT32 = 1024  # held-out items; from here a binary search among exact scores is faster
+ITEMS_PER_CALL = 2**15  # compiled code cannot be interrupted: a call lasts some tenths of a second
 
 
 class Lists(NamedTuple):
@@ -39,11 +42,13 @@ class Counts(NamedTuple):
 
     `above` and `tied` count irrelevant candidates with a higher and with an equal score. Entry j
     belongs to the held-out item ``test.indices[order[j]]``; users keep their places of `test`.
+    `seen` tells, for each entry of `test` as it stands there, whether it is in `train` too.
     """
 
     above: NDArray[np.int64]
     tied: NDArray[np.int64]
     order: NDArray[np.int64]
+    seen: NDArray[np.bool_]
 
 
 class _Block(NamedTuple):
@@ -55,12 +60,19 @@ class _Block(NamedTuple):
     test: NDArray[np.int32]
     test_at: NDArray[np.int64]  # per user: first, next and end in `test`
     order: NDArray[np.int64]
+    seen: NDArray[np.bool_]
     above: NDArray[np.int64]
     tied: NDArray[np.int64]
 
     def lists(self, row: int) -> tuple[NDArray[np.int32], slice]:
         """Return the user's training items, and where its held-out items stand."""
         return self.train[slice(*self.train_at[row])], slice(self.test_at[row, 0], self.test_at[row, 2])
+
+    def reset(self, train_at: NDArray[np.int64]) -> None:
+        """Undo what was counted; `train_at` is as it was before."""
+        self.train_at[:] = train_at
+        self.test_at[:, 1] = self.test_at[:, 0]
+        self.above[:] = self.tied[:] = 0
 
 
 def count_factors(
@@ -80,7 +92,8 @@ def count_factors(
     Parameters
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
-        Computed in float32 if both are, else in float64. May be memory-mapped.
+        Computed in float32 if both are, else in float64, where float32 cannot decide. May be
+        memory-mapped.
     train, test : Lists
         Candidates of a user are all items but those in `train`. Items in `test` are relevant,
         also when they are in `train` as well, and are never counted.
@@ -100,7 +113,7 @@ def count_factors(
     >>> train, test = Lists(np.array([0, 1]), np.array([3])), Lists(np.array([0, 2]), np.array([1, 2]))
     >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
     >>> count_factors(np.ones((1, 1)), items, train, test)
-    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]))
+    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]), seen=array([False, False]))
     """
     number = np.dtype(np.float32 if user_factors.dtype == item_factors.dtype == np.float32 else np.float64)
     items = np.asarray(item_factors, number)
@@ -109,21 +122,30 @@ def count_factors(
     if compiled is None:
         score = _numpy_scores(user_factors, items, bias)
         return count_scores(score, len(items), train, test, threads=threads, progress=progress)
-    kernel = compiled.compiled(getattr(compiled, f"factors_{number}"))
     largest, limit = max(_largest(items), _largest(bias)), float(np.finfo(items.dtype).max)
+    exact = getattr(compiled, f"factors_{number}")
+    quick = _narrow_loop() if number == np.float64 else exact
+    compiled.compiled(quick)  # now, lest every thread does it
+    crowded = Event()  # so many scores so close to each other that float32 does not help
 
     def count(block: _Block, stopped: Event) -> None:
         users = _user_rows(user_factors, block.users, number, bias.size > 0)
+        most = _largest(users)
+        product = users.shape[1] * most * largest
         # The negation also catches NaN.
-        if not users.shape[1] * _largest(users) * largest < limit:
+        if not product < limit:
             _check_factors(block, users, items, bias)
-        targets = np.empty(len(block.test), number)
-        for start in range(0, len(items), ITEMS_PER_CALL):
-            if not stopped.is_set():
-                stop = min(start + ITEMS_PER_CALL, len(items))
-                kernel(users, items, bias, start, stop, *block[1:5], targets, *block[5:])
+        factors = users, items, bias
+        if quick is not exact and not crowded.is_set() and _suits_float32(block, most, largest, product):
+            train_at = block.train_at.copy()
+            if _sweep(compiled.compiled(quick), block, factors, stopped):
+                return
+            crowded.set()
+            block.reset(train_at)
+        _sweep(compiled.compiled(exact), block, factors, stopped)
 
-    return _count_blocks(count, USERS_PER_BLOCK, len(items), train, test, threads, progress)
+    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
+    return _count_blocks(count, size, len(items), train, test, threads, progress)
 
 
 def count_scores(
@@ -183,6 +205,13 @@ def load_compiled() -> ModuleType | None:
     return counting
 
 
+def _fair_size(users: int, threads: int) -> int:
+    """Return a block size, in whole tiles, with which every thread gets as many blocks as the others."""
+    rounds = -(-users // (threads * USERS_PER_BLOCK))
+    tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
+    return max(tiles, 1) * USERS_PER_TILE
+
+
 def _count_blocks(
     count: Callable[[_Block, Event], None],
     size: int,
@@ -196,10 +225,13 @@ def _count_blocks(
     if len(test.indices) and not 0 <= test.indices.min() <= test.indices.max() < n_items:
         got = f"{test.indices.min()}..{test.indices.max()}"
         raise InputError(f"`test` must hold items 0..{n_items - 1}, got {got}.")
-    counts = Counts(*(np.zeros(len(test.indices), np.int64) for _ in Counts._fields))
+    above, tied, order = np.zeros((3, len(test.indices)), np.int64)
+    counts = Counts(above, tied, order, np.zeros(len(test.indices), np.bool_))
     stopped = Event()
+    everyone = np.flatnonzero(np.diff(test.indptr))
 
-    def run(users: NDArray[np.int64]) -> int:
+    def run(start: int) -> int:
+        users = everyone[start : start + size]
         block = _cut(users, train, test, counts)
         count(block, stopped)
         if not stopped.is_set():
@@ -207,29 +239,44 @@ def _count_blocks(
         block.order[:] += test.indptr[users[0]]
         return len(users)
 
-    users = np.flatnonzero(np.diff(test.indptr))
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            blocks = (users[start : start + size] for start in range(0, len(users), size))
-            for done in _in_order(pool, run, blocks, 4 * threads):
-                if progress:
-                    progress(done)
-        finally:  # after an error, or Ctrl-C, the other threads end within one call
-            stopped.set()
+    _share(run, range(0, len(everyone), size), threads, stopped, progress)
     return counts
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, run: Callable[[Array], int], blocks: Iterable[Array], ahead: int
-) -> Iterator[int]:
-    """Map as the pool does, but hand over few blocks ahead: a large catalogue has 100,000 blocks."""
-    waiting: deque[Future[int]] = deque()
-    for block in blocks:
-        waiting.append(pool.submit(run, block))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+def _share(
+    run: Callable[[int], int], starts: Sequence[int], threads: int, stopped: Event, progress: Progress | None
+) -> None:
+    """Run on every start, in this thread and in others; of several errors raise that of the first start."""
+    waiting, one_at_a_time = deque(starts), Lock()
+    errors: dict[int, Exception] = {}
+
+    def work() -> None:
+        while waiting:
+            try:
+                start = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                done = run(start)
+            except Exception as error:
+                waiting.clear()  # those before it go on
+                errors[start] = error
+                return
+            if progress:
+                with one_at_a_time:
+                    progress(done)
+
+    with ThreadPoolExecutor(threads) as pool:  # which starts no thread until it has to
+        try:
+            others = [pool.submit(work) for _ in range(min(threads, len(starts)) - 1)]
+            work()
+            for other in others:
+                other.result()
+        finally:  # after Ctrl-C the other threads end within one call
+            waiting.clear()
+            stopped.set()
+    if errors:
+        raise errors[min(errors)]
 
 
 def _cut(users: NDArray[np.int64], train: Lists, test: Lists, counts: Counts) -> _Block:
@@ -245,6 +292,7 @@ def _cut(users: NDArray[np.int64], train: Lists, test: Lists, counts: Counts) ->
         np.ascontiguousarray(test.indices[test_part], np.int32),
         np.stack([spans[2], spans[2], spans[3]], axis=1) - test_from,
         counts.order[test_part],
+        counts.seen[test_part],
         counts.above[test_part],
         counts.tied[test_part],
     )
@@ -260,6 +308,29 @@ def _check_used(block: _Block) -> None:
 
 def _refuse_list(name: str, user: int) -> None:
     raise InputError(f"`{name}` must list items of the catalogue in ascending order, not so for user {user}.")
+
+
+def _suits_float32(block: _Block, *sizes: float) -> bool:
+    """Whether float32 holds numbers of these sizes, and held-out items are not too many to compare with each."""
+    many = np.maximum(block.test_at[:, 2] - block.test_at[:, 0] - COMPARED_BY_FLOAT32, 0).mean()
+    return bool(many <= 2) and all(size < FLOAT32_BELOW for size in sizes)
+
+
+def _narrow_loop() -> Callable[..., bool]:
+    from truerank.compiled.narrow import narrow_float64
+
+    return narrow_float64
+
+
+def _sweep(kernel: Callable[..., bool], block: _Block, factors: tuple[Array, ...], stopped: Event) -> bool:
+    """Count all items for the block, unless the kernel gives up; return whether it has not."""
+    n_items, number = len(factors[1]), factors[1].dtype
+    targets = np.empty(len(block.test), number)
+    for start in range(0, n_items, ITEMS_PER_CALL):
+        stop = min(start + ITEMS_PER_CALL, n_items)
+        if not stopped.is_set() and not kernel(*factors, start, stop, *block[1:5], targets, *block[5:]):
+            return False
+    return True
 
 
 def _user_rows(user_factors: Array, users: NDArray[np.int64], number: np.dtype[Any], biased: bool) -> Array:
@@ -326,6 +397,7 @@ def _count_numpy(block: _Block, scores: Array) -> int:
             return row * len(values) + int(np.argmin(np.isfinite(others)))
         others[train] = others[test] = np.nan
         block.order[held] = order + held.start
+        block.seen[held] = np.isin(test, train)
         block.above[held], block.tied[held] = _places(others, targets[order])
     block.train_at[:, 0], block.test_at[:, 1] = block.train_at[:, 1], block.test_at[:, 2]
     return -1

@@ -108,7 +108,7 @@ def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, thr
             counts = count_factors(*factors, *lists, item_bias=scorer.item_bias, threads=threads, progress=bar.update)
         else:
             counts = count_scores(scorer.scores, n_items, *lists, threads=threads, progress=bar.update)
-    both = known.overlap(held)
+    both = np.diff(np.concatenate([[0], np.cumsum(counts.seen)])[held.indptr])
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,

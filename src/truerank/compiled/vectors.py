@@ -28,7 +28,10 @@ def load(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) ->
 
 
 def splat(builder: ir.IRBuilder, vector: ir.VectorType, pointer: Any, at: Any) -> Any:
-    scalar = builder.load(builder.gep(pointer, [at]))
+    return spread(builder, vector, builder.load(builder.gep(pointer, [at])))
+
+
+def spread(builder: ir.IRBuilder, vector: ir.VectorType, scalar: Any) -> Any:
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, LANE(0))
     lanes = ir.Constant(ir.VectorType(LANE, vector.count), [0] * vector.count)
     return builder.shuffle_vector(one, one, lanes)
@@ -47,18 +50,17 @@ def fma_of(builder: ir.IRBuilder, number: Any) -> Any:
 
 
 def loop(builder: ir.IRBuilder, start: Any, stop: Any, step: int, sums: list[Any], body: Callable) -> list[Any]:
-    """Emit ``for i in range(start, stop, step): sums = body(i, sums)``, run at least once."""
-    before, inside = builder.block, builder.append_basic_block()
-    after = builder.append_basic_block()
-    builder.branch(inside)
+    """Emit ``for i in range(start, stop, step): sums = body(i, sums)``, and return the sums."""
+    before, inside, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    builder.cbranch(builder.icmp_signed("<", start, stop), inside, after)
     builder.position_at_end(inside)
-    i = builder.phi(INDEX)
-    old = [builder.phi(value.type) for value in sums]
+    i, *old = (builder.phi(value.type) for value in [start, *sums])
     new = body(i, old)
     following = builder.add(i, INDEX(step))
-    for phi, first, next_ in zip([i, *old], [start, *sums], [following, *new], strict=True):
-        phi.add_incoming(first, before)
-        phi.add_incoming(next_, inside)
     builder.cbranch(builder.icmp_signed("<", following, stop), inside, after)
     builder.position_at_end(after)
-    return new
+    results = [builder.phi(value.type) for value in sums]
+    for phi, first, next_ in zip([i, *old, *results], [start, *sums, *sums], [following, *new, *new], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(next_, inside)
+    return results
