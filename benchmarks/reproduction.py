@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from truerank.display.render import text
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
-from truerank.plots import save
-from truerank.ranking import rank
-from truerank.render import text
+from truerank.ranking.exact import rank
+from truerank.report.plots import save
 
 Result = TypeVar("Result")
 

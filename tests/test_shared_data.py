@@ -1,17 +1,16 @@
 """Real data, where it is at hand: exact ranks against a slow reference on a random tenth of the users."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import truerank as tr
+from tests import shared
 from truerank.arrays import AnyArray
-from truerank.interactions import read_pairs
+from truerank.data.interactions import read_pairs
 from truerank.papers.krichene_rendle_2020 import experiment
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = shared.DATA
 SHAPES = {"ml-1m-leave-last-out": (6_040, 3_706), "gowalla": (29_858, 40_981)}
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")

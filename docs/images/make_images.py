@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import truerank as tr
-from truerank import plots
 from truerank.papers.krichene_rendle_2020.toy import RANKS
+from truerank.report import plots
 
 
 @plots.styled

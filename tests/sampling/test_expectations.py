@@ -8,7 +8,7 @@ from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, problem_of, sampled_table, term_of
 from truerank.arrays import Floats
 from truerank.corrections import least_squares
-from truerank.metrics import AP
+from truerank.metrics.plain import AP
 from truerank.sampling import expectations, laws
 
 TOY = {"A": [100] * 5, "B": [40, 40, 8437, 9266, 4482], "C": [212, 2, 743, 5342, 1548]}

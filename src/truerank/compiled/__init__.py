@@ -1,1 +1,1 @@
-"""Loops that numba compiles, loaded only when they are about to run."""
+"""Arrays in, counts and solutions out: the compiled loops."""

@@ -1,6 +1,6 @@
 """The compiled loops: scores are made, masked and counted without leaving the nearest caches.
 
-Only `truerank.kernels` imports this module, and only when it is about to count, because importing
+Only `truerank.counting.kernels` imports this module, and only when it is about to count, because importing
 numba takes longer than many evaluations. Two loops are written as LLVM vector instructions
 (`_tile`, `_count_group`): numba's own vectoriser neither keeps a tile of sums in registers nor
 counts in 32-bit lanes.

@@ -1,1 +1,1 @@
-"""Corrections of sampled metrics: from the sampled count of an item to an estimate of what it is worth."""
+"""A metric and sampled ranks in, estimates of the exact metric out."""

@@ -20,8 +20,8 @@ from truerank.arrays import Floats, Ints
 from truerank.corrections import least_squares, spectral
 from truerank.corrections.priors import Prior, prior_counts
 from truerank.errors import InputError
-from truerank.metrics import Metric, Part
-from truerank.ranks import Ranks
+from truerank.metrics.plain import Metric, Part
+from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.ranks import Ranks
+from truerank.ranking.ranks import Ranks
 from truerank.sampling import laws
 
 Prior = tuple[float, ...]

@@ -9,7 +9,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.corrections.corrected import Cell, Corrected
 from truerank.errors import InputError
-from truerank.names import metric as as_metric
+from truerank.metrics.names import metric as as_metric
 from truerank.sampling.designs import SamplingDesign
 
 

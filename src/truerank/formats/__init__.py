@@ -1,1 +1,1 @@
-"""Files and tables in: every reader ends in an Arrow table whose columns have the names of their roles."""
+"""Files, dataframes, dicts and lists in, Arrow tables out, and back."""

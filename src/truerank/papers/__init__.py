@@ -1,1 +1,1 @@
-"""Published results that truerank reproduces."""
+"""Published papers: their tables and figures, computed again beside the printed numbers."""

@@ -1,1 +1,1 @@
-"""Recommenders to compare with: settings that `fit` turns into a model, which can be ranked and saved."""
+"""Training interactions in, models out, which are scorers and can be saved."""

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from truerank.arrays import Floats
+from truerank.data.interactions import Interactions
 from truerank.errors import InputError
-from truerank.interactions import Interactions
 from truerank.recommenders.least_squares import solve
 from truerank.recommenders.models import FactorModel, Recommender, check_number
 

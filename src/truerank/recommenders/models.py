@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from truerank.data.interactions import Interactions
 from truerank.errors import InputError
-from truerank.interactions import Interactions
 from truerank.recommenders import files
-from truerank.scorers import Factors, Similarity
+from truerank.scoring.scorers import Factors, Similarity
 from truerank.threads import available_threads
 
 Model = TypeVar("Model", "FactorModel", "SimilarityModel")

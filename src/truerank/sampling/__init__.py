@@ -1,1 +1,1 @@
-"""Sampling candidates instead of ranking them all: designs, their laws, and what sampled metrics mean."""
+"""A sampling design in; samples, and the exact distribution of what a sample shows, out."""

@@ -12,7 +12,7 @@ from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.ranks import Ranks
+    from truerank.ranking.ranks import Ranks
 
 
 @dataclass(frozen=True)

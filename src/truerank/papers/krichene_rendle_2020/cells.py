@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truerank import render
+from truerank.display import render
 
 _MARKS = {"within seeds": "s", "outside": "!"}
 

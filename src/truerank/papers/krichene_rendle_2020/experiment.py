@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from truerank.data.reading import read_interactions
+from truerank.data.splits import Split, leave_last_out, read_split
 from truerank.errors import InputError
-from truerank.event_tables import read_interactions
-from truerank.ranking import rank
-from truerank.ranks import Ranks
+from truerank.ranking.exact import rank
+from truerank.ranking.ranks import Ranks
 from truerank.recommenders.ials import IALS
 from truerank.recommenders.itemknn import ItemKNN
-from truerank.splits import Split, leave_last_out, read_split
 
 SHAPE = (6_040, 3_706)
 """Users and items of MovieLens 1M."""

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from truerank.analysis.orders import Consistency, consistency
+from truerank.analysis.risks import risk
 from truerank.arrays import Floats
-from truerank.consistency import Consistency, consistency
 from truerank.corrections.tables import table
-from truerank.estimates import estimate
+from truerank.evaluation.estimates import estimate
+from truerank.evaluation.per_instance import values
 from truerank.papers.krichene_rendle_2020 import toy
 from truerank.papers.krichene_rendle_2020.experiment import Study
-from truerank.plots import bars, curves, mark, panels, styled
-from truerank.ranks import Ranks
-from truerank.risk import risk
+from truerank.ranking.ranks import Ranks
+from truerank.report.plots import bars, curves, mark, panels, styled
 from truerank.sampling.designs import SamplingDesign
-from truerank.values import values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

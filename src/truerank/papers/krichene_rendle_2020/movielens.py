@@ -14,15 +14,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from truerank.analysis.risks import sampled_tables
 from truerank.arrays import Floats, Ints
 from truerank.corrections import corrected
-from truerank.estimates import estimate
-from truerank.names import metric as as_metric
+from truerank.evaluation.estimates import estimate
+from truerank.metrics.names import metric as as_metric
 from truerank.papers.krichene_rendle_2020.cells import Cell
 from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
-from truerank.ranks import Ranks
-from truerank.risk import sampled_tables
+from truerank.ranking.ranks import Ranks
 from truerank.sampling import laws
 from truerank.sampling.designs import SamplingDesign
 

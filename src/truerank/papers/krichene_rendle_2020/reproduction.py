@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from truerank import render
+from truerank.display import render
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
 from truerank.papers.krichene_rendle_2020.cells import Table
 from truerank.papers.krichene_rendle_2020.experiment import Study
-from truerank.plots import save
+from truerank.report.plots import save
 
 
 def tables(study: Study) -> Iterator[Table]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
-from truerank import render
-from truerank.consistency import consistency
-from truerank.estimates import estimate
+from truerank.analysis.orders import consistency
+from truerank.analysis.risks import risk
+from truerank.display import render
+from truerank.evaluation.estimates import estimate
 from truerank.papers.krichene_rendle_2020.cells import Cell
 from truerank.papers.krichene_rendle_2020.published import TABLE_1, TABLE_2
-from truerank.ranks import Ranks
-from truerank.risk import risk
+from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
 
 RANKS = {

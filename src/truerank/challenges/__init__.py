@@ -1,0 +1,1 @@
+"""Files of a challenge in, ranks to be scored by its metric out."""

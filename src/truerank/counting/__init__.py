@@ -1,0 +1,1 @@
+"""Scores in, how many irrelevant candidates stand above or tie with each held-out item out."""

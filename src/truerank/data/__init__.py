@@ -1,0 +1,1 @@
+"""Events in, training and held-out interactions out."""

@@ -1,0 +1,1 @@
+"""Ranks and metrics in, values and estimates with their errors out."""

@@ -1,0 +1,244 @@
+"""Metrics that look at grades: how relevant an item is, not only whether.
+
+A graded metric is a sum of plain ones in which each relevant item has a weight of its own, M = sum over parts and items
+of w f(r, i, |R|, n). The weight depends on the truth alone. So sampling, ties and corrections concern f, as ever, and
+nothing but the weights is new. Where ranks have no grades, every relevant item has grade 1, which is noted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
+from truerank.metrics.plain import Metric, Part, Precision, Recall
+from truerank.ranking.ranks import Ranks
+
+Gain = Literal["linear", "exp"]
+
+# 2 to this power still is a finite number
+_LARGEST_EXPONENT = 1000
+
+
+@dataclass(frozen=True)
+class Graded(Metric):
+    """A metric that needs to know how relevant each item is.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and `parts`, and decorate it with
+    `truerank.register_metric`.
+
+    Examples
+    --------
+    The share of all grades that is first in its list:
+
+    >>> from dataclasses import dataclass
+    >>> import truerank as tr
+    >>> from truerank.metrics.plain import Part, Precision
+    >>> @tr.register_metric
+    ... @dataclass(frozen=True)
+    ... class TopShare(tr.Graded):
+    ...     name = "top-share"
+    ...     def parts(self, ranks):
+    ...         return (Part(Precision(1), ranks.grades / ranks.grades.sum()),)
+    >>> tr.values(tr.Ranks.from_ranks([1, 1, 2], n=9, grades=[1, 2, 5]), "top-share").tolist()
+    [0.125, 0.25, 0.0]
+    """
+
+    graded = True
+
+    @abstractmethod
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        """Return the plain metrics, and the weight of each relevant item in them, that sum up to this one."""
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        raise InputError(f"{self} depends on grades and has no term of its own; see the parts that it is the sum of.")
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        ungraded = f"these ranks have no grades: for {self} every relevant item has grade 1"
+        return (*super().notes(ranks), *((ungraded,) if ranks.grades is None else ()))
+
+
+@dataclass(frozen=True)
+class Rp(Graded):
+    """R-precision at z: the share of the z best items of the truth that are in the top z.
+
+    The items that belong to the z best are those with a `truth_rank` of at most z, hence the z best-graded and all that
+    tie with the z-th. Found ones are divided by min(m, z), m being the number of relevant items.
+
+    The challenge's text first divides by the number of retrieved items, which is z in its example, later by that of
+    relevant ones, min(m, z), and says why: a perfect list should score 1 also where m < z. They differ only there. With
+    ties more than min(m, z) items may count as relevant; the divisor stays, so that a perfect list still scores 1.
+
+    References
+    ----------
+    ECML/PKDD 2011 VideoLectures.Net challenge, "Evaluation metrics example: Mean Average R-precision".
+    """
+
+    name = "rp"
+    k: int
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        return (_rp_part(ranks, self.k, 1.0),)
+
+
+@dataclass(frozen=True)
+class MARp(Graded):
+    """Mean over several cut-offs z of `Rp` at z (AvgRp); its mean over instances is MARp.
+
+    Examples
+    --------
+    The second example of the challenge's text: lectures 5 to 7 of the first list tie at 96, the second has only seven.
+
+    >>> import truerank as tr
+    >>> ranks = tr.read_lists(
+    ...     {1: [1, 2, 3, 7, 20, 6, 21, 8, 22, 23], 2: [23, 2, 3, 20, 10, 6, 7, 8, 21, 22]},
+    ...     {1: dict(zip(range(1, 11), [100, 99, 98, 97, 96, 96, 96, 93, 92, 91])),
+    ...      2: dict(zip(range(1, 8), [50, 49, 48, 47, 46, 45, 44]))},
+    ... )
+    >>> tr.values(ranks, "marp@5,10").round(4).tolist()
+    [0.7, 0.4857]
+    >>> round(tr.estimate(ranks, "marp@5,10").mean, 4)
+    0.5929
+    """
+
+    name = "marp"
+    written_k = "k,k,..."
+    k: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        rises = all(low < high for low, high in zip((0, *self.k), self.k, strict=False))
+        if not self.k or not rises or any(type(k) is not int for k in self.k):
+            raise InputError(f"the cut-offs of marp@k,k must be rising whole numbers from 1, got {_join(self.k)}.")
+
+    @staticmethod
+    def read_k(text: str) -> tuple[int, ...]:
+        return tuple(sorted({int(part) for part in text.split(",")}))
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        return tuple(_rp_part(ranks, k, 1.0 / len(self.k)) for k in self.k)
+
+    def cutoff(self, n_relevant: Ints) -> Ints:
+        return np.full_like(n_relevant, self.k[-1])
+
+    def __str__(self) -> str:
+        return f"marp@{_join(self.k)}"
+
+
+@dataclass(frozen=True)
+class Discount(Metric):
+    """Sum over the relevant items of 1 / log2(rank + 1): DCG where all gains are 1."""
+
+    name = "discount"
+    smooth = True
+    k: int | None = None
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return _discount(rank, self.k)
+
+
+@dataclass(frozen=True)
+class DCG(Graded):
+    """Discounted cumulative gain: sum over the relevant items of gain / log2(rank + 1).
+
+    The gain is the grade, or 2 ** grade - 1 where it is written ``dcg(exp)@k``.
+
+    References
+    ----------
+    Järvelin & Kekäläinen, TOIS 2002 (linear); Burges et al., ICML 2005 (exponential).
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[1, 3]], n=5, grades=[[1, 2]])
+    >>> [tr.values(ranks, text).item() for text in ("dcg", "dcg(exp)", "dcg@2")]
+    [2.0, 2.5, 1.0]
+    """
+
+    name = "dcg"
+    gain: Gain = "linear"
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gain not in ("linear", "exp"):
+            raise InputError(f"the gain of {self.name}(gain) must be 'linear' or 'exp', got {self.gain!r}.")
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        return (Part(Discount(self.k), self.gains(ranks)),)
+
+    def gains(self, ranks: Ranks) -> Floats:
+        """Return the gain of each relevant item."""
+        grades = _grades(ranks)
+        if self.gain == "linear":
+            return grades
+        if (largest := grades.max(initial=0.0)) > _LARGEST_EXPONENT:
+            raise InputError(f"the exponential gain needs grades up to {_LARGEST_EXPONENT}, got {largest:g}.")
+        return np.exp2(grades) - 1.0
+
+
+@dataclass(frozen=True)
+class GradedNDCG(DCG):
+    """DCG relative to that of the ideal order, by falling grade.
+
+    Without grades, or where all are equal, it is `NDCG`. ir-measures and scikit-learn have the linear gain by default,
+    as here.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[1, 3]], n=5, grades=[[1, 2]])
+    >>> [round(tr.values(ranks, text).item(), 3) for text in ("gndcg", "gndcg(exp)", "gndcg@2", "ndcg")]
+    [0.76, 0.689, 0.38, 0.92]
+    """
+
+    name = "gndcg"
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        gains = self.gains(ranks)
+        ideal = _sums(gains[ranks.by_grade] * _discount(ranks.i, self.k), ranks)
+        return (Part(Discount(self.k), gains / ideal),)
+
+
+@dataclass(frozen=True)
+class WeightedRecall(Graded):
+    """Share of the grades of all relevant items that is in the top k: recall of a weighted set."""
+
+    name = "weighted-recall"
+    k: int
+
+    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+        grades = _grades(ranks)
+        return (Part(Recall(self.k), ranks.item_n_relevant * grades / _sums(grades, ranks)),)
+
+
+GRADED: tuple[type[Metric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
+
+
+def _grades(ranks: Ranks) -> Floats:
+    return np.ones(ranks.above.size) if ranks.grades is None else ranks.grades
+
+
+def _rp_part(ranks: Ranks, k: int, share: float) -> Part:
+    """Precision@k of the items that belong to the k best, by min(|R|, k) instead of k, times a share."""
+    scale = share * k / np.minimum(np.maximum(ranks.n_relevant, 1), k)
+    return Part(Precision(k), np.repeat(scale, ranks.n_relevant) * (ranks.truth_rank <= k))
+
+
+def _discount(rank: Ints, k: int | None) -> Floats:
+    value = 1.0 / np.log2(rank + 1.0)
+    return value if k is None else (rank <= k) * value
+
+
+def _sums(values: Floats, ranks: Ranks) -> Floats:
+    """Sum over the relevant items of its instance, for each of them."""
+    sums = np.bincount(ranks.instance, weights=values, minlength=len(ranks))
+    return sums[ranks.instance].astype(np.float64, copy=False)
+
+
+def _join(cutoffs: Sequence[int]) -> str:
+    return ",".join(map(str, cutoffs))

@@ -1,0 +1,137 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.sampling.terms import LAWS, sampled_table
+from tests.sampling.test_expectations import TOY
+from truerank.analysis.orders import Flip, _flips, _settled, expected_term
+from truerank.arrays import Floats
+from truerank.sampling import laws
+
+N = 9_999
+RANKS = {name: tr.Ranks.from_ranks(ranks, n=N + 1) for name, ranks in TOY.items()}
+METRICS = [
+    "auc", "ap", "ap@7", "ndcg", "ndcg@5", "rr", "rr@4", "recall@1", "recall@10", "precision@6", "hr@5", "accuracy",
+    "f1@9", "r-precision", "rbp(0.9)", "mean-rank",
+]  # fmt: skip
+
+
+def order_at(curves: dict[str, Floats], m: int) -> str:
+    return "".join(sorted(curves, key=lambda name: -curves[name][m - 1]))
+
+
+def test_toy_example_with_replacement() -> None:
+    found = tr.consistency(RANKS, "ap", replace=True)
+    assert found.flips == (Flip(73, "B", "C"), Flip(281, "C", "B"), Flip(438, "C", "A"), Flip(954, "B", "A"))
+    expected = {
+        72: "ACB",
+        73: "ABC",
+        280: "ABC",
+        281: "ACB",
+        437: "ACB",
+        438: "CAB",
+        953: "CAB",
+        954: "CBA",
+    }
+    assert {m: order_at(found.curves, m) for m in expected} == expected
+    assert found.orders() == [
+        (1, "A > C > B"), (73, "A > B > C"), (281, "A > C > B"), (438, "C > A > B"), (954, "C > B > A"),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found.sizes, np.arange(1, N + 1))
+    for name, ranks in TOY.items():
+        assert found.exact[name] == pytest.approx(np.mean(1 / np.array(ranks)), rel=1e-13)
+    assert found.settled == 954
+
+
+def test_toy_example_without_replacement_ends_exact() -> None:
+    found = tr.consistency(RANKS, "ap")
+    assert [flip.m for flip in found.flips] == [73, 277, 434, 1108]
+    assert found.settled == 1108
+    for name, ranks in TOY.items():
+        assert found.curves[name][-1] == pytest.approx(np.mean(1 / np.array(ranks)), rel=1e-12)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_auc_never_flips(replace: bool) -> None:
+    found = tr.consistency(RANKS, "auc", replace=replace, sizes=[1, 2, 10, 100, 1000, N])
+    assert found.flips == ()
+    assert found.settled == 1
+
+
+def test_ties_are_no_flips() -> None:
+    curves = {"up": np.array([1.0, 1.0, 2.0, 1.0]), "down": np.array([1.0, 1.0, 1.0, 1.0])}
+    sizes = np.arange(1, 5)
+    assert _flips(curves, sizes) == ()
+    assert _settled(curves, {"up": 1.0, "down": 1.0}, sizes) == 4
+
+
+def test_the_same_recommender_twice_never_flips() -> None:
+    found = tr.consistency({"C": RANKS["C"], "again": RANKS["C"]}, "ndcg", sizes=[1, 10, 100])
+    assert found.flips == ()
+    assert found.settled == 1
+
+
+def test_unsettled_within_the_sizes() -> None:
+    assert tr.consistency(RANKS, "ap", replace=True, sizes=range(1, 900)).settled is None
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_expected_term_equals_the_sum_over_the_law(metric: str, replace: bool) -> None:
+    size = 60
+    above = np.arange(size + 1)[:, None]
+    sizes = np.array([1, 2, 7, 59, 60])
+    for i, n_relevant in [(1, 1), (1, 3), (2, 3), (3, 3)]:
+        numbers = (np.array([i]), np.array([n_relevant]), np.array([size + n_relevant]))
+        found = expected_term(tr.metric(metric), above, *numbers, sizes[None, :], replace=replace)
+        summed = [
+            laws.rows(above.ravel(), m, size, replace=replace) @ sampled_table(tr.metric(metric), m, i, n_relevant)
+            for m in sizes.tolist()
+        ]
+        np.testing.assert_allclose(found, np.stack(summed, axis=1), rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", [*METRICS, "ap~bv(0.1)", "ndcg@10~cls", "recall@10~rank"])
+def test_curves_are_expected_means(metric: str, replace: bool) -> None:
+    """Instances with one, several and no relevant items, of several sizes; some of them equal."""
+    rng = np.random.default_rng(3)
+    n = [40, 40, 55, 40, 55, 40, 70]
+    relevant = [1, 3, 2, 0, 2, 1, 4]
+    ranks = {
+        name: tr.Ranks.from_ranks(
+            [rng.choice(size, r, replace=False) + 1 for size, r in zip(n, relevant, strict=True)], n=n
+        )
+        for name in ("one", "other")
+    }
+    sizes = [1, 5, 36]
+    found = tr.consistency(ranks, metric, replace=replace, sizes=sizes)
+    for name, places in ranks.items():
+        means = [tr.risk(metric, tr.SamplingDesign(m, replace), places).mean for m in sizes]
+        np.testing.assert_allclose(found.curves[name], means, rtol=1e-11, atol=1e-14)
+        exact = tr.estimate(places, metric.partition("~")[0]).mean
+        assert found.exact[name] == pytest.approx(exact, rel=1e-13)
+
+
+def test_lower_is_better_for_the_mean_rank() -> None:
+    found = tr.consistency(RANKS, "mean-rank", sizes=[10, 100])
+    assert found.orders() == [(10, "A > C > B")]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "message"),
+    [
+        ({"A": RANKS["A"]}, {}, "at least two"),
+        ({"A": RANKS["A"], "B": tr.Ranks(above=[2], tied=[1], n_candidates=9)}, {}, "without ties"),
+        ({"A": RANKS["A"], "B": tr.Ranks.from_sampled([1], m=3, n=9)}, {}, "must be exact"),
+        (RANKS, {"sizes": []}, "`sizes` must hold"),
+        ({"A": RANKS["A"], "B": tr.Ranks.from_ranks([[]], n=9)}, {}, "must have an instance with a relevant item"),
+        (RANKS, {"sizes": [0, 5]}, "`m` must be a whole number from 1"),
+        (RANKS, {"sizes": [5, N + 1]}, "`m` must be at most"),
+    ],
+)
+def test_what_cannot_be_compared(ranks: dict[str, tr.Ranks], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.consistency(ranks, "ap", **options)

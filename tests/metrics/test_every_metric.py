@@ -1,0 +1,158 @@
+"""One suite over all metrics: definitions, ties, text forms, edge cases, invariances."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from tests import reference
+from tests.instances import Instance, instances, ranks_of
+from truerank.arrays import Floats, Ints
+from truerank.evaluation.per_instance import Ties
+from truerank.metrics.graded import GRADED
+from truerank.metrics.plain import BUILT_IN
+
+every_metric = pytest.mark.parametrize("text", reference.METRICS)
+
+
+def test_the_suite_covers_every_built_in_metric() -> None:
+    covered = {type(tr.metric(text)) for text in reference.METRICS}
+    assert covered == {*BUILT_IN, *GRADED}
+
+
+@every_metric
+@given(instance=instances(max_candidates=12, max_score=10_000))
+def test_definition(text: str, instance: Instance) -> None:
+    scores, relevant = instance
+    distinct = [score + place / 100 for place, score in enumerate(scores)]
+    ranking = next(reference.orders(distinct, relevant))
+    expected = reference.METRICS[text](ranking) if any(relevant) else math.nan
+    np.testing.assert_allclose(tr.values(ranks_of((distinct, relevant)), text), [expected], rtol=1e-12)
+
+
+@every_metric
+@given(instance=instances())
+def test_expected_is_the_mean_over_all_orders_of_ties(text: str, instance: Instance) -> None:
+    metric = reference.METRICS[text]
+    outcomes = [metric(ranking) for ranking in reference.orders(*instance)] if any(instance[1]) else [math.nan]
+    got = tr.values(ranks_of(instance), text)
+    np.testing.assert_allclose(got, [math.fsum(outcomes) / len(outcomes)], rtol=1e-12, atol=1e-15)
+
+
+@every_metric
+@given(instance=instances())
+def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str, instance: Instance) -> None:
+    if not any(instance[1]):
+        return
+    outcomes = [reference.METRICS[text](ranking) for ranking in reference.orders(*instance)]
+    ends = [min(outcomes), max(outcomes)]
+    if tr.metric(text).lower_is_better:
+        ends.reverse()
+    got = [tr.values(ranks_of(instance), text, ties=ties)[0] for ties in ("pessimistic", "optimistic")]
+    np.testing.assert_allclose(got, ends, rtol=1e-12)
+
+
+@every_metric
+def test_random_ties_average_to_the_expected_value(text: str) -> None:
+    ranks = tr.Ranks(above=[1, 1, 1, 6], tied=[4, 4, 4, 2], n_candidates=[15], indptr=[0, 4])
+    repeated = tr.Ranks.concatenate([ranks] * 20_000)
+    drawn = tr.values(repeated, text, ties="random", rng=7)
+    error = drawn.std() / math.sqrt(drawn.size)
+    assert abs(drawn.mean() - tr.values(ranks, text)[0]) <= 5 * error + 1e-12
+    np.testing.assert_array_equal(drawn, tr.values(repeated, text, ties="random", rng=7))
+
+
+def test_random_orders_of_a_block_are_equally_likely() -> None:
+    """Two relevant and three irrelevant tied items: ten orders, each with probability 1/10."""
+    block = tr.Ranks.concatenate([tr.Ranks(above=[0, 0], tied=[3, 3], n_candidates=5, indptr=[0, 2])] * 50_000)
+    above = block.break_ties("random", rng=3).above.reshape(-1, 2)
+    counts = np.bincount(above[:, 0] * 4 + above[:, 1], minlength=16)
+    seen = counts[counts > 0]
+    assert seen.size == 10
+    chi_square = float(((seen - 5_000) ** 2 / 5_000).sum())
+    assert chi_square < 33.7, "beyond the 99.99 % quantile with nine degrees of freedom"
+
+
+def test_large_tied_blocks_are_averaged_in_chunks() -> None:
+    """Blocks of 300,000 ties are cut into chunks; the harmonic numbers say what must come out."""
+    n = 300_000
+    ranks = tr.Ranks(above=[0, 9], tied=[n - 1, n - 10], n_candidates=n)
+    harmonic = np.cumsum(1.0 / np.arange(1, n + 1))
+    expected = [harmonic[-1] / n, (harmonic[-1] - harmonic[8]) / (n - 9)]
+    np.testing.assert_allclose(tr.values(ranks, "ap"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", [text for text in reference.METRICS if not tr.metric(text).graded])
+@pytest.mark.parametrize(("above", "block"), [(0, 1), (3, 1), (700, 1), (0, 2), (5, 3), (40, 9), (2, 30)])
+def test_large_tied_blocks_are_summed_as_exactly_term_by_term(text: str, above: int, block: int) -> None:
+    """The same metric as a function of one's own is summed over every order, however smooth it is."""
+    metric, tied = tr.metric(text), 5_000
+    ranks = tr.Ranks(
+        above=[above] * block, tied=[tied] * block, n_candidates=above + tied + block + 9, indptr=[0, block]
+    )
+
+    def same(rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return metric.term(rank, i, n_relevant, n)
+
+    np.testing.assert_allclose(tr.values(ranks, metric), tr.values(ranks, same), rtol=1e-12, atol=1e-15)
+
+
+@every_metric
+def test_text_form_parses_back(text: str) -> None:
+    metric = tr.metric(text)
+    assert str(metric) == text
+    assert tr.metric(str(metric)) == metric
+    assert tr.metric(text.upper()) == metric
+    assert hash(tr.metric(text)) == hash(metric)
+
+
+@every_metric
+def test_without_relevant_items_it_is_undefined_and_counted(text: str) -> None:
+    ranks = tr.Ranks.from_ranks([[2], []], n=4)
+    assert np.isnan(tr.values(ranks, text)).tolist() == [False, True]
+    result = tr.estimate(ranks, text)
+    assert (result.n, result.n_undefined) == (1, 1)
+    assert result.mean == tr.values(ranks, text)[0]
+
+
+@every_metric
+@pytest.mark.parametrize("n", [1, 4])
+def test_all_candidates_relevant(text: str, n: int) -> None:
+    ranks = tr.Ranks.from_ranks([list(range(1, n + 1))], n=n)
+    np.testing.assert_allclose(tr.values(ranks, text), [reference.METRICS[text]([True] * n)], rtol=1e-12)
+
+
+@every_metric
+@given(data=st.data())
+def test_more_irrelevant_items_above_never_help(text: str, data: st.DataObject) -> None:
+    n = data.draw(st.integers(4, 30))
+    ranks = sorted(data.draw(st.sets(st.integers(1, n - 1), min_size=1, max_size=3)))
+    worse = [*ranks[:-1], ranks[-1] + 1]
+    better, lower = tr.values(tr.Ranks.from_ranks([ranks, worse], n=n), text)
+    sign = -1 if tr.metric(text).lower_is_better else 1
+    assert sign * better >= sign * lower - 1e-15
+
+
+@every_metric
+def test_other_instances_do_not_matter(text: str) -> None:
+    rng = np.random.default_rng(5)
+    parts = []
+    for n in rng.integers(5, 40, size=30):
+        size = int(rng.integers(0, 4))
+        parts.append(tr.Ranks.from_ranks([sorted(rng.choice(np.arange(1, n + 1), size, replace=False))], n=n))
+    together = tr.values(tr.Ranks.concatenate(parts), text)
+    np.testing.assert_array_equal(together, np.concatenate([tr.values(part, text) for part in parts]))
+
+
+@pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic", "random"])
+def test_no_ties_no_difference(ties: Ties) -> None:
+    ranks = tr.Ranks.from_ranks([[3, 7], [1]], n=9)
+    np.testing.assert_array_equal(tr.values(ranks, "ap", ties=ties), tr.values(ranks, "ap"))
+
+
+def test_unknown_tie_policy() -> None:
+    with pytest.raises(tr.InputError, match=r"`ties` must be one of 'expected', .* got 'best'"):
+        tr.values(tr.Ranks.from_ranks([1], n=2), "ap", ties="best")  # type: ignore[arg-type]

@@ -1,0 +1,175 @@
+"""Sampled ranks: drawn from exact ones by their law, or by really sampling items; both must look the same."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+import truerank as tr
+from tests import shared
+from truerank.arrays import AnyArray, Ints
+from truerank.data.interactions import read_pairs
+
+DATA = shared.DATA / "ml-1m-leave-last-out"
+
+
+def same_distribution(a: AnyArray, b: AnyArray) -> float:
+    """P-value of the chi-square test that two sets of rows come from one distribution."""
+    rows, which = np.unique(np.concatenate([a, b]), axis=0, return_inverse=True)
+    which = which.ravel()
+    counts = np.stack([np.bincount(part, minlength=len(rows)) for part in (which[: len(a)], which[len(a) :])])
+    frequent = counts.sum(axis=0) >= 20
+    pooled = np.column_stack([counts[:, frequent], counts[:, ~frequent].sum(axis=1)])
+    return float(stats.chi2_contingency(pooled[:, pooled.sum(axis=0) > 0]).pvalue)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_drawing_from_ranks_equals_sampling_items(replace: bool) -> None:
+    """Three relevant items, two of which tie with each other and with irrelevant ones, share one sample."""
+    n, times, m = 14, 40_000, 5
+    scores = np.array([9.0, 8, 7, 7, 7, 7, 6, 5, 4, 4, 4, 3, 2, 1])
+    relevant = [2, 3, 8]
+    exact = tr.rank(scores[None], test=[relevant])
+    assert exact.above.tolist() == [2, 2, 6]
+    assert exact.tied.tolist() == [2, 2, 2]
+    repeated = tr.Ranks.concatenate([exact] * times)
+    drawn = tr.SamplingDesign(m, replace).draw(repeated, rng=1)
+    shown = np.column_stack([drawn.above.reshape(-1, 3), drawn.tied.reshape(-1, 3)])
+
+    rng = np.random.default_rng(2)
+    irrelevant = np.setdiff1d(np.arange(n), relevant)
+    order = rng.random((times, irrelevant.size)).argsort(axis=1)[:, :m]
+    picks = rng.integers(0, irrelevant.size, (times, m)) if replace else order
+    sampled = scores[irrelevant[picks]]
+    own = scores[relevant]
+    above = (sampled[:, :, None] > own).sum(axis=1)
+    tied = (sampled[:, :, None] == own).sum(axis=1)
+    assert same_distribution(shown, np.column_stack([above, tied])) > 1e-4
+    assert same_distribution(shown, np.column_stack([above, np.roll(tied, 1, axis=0)])) < 1e-4, "the test has no power"
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_really_sampled_ranks_follow_the_law(replace: bool) -> None:
+    n_users, n_items, m = 20_000, 30, 8
+    scores = np.tile(np.linspace(1, 0, n_items), (n_users, 1))
+    test = [[10]] * n_users
+    sampled = tr.rank_sampled(scores, train=[[0, 29]] * n_users, test=test, m=m, replace=replace, rng=5)
+    assert sampled.design == tr.SamplingDesign(m, replace)
+    assert sampled.n_catalogue is not None
+    assert set(sampled.n_catalogue.tolist()) == {28}
+    expected = tr.SamplingDesign(m, replace).pmf(np.arange(1, m + 2), rank=10, n=28) * n_users
+    seen = np.bincount(sampled.rank, minlength=m + 2)[1:]
+    assert seen[expected == 0].sum() == 0
+    frequent = expected > 5
+    assert (
+        float(
+            stats.chisquare(seen[frequent], expected[frequent] / expected[frequent].sum() * seen[frequent].sum()).pvalue
+        )
+        > 1e-4
+    )
+
+
+def test_the_law_sums_to_one_and_its_cdf_adds_it_up() -> None:
+    for replace in (False, True):
+        design = tr.SamplingDesign(20, replace)
+        chance = design.pmf(np.arange(1, 22), rank=[[3], [57], [100]], n=100)
+        np.testing.assert_allclose(chance.sum(axis=1), 1.0, rtol=1e-13)
+        np.testing.assert_allclose(design.cdf(np.arange(1, 22), rank=[[3], [57], [100]], n=100), chance.cumsum(axis=1))
+
+
+def test_only_the_sample_is_scored() -> None:
+    asked: list[tuple[Ints, Ints]] = []
+
+    def score(users: Ints, items: Ints) -> AnyArray:
+        asked.append((users, items))
+        return np.sin(users * 31.0 + items * 7.0)
+
+    train, test = sp.csr_array((4, 1000), dtype=np.int8), sp.csr_array(np.eye(4, 1000, dtype=np.int8))
+    ranks = tr.rank_sampled(score, train=train, test=test, m=10, rng=0)
+    users, items = asked[0]
+    assert users.size == items.size == 4 * 11
+    everything = np.sin(np.arange(4)[:, None] * 31.0 + np.arange(1000) * 7.0)
+    assert ranks == tr.rank_sampled(everything, train=train, test=test, m=10, rng=0)
+
+
+def test_models_given_together_see_the_same_negatives() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(50, 300))
+    options: dict[str, Any] = {"test": [[user] for user in range(50)], "m": 20, "rng": 3}
+    both = tr.rank_sampled({"a": scores, "b": scores.copy(), "c": -scores}, **options)
+    assert both["a"] == both["b"]
+    assert both["a"] == tr.rank_sampled(scores, **options)
+    np.testing.assert_array_equal(both["a"].above + both["c"].above, 20)
+
+
+def test_popularity_weighted_sampling_takes_popular_items() -> None:
+    counts = np.array([1, 1, 1, 1, 1, 40, 40, 40, 40, 40, 1])
+    train = sp.csr_array(np.array([[user < count for count in counts] for user in range(40)], dtype=np.int8)[:, :])
+    test = sp.lil_array((41, 11), dtype=np.int8)
+    test[40, 10] = 1
+    train = sp.vstack([train, sp.csr_array((1, 11), dtype=np.int8)]).tocsr()
+    asked: list[Ints] = []
+
+    def score(users: Ints, items: Ints) -> AnyArray:
+        asked.append(items)
+        return items * 1.0
+
+    ranks = tr.rank_sampled(score, train=train, test=test.tocsr(), m=2000, replace=True, popularity=0.5, rng=1)
+    popular = float(np.isin(asked[0], [5, 6, 7, 8, 9]).mean())
+    share = 5 * 40**0.5 / (5 * 40**0.5 + 5 * 1)
+    assert abs(popular - share) < 5 * (share * (1 - share) / 2000) ** 0.5 + 1 / 2000
+    with pytest.raises(tr.InputError, match="needs uniform sampling"):
+        tr.values(ranks, "ap~bv(0.1)")
+    assert np.isfinite(tr.values(ranks, "ap")).all()
+
+
+def test_fixed_negatives() -> None:
+    scores = np.tile(np.arange(10.0), (3, 1))
+    ranks = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7], [8, 9], [0, 1]])
+    assert ranks.rank.tolist() == [2, 3, 1]
+    assert ranks.design == tr.SamplingDesign(2)
+    assert ranks.notes == ("6 negatives, of which 5 distinct items",)
+    odd = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7, 7], [8, 5, 9], [0, 1, 2]])
+    assert odd.rank.tolist() == [2, 3, 1]
+    assert odd.design is None
+    assert odd.notes == (
+        "7 negatives, of which 6 distinct items",
+        "1 negatives are repeated within a user and count once",
+        "1 negatives are held-out items of their user and are left out",
+        "users have 2 to 3 negatives: corrections, which need one m, do not apply",
+    )
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")
+def test_published_ncf_negatives() -> None:
+    negatives = tr.read_negatives(DATA / "ncf_negatives.tsv.gz")
+    test = read_pairs(DATA / "test.tsv.gz", (6040, 3706))
+    ranks = tr.rank_sampled(lambda users, items: -items.astype(float), test=test, negatives=negatives)
+    assert len(ranks) == 6040
+    assert "156 negatives are held-out items of their user and are left out" in ranks.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"m": 0}, "`m` must be a whole number from 1, got 0"),
+        ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
+        ({"test": None}, "needs a scorer and `test`"),
+        ({"popularity": 1.0, "m": 3}, "popularity-weighted sampling counts training interactions; give `train`"),
+        ({"negatives": []}, "`negatives` must have a row for each user"),
+        ({"negatives": [[3, 10]]}, r"`negatives` must hold items 0\.\.9, got 3\.\.10"),
+    ],
+)
+def test_bad_sampling(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.rank_sampled(np.ones((1, 10)), **({"test": [[5]]} | options))
+
+
+@pytest.mark.parametrize("text", ["(0,1)\tx\n", "0 1 2\n", "0\t1\n0\t2\n"])
+def test_bad_files_of_negatives(tmp_path: Path, text: str) -> None:
+    (tmp_path / "negatives").write_text(text)
+    with pytest.raises(tr.InputError, match=r"negatives', line \d: "):
+        tr.read_negatives(tmp_path / "negatives")
