@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.errors import InputError
-from truerank.sampling.designs import SamplingDesign
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +29,7 @@ def check_path(path: str | Path) -> str:
 
 def write_fields(path: str | Path, fields: Mapping[str, Any]) -> None:
     """Write what `read_fields` reads."""
-    design = None if fields["design"] is None else dataclasses.asdict(fields["design"])
+    design = None if fields["design"] is None else str(fields["design"])
     extra = json.dumps({"depth": fields["depth"], "notes": fields["notes"], "design": design})
     if check_path(path) == ".npz":
         arrays = {name: fields[name] for name in ARRAYS if fields[name] is not None}
@@ -86,10 +84,12 @@ def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
 
 def _extra(text: str | bytes) -> dict[str, Any]:
     """What a file holds besides arrays."""
-    known = json.loads(text)
-    if known.get("design") is not None:
-        known["design"] = SamplingDesign(**known["design"])
-    return known
+    extra = json.loads(text)
+    if extra.get("design") is not None:
+        from truerank.sampling.registry import read_design
+
+        extra["design"] = read_design(extra["design"])
+    return extra
 
 
 def _load_npz(path: str | Path) -> dict[str, Any]:
