@@ -97,6 +97,8 @@ def read_sampled(
         rows = rows.drop_columns([name for name in rows.column_names if name == "n_candidates"])
         rows = rows.append_column("n_candidates", pa.array(np.full(len(rows), n)))
     ranks, candidates, names, grades = _grouped(rows, where)
+    if m is None and np.unique(sampled).size == 1:
+        sampled = sampled[0]
     return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names, grades=grades)
 
 
