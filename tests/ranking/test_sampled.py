@@ -157,7 +157,7 @@ def test_published_ncf_negatives() -> None:
     [
         ({"m": 0}, "`m` must be a whole number from 1, got 0"),
         ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
-        ({"test": None}, "needs a scorer and `test`"),
+        ({"test": None}, "`test`, the held-out items, is missing"),
         ({"popularity": 1.0, "m": 3}, "popularity-weighted sampling counts training interactions; give `train`"),
         ({"negatives": []}, "`negatives` must have a row for each user"),
         ({"negatives": [[3, 10]]}, r"`negatives` must hold items 0\.\.9, got 3\.\.10"),

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.data.interactions import Interactions
 from truerank.data.splits import Split
 from truerank.errors import InputError
-from truerank.ranking.exact import held_out
-from truerank.ranking.lists import read_lists
+from truerank.ranking.held_out import HeldOut
+from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
-from truerank.scoring.scorers import as_scorer, score_pairs, to_numpy
+from truerank.scoring.scorer import Scorer
 
 
 def rank_sampled(
@@ -67,19 +65,15 @@ def rank_sampled(
     >>> sampled
     Ranks(50 instances, 50 relevant items, 101 of 1000 candidates sampled, no ties)
     """
-    train, test = (train, test) if split is None else (split.train, split.test)
     scorers = dict(scorer) if isinstance(scorer, Mapping) else {"": scorer}
-    if test is None or not scorers:
-        raise InputError("rank_sampled needs a scorer and `test`, the held-out items.")
-    held = held_out(next(iter(scorers.values())), test)
-    seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
-    users = np.flatnonzero(np.diff(held.indptr))
+    facts = HeldOut.of(list(scorers.values()), split, train=train, test=test)
+    held, seen, users = facts.test, facts.train, facts.users
     if negatives is None:
         sample = _sample(users, seen, held, SamplingDesign(m, replace, popularity), np.random.default_rng(rng))
     else:
         sample = _given(users, negatives, held)
     catalogue = held.n_items - (0 if seen is None else np.diff(seen.indptr)[users] - seen.overlap(held)[users])
-    ranks = {name: _rank(one, users, sample, held, catalogue) for name, one in scorers.items()}
+    ranks = {name: _rank(one, sample, facts, catalogue) for name, one in zip(scorers, facts.scorers, strict=True)}
     return ranks if isinstance(scorer, Mapping) else ranks[""]
 
 
@@ -148,31 +142,19 @@ def _given(users: Ints, negatives: Any, held: Interactions) -> _Sample:
     return _Sample(sampled, None, tuple(notes))
 
 
-def _rank(scorer: Any, users: Ints, sample: _Sample, held: Interactions, catalogue: AnyArray | int) -> Ranks:
-    relevant = [held.of_user(user) for user in users]
+def _rank(scorer: Scorer, sample: _Sample, facts: HeldOut, catalogue: AnyArray | int) -> Ranks:
+    users = facts.users
+    relevant = [facts.test.of_user(user) for user in users]
     both = [np.concatenate(pair) for pair in zip(relevant, sample.items, strict=True)]
-    rows, items = _flat(users, both)
-    scores = np.asarray(_scores(scorer, rows, items))
-    if scores.shape != items.shape:
-        raise InputError(f"`scorer` must return one score per pair ({items.size}), got shape {scores.shape}.")
-    own_rows, own_items = _flat(users, relevant)
-    listed = pa.table({"user": rows, "item": items, "score": scores})
-    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all")
+    rows = np.repeat(users, [own.size for own in both])
+    items = np.concatenate([*both, np.zeros(0, dtype=np.int64)])
+    mark = [np.arange(all_.size) < own.size for own, all_ in zip(relevant, both, strict=True)]
+    hits = np.concatenate([*mark, np.zeros(0, dtype=np.bool_)])
+    ranks = rank_pairs(rows, items, scorer.pairs(rows, items), hits, facts.grades)
     return dataclasses.replace(
         ranks,
-        ids=held.names[users],
+        ids=facts.test.names[users],
         design=sample.design,
         n_catalogue=None if sample.design is None else np.broadcast_to(catalogue, users.shape),
-        notes=sample.notes,
+        notes=(*facts.notes, *sample.notes),
     )
-
-
-def _flat(users: Ints, items: list[Ints]) -> tuple[Ints, Ints]:
-    flat = np.concatenate(items) if items else np.zeros(0, dtype=np.int64)
-    return np.repeat(users, [own.size for own in items]), flat
-
-
-def _scores(scorer: Any, users: Ints, items: Ints) -> AnyArray:
-    if inspect.isfunction(scorer) and len(inspect.signature(scorer).parameters) >= 2:
-        return to_numpy(scorer(users, items))
-    return score_pairs(as_scorer(scorer), users, items)

@@ -1,4 +1,4 @@
-"""Neighbourhoods of items: recommend what is similar to the items that a user has had to do with."""
+"""Neighbourhoods of items: recommend what is similar to the items of a user's history."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats
+from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.recommenders.cooccurrence import map_blocks
 from truerank.recommenders.models import Recommender, SimilarityModel, check_number
@@ -83,9 +84,9 @@ class ItemKNN(Recommender[SimilarityModel]):
         if self.keep not in get_args(Keep):
             raise InputError(f"`keep` must be one of {get_args(Keep)}, got {self.keep!r}.")
 
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> SimilarityModel:
-        users = np.bincount(train.indices, minlength=train.shape[1]).astype(np.float64)
-        blocks = map_blocks(train, lambda first, rows: self._similar(first, rows, users), threads, progress)
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> SimilarityModel:
+        users = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
+        blocks = map_blocks(train.matrix, lambda first, rows: self._similar(first, rows, users), threads, progress)
         stacked = sp.vstack(blocks, format="csr")
         # in a row of a model's matrix is what its item adds to the scores of others
         adds = stacked if self.keep == "column" else sp.csr_array(stacked.T)

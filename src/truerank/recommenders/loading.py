@@ -17,7 +17,7 @@ RECOMMENDERS: dict[str, Any] = {kind.__name__: kind for kind in (EASE, IALS, Ite
 
 
 def load_model(path: str | Path) -> FactorModel | SimilarityModel:
-    """Return the model that `save` wrote, with the settings of its recommender.
+    """Return the model that `save` wrote, with the settings of its recommender and the names of users and items.
 
     Examples
     --------
@@ -31,8 +31,11 @@ def load_model(path: str | Path) -> FactorModel | SimilarityModel:
     about, arrays = files.read(path)
     kind = RECOMMENDERS.get(about["recommender"])
     if kind is None:
-        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; known are {sorted(RECOMMENDERS)}.")
+        choices = ", ".join(sorted(RECOMMENDERS))
+        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; choose from {choices}.")
     recommender = kind(**about["settings"])
+    names = {"user_ids": arrays.get("user_ids"), "item_ids": arrays.get("item_ids")}
     if "user_factors" in arrays:
-        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender)
-    return SimilarityModel(files.unpack("similarity", arrays), files.unpack("history", arrays), recommender=recommender)
+        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender, **names)
+    matrices = (files.unpack(name, arrays) for name in ("similarity", "history"))
+    return SimilarityModel(*matrices, recommender=recommender, **names)
