@@ -103,10 +103,8 @@ class Scorer(ABC):
 
     def _places(self, role: str, names: AnyArray, needed: Ints) -> Ints | None:
         """Return where the scorer has each user or item of the data; None if in the same place."""
-        own = self.user_ids if role == "user" else self.item_ids
-        if own is None:
-            return None
-        return places(names, as_ids(f"{role}_ids", own), needed, role)
+        own, size = (self.user_ids, self.n_users) if role == "user" else (self.item_ids, self.n_items)
+        return None if own is None else places(names, as_ids(f"{role}_ids", own, size), needed, role)
 
     def _renumbered(self, users: Ints, items: Ints) -> Scorer:
         return Renumbered(self, users, items)
