@@ -399,6 +399,13 @@ def test_what_is_no_list_of_items(given_: Any, message: str) -> None:
         tr.Interactions.of(given_, "test")
 
 
+def test_names_are_text_not_objects() -> None:
+    names = pd.Series(["ann", "bob"], dtype=object).to_numpy()
+    data = tr.Interactions(sp.csr_array(np.eye(2)), user_ids=names, item_ids=["a", "b"])  # type: ignore[arg-type]
+    assert data.names.dtype.kind == data.item_names.dtype.kind == "U"
+    assert tr.rank(tr.ScoreMatrix(np.eye(2), user_ids=names, item_ids=["a", "b"]), test=data).rank.tolist() == [1, 1]
+
+
 def test_lists_of_arrays_and_whole_floats() -> None:
     data = tr.Interactions.of([np.array([2.0]), (), np.array([0, 1], dtype=np.uint8)], "test")
     assert data.matrix.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 1, 0]]

@@ -46,6 +46,12 @@ def test_a_split_and_test_together_are_refused(rank: Rank) -> None:
 
 
 @both
+def test_what_is_no_split(rank: Rank) -> None:
+    with pytest.raises(tr.InputError, match="`split` must be a Split, got list; give held-out items as `test`"):
+        rank(SCORES, [[1]])
+
+
+@both
 def test_names_of_train_and_test_must_agree(rank: Rank) -> None:
     train, test = (
         tr.Interactions(sp.csr_array(np.eye(3, 4, k)), item_ids=np.array(ids))

@@ -146,7 +146,7 @@ def test_a_damaged_matrix_is_refused(change: int, tmp_path: Path) -> None:
         arrays = dict(file)
     for part in ("similarity_indices", "history_indices", "similarity_indptr"):
         np.savez(tmp_path / "edited.npz", **(arrays | {part: arrays[part] + change}))
-        with pytest.raises(tr.InputError, match=f"is damaged: its {part.partition('_')[0]} is no matrix"):
+        with pytest.raises(tr.InputError, match=f"is damaged: its {part.partition('_')[0]} is not a valid matrix"):
             tr.load_model(tmp_path / "edited.npz")
     np.savez(tmp_path / "edited.npz", **{name: array for name, array in arrays.items() if name != "history_data"})
     with pytest.raises(tr.InputError, match="is damaged: its history"):

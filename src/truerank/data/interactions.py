@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids, as_ints
 from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.errors import InputError
 from truerank.formats.tables import Source, by_role, load
@@ -65,13 +65,13 @@ class Interactions:
         may_reorder = all(getattr(self, name) is None for name in ALIGNED)
         put = object.__setattr__
         put(self, "matrix", ascending(self.matrix, "matrix", may_reorder=may_reorder))
-        sizes = {"user_ids": self.n_users, "item_ids": self.n_items} | dict.fromkeys(ALIGNED, self.items.size)
-        for name, size in sizes.items():
-            if (given := getattr(self, name)) is None:
-                continue
-            if np.shape(given) != (size,):
+        for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
+            if (given := getattr(self, name)) is not None:
+                put(self, name, as_ids(name, given, size))
+        for name in ALIGNED:
+            given, size = getattr(self, name), self.items.size
+            if given is not None and np.shape(given) != (size,):
                 raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
-            put(self, name, np.asarray(given))
 
     def __repr__(self) -> str:
         extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
@@ -201,7 +201,7 @@ PerUser = Interactions | Sequence[Sequence[int]] | Sequence[AnyArray] | Any
 
 
 def check_same_names(one: Interactions, other: Interactions, names: str) -> None:
-    """Raise `InputError` if both name their users, or their items, and not alike; `names` says what the two are."""
+    """Raise `InputError` if both name their users, or their items, and the names differ; `names` says what they are."""
     for role in ("user", "item"):
         mine, yours = getattr(one, f"{role}_ids"), getattr(other, f"{role}_ids")
         if mine is None or yours is None or np.array_equal(mine, yours):

@@ -90,8 +90,10 @@ class HeldOut:
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
     if split is not None and (train is not None or test is not None):
         raise InputError("give either a split, or `train` and `test`, not both.")
-    if split is not None:
+    if isinstance(split, Split):
         return split.train, split.test
+    if split is not None:
+        raise InputError(f"`split` must be a Split, got {type(split).__name__}; give held-out items as `test`.")
     if test is None:
         raise InputError("`test`, the held-out items, is missing.")
     return train, test

@@ -36,7 +36,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-    # a file that is not npz may load as one array, which is no context manager
+    # a file that is not npz may load as one array, which is not a context manager
     except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"can't read {str(path)!r} ({error}).") from error
     try:
@@ -62,7 +62,7 @@ def unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (KeyError, ValueError) as error:
-        raise InputError(f"the file of the model is damaged: its {name} is no matrix ({error}).") from error
+        raise InputError(f"the file of the model is damaged: its {name} is not a valid matrix ({error}).") from error
     return matrix
 
 

@@ -37,12 +37,12 @@ class IALS(Recommender[FactorModel]):
     regularization : float
         Lambda.
     sweeps : int
-        How often users and items are solved for.
+        How many times users and items are solved for.
     init_scale : float
         Standard deviation of the normal distribution from which the items' factors start.
     frequency_exponent : float
         With exponent nu a user with c of n items has ``lambda_u = lambda * (c + alpha * n) ** nu``,
-        and alike for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 is
+        and likewise for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 is
         frequency-scaled, which Rendle et al. (2022) found to be better.
     rng : int or numpy.random.Generator, optional
         Seed of the start. For a seed the factors are the same for any number of threads.

@@ -38,9 +38,10 @@ Scoreable = Scorer | HasScores | HasFactors | AnyArray | Callable[[Ints], Any] |
 def as_scorer(given: Scoreable) -> Scorer:
     """Return a scorer from whatever can give scores.
 
-    In this order: a `Scorer` as it is; an object with a method ``scores(users)``, which says more of
-    itself than its attributes do; an array or sparse matrix of scores; an object with `user_factors`
-    and `item_factors` (and `item_bias` if it has one); a function of users, or of users and items.
+    In this order: a `Scorer` unchanged; an object with a method ``scores(users)``, which takes
+    precedence over any other attributes; an array or sparse matrix of scores; an object with
+    `user_factors` and `item_factors` (and `item_bias` if it has one); a function that needs one
+    argument, users, or two, users and items.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def as_scorer(given: Scoreable) -> Scorer:
 
 
 def _told(model: Any) -> dict[str, Any]:
-    """Return what a model of another library says of its users and items."""
+    """Return what a model of another library tells about its users and items."""
     sizes = {name: getattr(model, name, None) for name in ("n_users", "n_items")}
     names: dict[str, Any] = {name: getattr(model, name, None) for name in ("user_ids", "item_ids")}
     told = {name: size for name, size in sizes.items() if isinstance(size, int | np.integer)}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Ints, as_ints
+from truerank.arrays import AnyArray, Ints, as_ids, as_ints
 from truerank.errors import InputError
-from truerank.scoring.names import as_ids
 from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
 
@@ -117,7 +116,7 @@ class PairFunctionScorer(Scorer):
 
 
 def _named(role: str, ids: ArrayLike | None, size: int | None) -> tuple[AnyArray | None, int | None]:
-    """Return the names, and how many users or items there are, as far as it is told."""
+    """Return the names and the number of users or items, each None if not given."""
     if size is not None:
         size = int(as_ints(f"n_{role}s", size)[0])
         if size < 0:

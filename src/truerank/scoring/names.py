@@ -1,28 +1,12 @@
-"""Names of users and items: checked, and found among other names."""
+"""Names of users and items: those of the data, found among those of a scorer."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, as_ids
 from truerank.errors import InputError
-
-
-def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
-    """Return names as a one-dimensional array, of this size if it is given.
-
-    Examples
-    --------
-    >>> as_ids("item_ids", ["b", "a"], 2).tolist()
-    ['b', 'a']
-    """
-    ids = np.asarray(given)
-    if ids.ndim != 1 or (size is not None and ids.size != size):
-        expected = "be one-dimensional" if size is None else f"have {size} entries"
-        raise InputError(f"`{name}` must {expected}, got shape {ids.shape}.")
-    # fixed-width text instead of objects, so that no file format ever needs pickle
-    return ids.astype(np.str_) if ids.dtype.kind in "OT" else ids
 
 
 def optional_ids(name: str, given: ArrayLike | None, size: int) -> AnyArray | None:

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, as_ids
 from truerank.counting.kernels import Counts, Lists, Progress, count_scores, users_per_block
 from truerank.errors import InputError
-from truerank.scoring.names import as_ids, places
+from truerank.scoring.names import places
 
 
 class Scorer(ABC):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, as_ids
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
-from truerank.scoring.names import as_ids
 from truerank.scoring.numbers import Matrix, as_dense, as_matrix
 from truerank.scoring.scorer import Scorer
 
