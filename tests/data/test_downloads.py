@@ -88,7 +88,7 @@ def test_a_whole_file(site: Site, tmp_path: Path) -> None:
 def test_a_broken_connection_is_resumed(site: Site, tmp_path: Path) -> None:
     site.breaks_at = 1000
     with pytest.raises(
-        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes, which the next"
+        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes; the next try"
     ):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert (tmp_path / "ml-1m.zip.part").stat().st_size == 1000

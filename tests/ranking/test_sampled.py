@@ -138,8 +138,8 @@ def test_fixed_negatives() -> None:
     assert odd.design == tr.UniformSampling()
     assert odd.notes == (
         "7 negatives, of which 6 distinct items",
-        "1 negatives are repeated within a user and count once",
-        "1 negatives are held-out items of their user and are left out",
+        "1 negative is repeated within a user and counts once",
+        "1 negative is a held-out item of its user and is left out",
     )
 
 
@@ -157,7 +157,7 @@ def test_published_ncf_negatives() -> None:
     [
         ({"m": 0}, "`m` must be a whole number from 1, got 0"),
         ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
-        ({"test": None}, "needs a scorer and `test`"),
+        ({"test": None}, "`test`, the held-out items, is missing"),
         (
             {"design": tr.PopularitySampling(3)},
             "popularity-weighted sampling counts training interactions; give `train`",

@@ -249,7 +249,7 @@ def rank(
     from truerank.formats.arrays import load_array
     from truerank.ranking.exact import rank as rank_exactly
     from truerank.ranking.files import check_path
-    from truerank.scoring.scorers import Factors
+    from truerank.scoring.factors import Factors
 
     check_path(output)
     users, items = map(load_array, factors)

@@ -142,7 +142,7 @@ def _interactions(part: Events, user: AnyArray, item: AnyArray, user_ids: AnyArr
     notes = (*part.notes, *_merge_note(items.size - merged, times is not None))
     if kept is not None:
         rows, items, indptr = rows[kept], items[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
-    values = _numbers(part, "weight")[rows] if "weight" in present else np.ones(rows.size, dtype=np.int8)
+    values = _numbers(part, "weight")[rows] if "weight" in present else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray
 from truerank.data.interactions import Interactions
+from truerank.data.matrices import float_type
 from truerank.data.reading import grouped
 from truerank.errors import InputError
 
@@ -67,8 +68,9 @@ def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[s
     order, indptr, indices = grouped(user, item, shape)
     column = {name: table[name].to_numpy()[order] for name in table.column_names if name not in names}
     ids = {role: _ids(names[role]) if named[role] else None for role in names}
+    weights = column["weight"].astype(float_type(column["weight"].dtype), copy=False)
     return Interactions(
-        sp.csr_array((column["weight"], indices, indptr), shape=shape),
+        sp.csr_array((weights, indices, indptr), shape=shape),
         ids["user"],
         ids["item"],
         times=column.get("time"),
