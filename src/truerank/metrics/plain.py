@@ -66,7 +66,7 @@ class Metric(ABC):
 
     def __post_init__(self) -> None:
         k = getattr(self, "k", None)
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
             raise InputError(f"the k of {self.name}@k must be a whole number from 1, got {k!r}.")
 
     @abstractmethod
