@@ -218,11 +218,11 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
         (["--task", "1", "--cutoffs", "5"], "give the cut-offs either by --cutoffs"),
         (
             ["--cutoffs", "5,ten"],
-            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several with commas, got 'ten'",
+            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several",
         ),
         (
             ["--cutoffs", "0"],
-            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several with commas, got '0'",
+            "or several with commas, got '0'",
         ),
         (["--task", "3"], "'3' is not one of '1', '2'"),
     ],

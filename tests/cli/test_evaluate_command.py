@@ -158,7 +158,7 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
         (["-m", "a" * 32_000], "--metric takes up to 1,000 characters at once, got 32,000."),
         (["-m", "ap@2", "-c", "user=who"], "there is no column 'who' for the user"),
         (["-m", "ap@2", "-c", "user"], "--column takes ROLE=NAME, as in user=customer, got 'user'."),
-        (["-m", "ap@2", "-c", "user=a", "-c", "user=b"], "--column names the column of the user twice: 'a', 'b'."),
+        (["-m", "ap@2", "-c", "user=a", "-c", "user=b"], "--column gives the user two columns, 'a' and 'b'."),
         (
             ["-m", "ap@2", "--depth", "0"],
             "--depth must be a whole number from 1 to 1,000,000,000,000, or 'all', got '0'.",

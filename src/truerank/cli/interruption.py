@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -22,10 +23,17 @@ def end_soon_after_interrupt() -> None:
     """
     if os.name != "posix" or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
+    sys.unraisablehook = _report_all_but_interrupts
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(read,), name="interruption", daemon=True).start()
+
+
+def _report_all_but_interrupts(what: sys.UnraisableHookArgs) -> None:
+    """Be silent if Ctrl-C came in a callback of a compiled library, which can't raise."""
+    if not issubclass(what.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
 
 
 def _watch(signals: int) -> None:

@@ -89,9 +89,8 @@ def _read_columns(_ctx: click.Context, param: click.Parameter, pairs: tuple[str,
         if not (role and found and column):
             raise InputError(f"{option_name(param)} takes ROLE=NAME, as in user=customer, got {shortened(pair)}.")
         if role in columns:
-            raise InputError(
-                f"{option_name(param)} names the column of the {role} twice: {columns[role]!r}, {column!r}."
-            )
+            both = f"{shortened(columns[role])} and {shortened(column)}"
+            raise InputError(f"{option_name(param)} gives the {role} two columns, {both}.")
         columns[role] = column
     return columns
 
