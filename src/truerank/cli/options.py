@@ -126,12 +126,18 @@ def sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 metric_option = click.option(
-    "-m", "--metric", required=True, shell_complete=_complete_metric, help="For instance ap or ndcg@10."
+    "-m",
+    "--metric",
+    metavar="METRIC",
+    required=True,
+    shell_complete=_complete_metric,
+    help="For instance ap or ndcg@10.",
 )
 metrics_option = click.option(
     "-m",
     "--metric",
     "metrics",
+    metavar="METRIC",
     multiple=True,
     required=True,
     callback=_read_metrics,
@@ -151,6 +157,7 @@ columns_option = click.option(
 output_option = click.option(
     "-o",
     "--output",
+    metavar="OUT",
     required=True,
     type=click.Path(),
     callback=_check_ranks_path,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pkgutil
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -76,7 +75,6 @@ class Program(click.Group):
             error.show()
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
             code = INTERRUPTED
         sys.exit(code)
 

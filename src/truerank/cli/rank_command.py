@@ -18,10 +18,20 @@ from truerank.cli.output import save_ranks
     help="Factors of the users and of the items, one row each.",
 )
 @click.option("--bias", metavar="BIAS.npy", type=click.Path(), help="One number per item, added to its scores.")
-@click.option("--train", metavar="FILE", type=click.Path(), help="Training pairs (user_id, item_id), not candidates.")
+@click.option(
+    "--train",
+    metavar="FILE",
+    type=click.Path(),
+    help="Training pairs (user_id, item_id); they are not candidates.",
+)
 @click.option("--test", metavar="FILE", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
 @options.output_option
-@click.option("--threads", metavar="N", callback=options.whole(largest=1_024), help="Default: all processors.")
+@click.option(
+    "--threads",
+    metavar="N",
+    callback=options.whole(largest=1_024),
+    help="Threads to use (default: one per processor).",
+)
 def command(
     factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
 ) -> None:

@@ -33,10 +33,19 @@ def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) 
     help="Start from ratings: the files or the zip of MovieLens 1M, or a directory with train and test files.",
 )
 @click.option(
-    "--json", "json_file", metavar="FILE", type=click.Path(), callback=_check_file, help="Also write every cell."
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(),
+    callback=_check_file,
+    help="Also write every cell of the tables to a JSON file.",
 )
 @click.option(
-    "--figures", "folder", metavar="DIR", type=click.Path(), help="Directory for the figures (default: PAPER)."
+    "--figures",
+    "folder",
+    metavar="DIR",
+    type=click.Path(),
+    help="Directory for the figures (default: one named after the paper).",
 )
 @click.option(
     "--as",

@@ -21,6 +21,7 @@ _NAME = "{name}"
 @click.option(
     "-o",
     "--output",
+    metavar="OUT",
     required=True,
     type=click.Path(),
     help="The .parquet or .npz file to write; - is standard output, and {name} stands for the name of each file.",

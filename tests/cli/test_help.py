@@ -1,0 +1,54 @@
+"""Every command explains itself, by examples that work, and is documented."""
+
+import runpy
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.running import truerank
+from tests.cli.test_program import COMMANDS
+from truerank.cli import program
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def command(name: str) -> click.Command:
+    found = program.truerank.get_command(click.Context(program.truerank), name)
+    assert found is not None, name
+    return found
+
+
+def examples(name: str) -> list[str]:
+    return [line.strip() for line in (command(name).help or "").splitlines() if line.strip().startswith("truerank ")]
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])
+def test_every_command_has_help(arguments: list[str]) -> None:
+    done = truerank(*arguments, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage:")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name: str) -> None:
+    without = [each.opts for each in command(name).params if isinstance(each, click.Option) and not each.help]
+    assert not without
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_that_parse(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert any(line.startswith(f"truerank {name} ") for line in examples(name))
+    for line in examples(name):
+        assert subprocess.run(["bash", "-n", "-c", line], check=False).returncode == 0, line
+        _, other, *arguments = shlex.split(line)
+        command(other).make_context(other, arguments)
+
+
+def test_the_reference_is_up_to_date() -> None:
+    page = runpy.run_path(str(DOCS / "make_commands.py"))["page"]()
+    assert page == (DOCS / "commands.md").read_text(), "run docs/make_commands.py"
+    assert [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")] == COMMANDS
