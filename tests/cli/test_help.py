@@ -25,6 +25,13 @@ def examples(name: str) -> list[str]:
     return [line.strip() for line in (command(name).help or "").splitlines() if line.strip().startswith("truerank ")]
 
 
+def check_parses(line: str) -> None:
+    """Check that a shell and the command understand a line."""
+    assert subprocess.run(["bash", "-n", "-c", line], check=False).returncode == 0, line
+    _, name, *arguments = shlex.split(line, comments=True)
+    command(name).make_context(name, arguments)
+
+
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])
 def test_every_command_has_help(arguments: list[str]) -> None:
     done = truerank(*arguments, "--help")
@@ -43,9 +50,15 @@ def test_every_command_has_examples_that_parse(name: str, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     assert any(line.startswith(f"truerank {name} ") for line in examples(name))
     for line in examples(name):
-        assert subprocess.run(["bash", "-n", "-c", line], check=False).returncode == 0, line
-        _, other, *arguments = shlex.split(line)
-        command(other).make_context(other, arguments)
+        check_parses(line)
+
+
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+def test_examples_in_the_documentation_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in page.read_text().splitlines():
+        if line.startswith("truerank "):
+            check_parses(line)
 
 
 def test_the_reference_is_up_to_date() -> None:
