@@ -29,6 +29,7 @@ WORK = {
     "Python": "time.sleep(60)",
     "compiled code": "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
     "many threads": "[threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(9)]; time.sleep(60)",
+    "a destructor": "type('A', (), {'__del__': lambda self: time.sleep(60)})(); time.sleep(60)",
     "a deaf function": "\n    while True:\n        try: time.sleep(60)\n        except KeyboardInterrupt: pass",
 }
 
@@ -103,6 +104,17 @@ def test_whatever_is_going_on(tmp_path: Path, work: str) -> None:
         time.sleep(0.1)
         terminal.press_ctrl_c()
         check_end(terminal)
+
+
+def test_files_can_be_removed_first(tmp_path: Path) -> None:
+    work = f"\n    try: time.sleep(60)\n    finally: open({str(tmp_path / 'removed')!r}, 'w').close()"
+    (tmp_path / "slow.py").write_text(METRIC.format(work))
+    tr.Ranks.from_ranks([1, 2], n=9).save(tmp_path / "ranks.npz")
+    with running("evaluate", tmp_path / "ranks.npz", "-m", "slow", "--define", tmp_path / "slow.py") as terminal:
+        terminal.wait_for(b"WORKING")
+        terminal.press_ctrl_c()
+        check_end(terminal)
+    assert (tmp_path / "removed").exists()
 
 
 @pytest.fixture(scope="module")

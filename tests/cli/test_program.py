@@ -76,7 +76,8 @@ def ranks(tmp_path: Path) -> Path:
 
 def into(output: int, *arguments: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "truerank", *map(str, arguments)]
-    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, env=env, check=False)
 
 
 @pytest.mark.parametrize("arguments", [["evaluate", "-m", "ap"], ["--help"], ["evaluate", "--help"]])

@@ -11,7 +11,7 @@ import time
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code of a process that Ctrl-C has ended."""
 
-_SECONDS = 0.7
+_SECONDS = 0.4
 """Time to remove temporary files and to stop threads."""
 
 
