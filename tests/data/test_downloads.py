@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import truerank as tr
-from tests.cli.test_cli import truerank
-from truerank.cli import commands as cli
+from tests.cli.running import run_here, truerank
+from truerank.cli import data_command
 from truerank.data import downloads
 
 
@@ -150,10 +149,10 @@ def test_without_network_one_sentence_and_code_2(tmp_path: Path) -> None:
 
 def test_the_command(site: Site, tmp_path: Path) -> None:
     arguments = ["data", "movielens-1m", "--to", str(tmp_path), "--from", site.url]
-    done = CliRunner().invoke(cli.main, arguments)
+    done = run_here(*arguments)
     assert done.exit_code == 0, done.output
     path = tmp_path / "ml-1m.zip"
-    assert done.output == f"{path} is complete; read it with tr.read_interactions({str(path)!r})\n"
+    assert done.output == f"{path} is complete; read it in Python with tr.read_interactions({str(path)!r})\n"
     path.unlink()
     # in a process of its own the checksum is that of the real file
     other = truerank(*arguments, no_proxy="127.0.0.1")
@@ -164,4 +163,4 @@ def test_the_command(site: Site, tmp_path: Path) -> None:
 
 
 def test_the_command_knows_all_data_sets() -> None:
-    assert list(cli.DATA_SETS) == list(downloads.CHECKSUMS)
+    assert list(data_command.DATA_SETS) == list(downloads.CHECKSUMS)

@@ -17,13 +17,14 @@ from truerank.data.interactions import Interactions
 from truerank.data.matrices import float_type
 from truerank.data.reading import grouped
 from truerank.errors import InputError
+from truerank.formats.writing import make_folder, replacing
 
 FILES = ("users", "items", "train", "test")
 
 
 def save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...]) -> None:
     """Write both parts, and the names of users and items in their order."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
     extra = {"truerank": json.dumps({"named": named, "notes": notes})}
     tables = {
@@ -32,8 +33,9 @@ def save_parts(folder: Path, train: Interactions, test: Interactions, notes: tup
         "train": _to_table(train),
         "test": _to_table(test),
     }
-    for name, table in tables.items():
-        pq.write_table(table, folder / f"{name}.parquet")
+    with replacing(*(folder / f"{name}.parquet" for name in tables)) as files:
+        for table, file in zip(tables.values(), files, strict=True):
+            pq.write_table(table, file)
 
 
 def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...]]:

@@ -1,33 +1,287 @@
-"""Columns -> a CSV, TSV, JSONL or Parquet file."""
+"""How every output file is written: checked before the work, and replaced in one step once it is complete.
 
+A file is written beside its target and renamed over it, so that an earlier file stays whole if writing fails, the disk
+is full or the process is killed. Pipes, devices and standard output ("-") are written to directly.
+"""
+
+from __future__ import annotations
+
+import io
 import json
-from collections.abc import Mapping, Sequence
+import os
+import secrets
+import stat
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Endings that `write_columns` accepts."""
+
+
+def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
+    """Return the ending that decides on the format, or raise `InputError` if the path can't be written.
+
+    Call it before any work. It creates nothing and opens nothing.
+
+    Parameters
+    ----------
+    path : path
+        A file in an existing directory; or "-" for standard output, a pipe, or a device such as /dev/stdout.
+    endings : sequence of str
+        Endings to choose from; any if empty. A pipe, a device and "-" need none: the first is taken.
+
+    Examples
+    --------
+    >>> check_writable("ranks.Parquet", [".parquet", ".npz"])
+    '.parquet'
+    >>> check_writable("-", [".csv", ".tsv"])
+    '.csv'
+    >>> check_writable("nowhere/ranks.npz", [".npz"])
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputError: can't write 'nowhere/ranks.npz': there is no directory 'nowhere'.
+    """
+    suffix = Path(path).suffix.lower()
+    if is_stream(path):
+        return suffix if suffix in endings else next(iter(endings), suffix)
+    if endings and suffix not in endings:
+        raise InputError(f"an output file must end in {_alternatives(endings)}, got {str(path)!r}.")
+    if reason := _obstacle(path):
+        raise InputError(f"can't write {str(path)!r}: {reason}.")
+    return suffix
+
+
+def check_writable_folder(path: str | Path) -> None:
+    """Raise `InputError` unless files can be written into a directory, which may be new, with new ones above it."""
+    existing = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
+    if reason := _directory_obstacle(existing):
+        raise InputError(f"can't write into {str(path)!r}: {reason}.")
+
+
+def make_folder(path: str | Path) -> None:
+    """Create a directory, and those above it, unless it exists."""
+    check_writable_folder(path)
+    Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is "-", a pipe or a device, which can be written to but not replaced.
+
+    Examples
+    --------
+    >>> is_stream("-"), is_stream("/dev/null"), is_stream("ranks.parquet")
+    (True, True, False)
+    """
+    if str(path) == "-":
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def replacing(*paths: str | Path) -> Iterator[list[BinaryIO]]:
+    """Open files to write that take the places of `paths` together, after everything has been written.
+
+    If the block raises, or the disk is full, the files that were there before are left as they were.
+
+    Raises
+    ------
+    OSError
+        With the name of the file, if it can't be written after all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.txt"
+    >>> _ = path.write_text("before")
+    >>> with replacing(path) as (file,):
+    ...     _ = file.write(b"after")
+    ...     print(path.read_text())
+    before
+    >>> path.read_text()
+    'after'
+    """
+    with ExitStack() as stack:
+        targets = [stack.enter_context(_Stream(path) if is_stream(path) else _Replacement(path)) for path in paths]
+        yield [target.file for target in targets]
+        for target in targets:
+            target.complete()
+        for target in targets:
+            target.publish()
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text as UTF-8, by `replacing`."""
+    with replacing(path) as (file,):
+        file.write(text.encode())
+
 
 def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any] | Floats]) -> None:
-    """Write columns of equal length at full precision; undefined numbers are left empty (null).
+    """Write columns of equal length at full precision, undefined numbers as empty fields (null).
 
-    The ending of the path decides on the kind of file.
+    The ending of the path decides on the format: .csv, .tsv, .jsonl or .parquet.
     """
+    import pyarrow as pa
+
+    kind = check_writable(path, COLUMN_ENDINGS)
     table = pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})
-    kind = Path(path).suffix.lower()
+    with replacing(path) as (file,):
+        _write_table(table, file, kind)
+
+
+def _write_table(table: pa.Table, file: BinaryIO, kind: str) -> None:
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
     if kind == ".parquet":
-        pq.write_table(table, path)
+        pq.write_table(table, file)
     elif kind == ".jsonl":
-        lines = (json.dumps(row, allow_nan=False) for row in table.to_pylist())
-        Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    elif kind in (".csv", ".tsv"):
-        delimiter = "\t" if kind == ".tsv" else ","
-        pa_csv.write_csv(table, path, pa_csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in table.to_pylist())
     else:
-        raise InputError(f"the file to write must end in .csv, .tsv, .jsonl or .parquet, got {str(path)!r}.")
+        delimiter = "\t" if kind == ".tsv" else ","
+        pa_csv.write_csv(table, file, pa_csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+
+
+class _Target(ABC):
+    """Where content is collected until it is complete, and what is done with it then."""
+
+    file: BinaryIO
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what has not been published."""
+        self.discard()
+
+    @abstractmethod
+    def complete(self) -> None: ...
+
+    @abstractmethod
+    def publish(self) -> None: ...
+
+    @abstractmethod
+    def discard(self) -> None: ...
+
+
+class _Replacement(_Target):
+    """A new file beside its target, renamed over it when complete."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        # through links, so that they stay links
+        self._target = Path(os.path.realpath(path))
+        self._part = self._target.with_name(f".truerank-{secrets.token_hex(8)}.part")
+        with _named(path):
+            self.file = io.BufferedWriter(_NamedFile(self._part, path), 1 << 16)
+
+    def complete(self) -> None:
+        self.file.close()
+        with suppress(FileNotFoundError), _named(self._path):
+            self._part.chmod(stat.S_IMODE(self._target.stat().st_mode))
+
+    def publish(self) -> None:
+        with _named(self._path):
+            self._part.replace(self._target)
+
+    def discard(self) -> None:
+        with suppress(OSError):
+            self.file.close()
+        self._part.unlink(missing_ok=True)
+
+
+class _Stream(_Target):
+    """Standard output, a pipe or a device: collected first, because formats need to know positions."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self.file = io.BytesIO()
+
+    def complete(self) -> None:
+        self.file.seek(0)
+
+    def publish(self) -> None:
+        content = self.file.read()
+        if str(self._path) == "-":
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            with _named(self._path), Path(self._path).open("wb", buffering=0) as out:
+                while content:
+                    content = content[out.write(content) :]
+
+    def discard(self) -> None:
+        self.file.close()
+
+
+class _NamedFile(io.FileIO):
+    """A new file whose errors name the path that the caller asked for."""
+
+    def __init__(self, part: Path, path: str | Path) -> None:
+        super().__init__(part, "x")
+        self._path = path
+
+    def write(self, content: Any, /) -> int:
+        with _named(self._path):
+            return super().write(content)
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Let an error of the operating system name the file that the caller asked for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _obstacle(path: str | Path) -> str | None:
+    """Why a file can't be written, None if it can."""
+    try:
+        target = Path(os.path.realpath(path))
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        return _reason(error)
+    else:
+        if stat.S_ISDIR(mode):
+            return "it is a directory"
+        if not os.access(target, os.W_OK):
+            return "it is write-protected"
+    return _directory_obstacle(target.parent, Path(path).parent)
+
+
+def _directory_obstacle(folder: Path, name: Path | None = None) -> str | None:
+    shown = repr(str(name or folder))
+    if not os.path.lexists(folder):
+        return f"there is no directory {shown}"
+    if not folder.is_dir():
+        return f"{shown} is not a directory"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"no file may be created in {shown}"
+    return None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.errors import InputError
+from truerank.formats.writing import check_writable, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,33 +20,35 @@ PER_ITEM = ("above", "tied", "grades", "same_score")
 ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
 
 
+ENDINGS = (".parquet", ".npz")
+"""Endings that `Ranks.save` accepts."""
+
+
 def check_path(path: str | Path) -> str:
-    """Return the ending of a path to save to, if it is one that `Ranks.save` knows."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".npz", ".parquet"):
-        raise InputError(f"`path` must end in .parquet or .npz, got {str(path)!r}.")
-    return suffix
+    """Return the ending of a path to save to, or raise `InputError` if `Ranks.save` can't write it."""
+    return check_writable(path, ENDINGS)
 
 
 def write_fields(path: str | Path, fields: Mapping[str, Any]) -> None:
     """Write what `read_fields` reads."""
     design = None if fields["design"] is None else str(fields["design"])
     extra = json.dumps({"depth": fields["depth"], "notes": fields["notes"], "design": design})
-    if check_path(path) == ".npz":
-        arrays = {name: fields[name] for name in ARRAYS if fields[name] is not None}
-        with Path(path).open("wb") as file:
+    kind = check_path(path)
+    with replacing(path) as (file,):
+        if kind == ".npz":
+            arrays = {name: fields[name] for name in ARRAYS if fields[name] is not None}
             np.savez_compressed(file, allow_pickle=False, **arrays, truerank=np.array(extra))
-    else:
-        import pyarrow.parquet as pq
+        else:
+            import pyarrow.parquet as pq
 
-        pq.write_table(fields_to_arrow(fields).replace_schema_metadata({"truerank": extra}), path)
+            pq.write_table(fields_to_arrow(fields).replace_schema_metadata({"truerank": extra}), file)
 
 
 def read_fields(path: str | Path) -> dict[str, Any]:
     """Read what `write_fields` wrote."""
     if not Path(path).is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    if check_path(path) == ".npz":
+    if Path(path).suffix.lower() == ".npz":
         arrays = _load_npz(path)
         return arrays | _extra(str(arrays.pop("truerank")))
     import pyarrow.parquet as pq

@@ -64,7 +64,7 @@ def read_sampled(
         What `Ranks.save` wrote, or one row per relevant item with its sampled rank, and columns for
         the candidates sampled (`m`) and before sampling (`n`) unless they are given here.
     m, n : int, optional
-        Candidates sampled, and before sampling, the same for all.
+        Candidates sampled, and before sampling, the same for all; an error if the source says otherwise.
     replace : bool
         Whether they were sampled with replacement.
     columns : dict, optional
@@ -77,16 +77,18 @@ def read_sampled(
     Ranks(3 instances, 3 relevant items, 101 of 3541 candidates sampled, no ties)
     """
     if isinstance(source, str | Path) and str(source).endswith(".npz"):
-        return _require_sampled(Ranks.load(source), str(source))
+        return _require_sampled(Ranks.load(source), repr(str(source)), m, n, replace)
     table, where = load(source, "score")
     if {"above", "tied", "n_candidates"} <= set(table.column_names):
-        return _require_sampled(Ranks.from_arrow(table), where)
+        return _require_sampled(Ranks.from_arrow(table), where, m, n, replace)
     check_chosen(columns, table.column_names)
     rows = by_role(table, where, ("rank",), columns)
     given = {"m": m, "n_candidates": n}
     for role, number in given.items():
         if number is None and role not in rows.column_names:
-            raise InputError(f"{where} does not say how many candidates there were: give {role[0]}, or such a column.")
+            raise InputError(f"{where} does not say how many candidates there were; give `{role[0]}` or such a column.")
+        if number is not None and role in rows.column_names:
+            _check_agrees(role[0], number, rows[role].to_numpy(), where)
     sampled = rows["m"].to_numpy() if m is None else m
     if "user" not in rows.column_names:
         candidates = rows["n_candidates"].to_numpy() if n is None else n
@@ -97,15 +99,26 @@ def read_sampled(
         rows = rows.drop_columns([name for name in rows.column_names if name == "n_candidates"])
         rows = rows.append_column("n_candidates", pa.array(np.full(len(rows), n)))
     ranks, candidates, names, grades = _grouped(rows, where)
-    if m is None and np.unique(sampled).size == 1:
-        sampled = sampled[0]
-    return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names, grades=grades)
+    draws = np.unique(sampled)
+    return Ranks.from_sampled(
+        ranks, m=draws[0] if draws.size == 1 else sampled, n=candidates, replace=replace, ids=names, grades=grades
+    )
 
 
-def _require_sampled(ranks: Ranks, where: str) -> Ranks:
-    if ranks.design is None:
+def _require_sampled(ranks: Ranks, where: str, m: int | None, n: int | None, replace: bool) -> Ranks:
+    if ranks.design is None or ranks.n_catalogue is None:
         raise InputError(f"{where} holds exact ranks, which need no correction.")
+    _check_agrees("m", m, ranks.draws, where)
+    _check_agrees("n", n, ranks.n_catalogue, where)
+    if replace and not getattr(ranks.design, "replace", False):
+        raise InputError(f"`replace` contradicts {where}, whose candidates were sampled without replacement.")
     return ranks
+
+
+def _check_agrees(name: str, given: int | None, stored: AnyArray, where: str) -> None:
+    """Refuse a number that contradicts what the file says itself."""
+    if given is not None and np.any(other := stored != given):
+        raise InputError(f"`{name}` {given} contradicts {where}, which says {stored[other][0]}.")
 
 
 def _one_each(rows: pa.Table) -> Ranks:

@@ -14,18 +14,18 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
+from truerank.formats.writing import check_writable, replacing
 from truerank.scoring.numbers import Matrix
 
 _PARTS = ("data", "indices", "indptr", "shape")
 
 
 def write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> None:
-    """Write the arrays of a model, and the name and settings of its recommender, a dataclass."""
-    if Path(path).suffix.lower() != ".npz":
-        raise InputError(f"`path` must end in .npz, got {str(path)!r}.")
+    """Write arrays, and name and settings of the recommender, a dataclass, that made them."""
+    check_writable(path, (".npz",))
     settings = {name: _plain(value) for name, value in asdict(recommender).items()}
     about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
-    with Path(path).open("wb") as file:
+    with replacing(path) as (file,):
         np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
 
 
