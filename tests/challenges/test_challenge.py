@@ -201,7 +201,7 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     rows = {row["recommender"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["all"]["mean"] == pytest.approx((0.7 + 17 / 35) / 2, rel=1e-15)
     assert [rows[name]["n"] for name in ("all", "leaderboard", "rest")] == [2, 1, 1]
-    assert "note: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
+    assert "note: all: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
     values = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
     assert values[0] == ["instance", "marp@5,10", "rp@5", "rp@10"]
     assert [float(cell) for cell in values[2]] == pytest.approx([2, 17 / 35, 2 / 5, 4 / 7])
