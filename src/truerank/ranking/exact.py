@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from truerank.arrays import Ints
-from truerank.counting.kernels import Lists, count_factors, count_scores
+from truerank.counting.blocks import Lists
+from truerank.counting.factors import count_factors
+from truerank.counting.scores import count_scores
 from truerank.data.interactions import Interactions
 from truerank.data.splits import Split
 from truerank.errors import InputError
