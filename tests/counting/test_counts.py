@@ -300,14 +300,71 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
     assert count_factors(users, items, train, only_first).tied.tolist() == [38]
 
 
-@pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000]])
-def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any) -> None:
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000], [2**31 - 2, 2**31 - 1]])
+def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any, index: Any) -> None:
     users, items = np.ones((1, 2)), np.ones((5000, 2))
-    wrong, right = Lists(np.array([0, 2]), np.array(wrong)), Lists(np.array([0, 1]), np.array([1]))
+    wrong, right = Lists(np.array([0, 2]), np.array(wrong, index)), Lists(np.array([0, 1]), np.array([1]))
     with pytest.raises(InputError, match="`train` must"):
         count_factors(users, items, wrong, right)
     with pytest.raises(InputError, match="`test` must"):
         count_factors(users, items, right, wrong)
+
+
+@pytest.mark.parametrize("wrong", [2**32 + 3, 2**40, -(2**32) + 3])
+def test_item_numbers_that_are_too_large_for_the_loops_are_refused(path: str, wrong: int) -> None:
+    users, items = np.ones((1, 2)), np.ones((5000, 2))
+    wrong_list, right = Lists(np.array([0, 1]), np.array([wrong])), Lists(np.array([0, 1]), np.array([1]))
+    with pytest.raises(InputError, match=r"`train` must hold items 0\.\.4999, got"):
+        count_factors(users, items, wrong_list, right)
+    with pytest.raises(InputError, match=r"`test` must hold items 0\.\.4999, got"):
+        count_factors(users, items, right, wrong_list)
+
+
+@pytest.mark.parametrize("indptr", [[0, 3], [0, 2, 1], [-1, 1], [0], [0, 1, 2], [0, 2**62], [1, 0]])
+def test_lists_that_are_not_within_their_items_are_refused(path: str, indptr: list[int]) -> None:
+    users, items = np.ones((1, 2)), np.ones((5000, 2))
+    wrong, right = Lists(np.array(indptr), np.array([1, 2])), Lists(np.array([0, 1]), np.array([1]))
+    with pytest.raises(InputError, match="`train` must have 1 lists"):
+        count_factors(users, items, wrong, right)
+    if len(indptr) == 2:
+        with pytest.raises(InputError, match="`test` must have 1 lists"):
+            count_factors(users, items, right, wrong)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_hundred_thousand_held_out_items_take_less_than_a_second(number: Any) -> None:
+    rng = np.random.default_rng(11)
+    scores = rng.integers(0, 1000, (1, 200_000)).astype(number)
+    held = np.sort(rng.choice(200_000, 100_000, replace=False))
+    nothing, test = Lists(np.array([0, 0]), np.zeros(0, int)), Lists(np.array([0, 100_000]), held)
+    start = time.process_time()
+    counts = count_scores(lambda users: scores[users], 200_000, nothing, test)
+    assert time.process_time() - start < 1
+    others = np.sort(np.delete(scores[0], held))
+    targets = scores[0, held][counts.order]
+    assert (np.diff(targets) <= 0).all()
+    assert (np.diff(counts.order)[np.diff(targets) == 0] > 0).all()
+    np.testing.assert_array_equal(counts.above, len(others) - np.searchsorted(others, targets, "right"))
+    np.testing.assert_array_equal(counts.tied, len(others) - np.searchsorted(others, targets) - counts.above)
+
+
+def test_factors_without_columns_score_zero(path: str) -> None:
+    nothing, test = Lists(np.array([0, 0]), np.zeros(0, int)), Lists(np.array([0, 1]), np.array([2]))
+    counts = count_factors(np.ones((1, 0)), np.ones((5, 0)), nothing, test)
+    assert (counts.above.tolist(), counts.tied.tolist()) == ([0], [4])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_factors_may_have_any_strides(number: Any) -> None:
+    rng = np.random.default_rng(12)
+    users, items = (rng.integers(-3, 4, (n, 6)).astype(number) for n in (9, 70))
+    train, test = random_lists(rng, 9, 70, 9), random_lists(rng, 9, 70, 5)
+    expected = slow_counts(users @ items.T, train, test)
+    packed = np.zeros(70, [("gap", "u1"), ("row", number, 6)])
+    packed["row"] = items
+    for other in (np.asfortranarray(items), np.repeat(items, 2, axis=0)[::2], items[::-1].copy()[::-1], packed["row"]):
+        assert as_rows(count_factors(users, other, train, test)) == expected
 
 
 def test_no_held_out_items_give_empty_counts(path: str) -> None:
