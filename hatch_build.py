@@ -10,18 +10,21 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ZIG = "ziglang==0.17.0"
 SOURCES = Path("src/truerank/compiled")
-# a sum or product is never rounded otherwise than written, and only what kernels.h exports is visible
-FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function -shared"
+# no sum is rounded otherwise than it is written, and only what kernels.h exports is visible
+FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
 
 
 class Target(NamedTuple):
@@ -33,8 +36,10 @@ class Target(NamedTuple):
 
     @property
     def variants(self) -> list[str]:
-        """The names of its libraries."""
-        return ["arm64"] if self.zig.startswith("aarch64") else ["x86-64", "x86-64-v3", "x86-64-v4"]
+        """The names of its libraries; macOS hides the registers of level 4 until they are used."""
+        if self.zig.startswith("aarch64"):
+            return ["arm64"]
+        return ["x86-64", "x86-64-v3"] + ["x86-64-v4"] * ("macos" not in self.zig)
 
 
 TARGETS = {
@@ -53,42 +58,47 @@ def this_computer() -> str:
     return f"{system}{libc}-{platform.machine().lower() if system == 'windows' else platform.machine()}"
 
 
-def variant_flags(variant: str, *, zig: bool) -> list[str]:
-    """Return the flags that choose a variant's instructions."""
-    if not variant.startswith("x86"):
-        return []
-    level = ["-mcpu=" + variant.replace("-", "_")] if zig else ["-march=" + variant]
-    return [*level, "-mprefer-vector-width=512"] if variant.endswith("v4") else level
+class Compiler(NamedTuple):
+    """A command that takes the flags of GCC; zig writes processors otherwise."""
+
+    command: list[str]
+    zig: bool = False
+
+    def build(self, variants: list[str], folder: Path, suffix: str) -> list[Path]:
+        """Compile all variants, and return the paths of the libraries."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda name: self._build(name, folder / f"kernels-{name}{suffix}"), variants))
+
+    def _build(self, variant: str, path: Path) -> Path:
+        with TemporaryDirectory() as room:
+            flags, objects = [*shlex.split(FLAGS), *self._flags(variant)], []
+            for source in sorted(SOURCES.glob("*.c")):
+                objects.append(str(Path(room, source.stem + ".o")))
+                self._run(*flags, "-c", str(source), "-o", objects[-1])
+            library = Path(room, path.name)
+            self._run("-shared", "-O3", *objects, "-lm", "-o", str(library))
+            shutil.copy(library, path)
+        return path
+
+    def _flags(self, variant: str) -> list[str]:
+        if not variant.startswith("x86"):
+            return []
+        processor = "-mcpu=" + variant.replace("-", "_") if self.zig else "-march=" + variant
+        return [processor, "-mprefer-vector-width=512"] if variant.endswith("v4") else [processor]
+
+    def _run(self, *arguments: str) -> None:
+        subprocess.run([*self.command, *arguments], check=True)
 
 
-def compile_with_zig(target: Target, folder: Path) -> list[Path]:
-    """Compile all variants for a target, and return their paths."""
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig]
-    return [
-        run_compiler([*command, *variant_flags(variant, zig=True)], folder / f"kernels-{variant}{target.suffix}")
-        for variant in target.variants
-    ]
+def zig(target: Target) -> Compiler:
+    return Compiler([sys.executable, "-m", "ziglang", "cc", "-target", target.zig], zig=True)
 
 
-def compile_with(compiler: str, folder: Path) -> list[Path]:
-    """Compile for this computer by a compiler that takes the flags of GCC; unknown ones have one variant."""
-    known = TARGETS.get(this_computer())
-    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-    return [
-        run_compiler(
-            [*shlex.split(compiler), *variant_flags(variant, zig=False)], folder / f"kernels-{variant}{suffix}"
-        )
-        for variant in (known.variants if known else ["native"])
-    ]
-
-
-def run_compiler(command: list[str], path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sources = sorted(map(str, SOURCES.glob("*.c")))
-    subprocess.run([*command, *shlex.split(FLAGS), *sources, "-lm", "-o", str(path)], check=True)
-    for leftover in (path.with_suffix(".pdb"), path.with_suffix(".lib")):  # of Windows, nobody needs them
-        leftover.unlink(missing_ok=True)
-    return path
+def compile_here(command: str) -> list[Path]:
+    """Compile for this computer; for one that is not among the targets there is one variant."""
+    known, suffix = TARGETS.get(this_computer()), {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    return Compiler(shlex.split(command)).build(known.variants if known else ["native"], SOURCES, suffix)
 
 
 def libraries() -> list[Path]:
@@ -105,13 +115,13 @@ def build() -> tuple[list[Path], str]:
     """Return the paths of the libraries, made now unless they are current, and the platform tag."""
     compiler, name = os.environ.get("CC"), os.environ.get("TRUERANK_TARGET", this_computer())
     if compiler and name == this_computer():
-        tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        return compile_with(compiler, SOURCES), tag
+        return compile_here(compiler), sysconfig.get_platform().replace("-", "_").replace(".", "_")
     if name not in TARGETS:
         raise SystemExit(f"truerank can't be compiled for {name} by zig; set CC to a C compiler.")
+    target = TARGETS[name]
     if name != this_computer():
-        return compile_with_zig(TARGETS[name], Path("build") / name), TARGETS[name].tag
-    return libraries() if is_current() else compile_with_zig(TARGETS[name], SOURCES), TARGETS[name].tag
+        return zig(target).build(target.variants, Path("build", name), target.suffix), target.tag
+    return libraries() if is_current() else zig(target).build(target.variants, SOURCES, target.suffix), target.tag
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is there only while building

@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from truerank.counting.blocks import Lists
 from truerank.counting.factors import count_factors
 from truerank.counting.scores import count_scores
 
-HEADER = (library.FOLDER / "kernels.h").read_text()
+HEADER = Path(library.__file__).with_name("kernels.h").read_text()
 COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
 LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
 
@@ -34,10 +35,8 @@ def is_same(declared: Any, written: str) -> bool:
     """Whether an argument's type in Python is the one in the header."""
     if declared is ctypes.c_int64:
         return written.startswith("int64_t ")
-    if hasattr(declared, "_dtype_"):  # of an array
-        return {"float32": "float *", "float64": "double *"}[str(declared._dtype_)] in written
-    if declared is ctypes.c_void_p:
-        return "*" in written
+    if isinstance(declared, library.Array):
+        return {"float32": "float *", "float64": "double *"}[str(declared.kind)] in written
     return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
 
 
@@ -77,16 +76,17 @@ def results() -> dict[str, Any]:
     train, test = (sp.random_array((80, 5000), density=d, format="csr", rng=rng) for d in (0.01, 0.002))
     lists = [Lists(part.indptr, part.sorted_indices().indices) for part in (train, test)]
     found: dict[str, Any] = {}
+    number: Any
     for number in (np.float32, np.float64):
         users, items = (rng.standard_normal((n, 21)).astype(number) for n in (80, 5000))
         items[::3] = items[0]
         scores = users @ items.T
         name = np.dtype(number).name
-        found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0], threads=2)
-        found[f"scores {name}"] = count_scores(lambda chosen, scores=scores: scores[chosen], 5000, *lists)
-    ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train)
+        found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
+        found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
+    ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train, threads=1)
     found["ials"] = (ials.user_factors, ials.item_factors)
-    found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100])).similarity,)
+    found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100]), threads=1).similarity,)
     return found
 
 
@@ -111,7 +111,7 @@ def test_without_a_library_numpy_counts_after_one_warning(tmp_path: Path, monkey
     expected = tr.rank(factors, test=[[1]])
     (tmp_path / f"kernels-x86-64{library.SUFFIX}").write_text("this is no library")
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    monkeypatch.setattr(library, "load", library.cache(library.load.__wrapped__))
+    monkeypatch.setattr(library, "load", cache(library.load.__wrapped__))
     with pytest.warns(RuntimeWarning, match="NumPy is used instead") as warned:
         ranks = [tr.rank(factors, test=[[1]]) for _ in range(2)]
     assert len(warned) == 1
@@ -144,7 +144,7 @@ def test_spans_outside_a_list_are_refused_by_the_loops(wrong: str, entry: str, w
     number = np.float32 if entry.endswith("32") else np.float64
     items, good = np.arange(3, dtype=np.int32), ([0, 1], [1, 2])
     spans = {name: [np.array(side) for side in (SPANS[wrong] if name == which else good)] for name in ("train", "test")}
-    lists = [library.Lists.of(items, *spans[name], spans[name][0].copy()) for name in ("train", "test")]
+    lists = [library.Lists.of(items, begin, end, begin.copy()) for begin, end in spans.values()]
     outputs = [np.zeros(3, kind) for kind in (number, np.int64, np.bool_, np.int64, np.int64)]
     block = library.Block(2, *lists, *(each.ctypes.data for each in outputs))
     matrix = library.Matrix.of(np.ones((3, 3), number))

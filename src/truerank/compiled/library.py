@@ -100,22 +100,27 @@ class Rows(ctypes.Structure):
         return rows
 
 
-def _numbers(kind: Any) -> Any:
-    return np.ctypeslib.ndpointer(kind, flags="C_CONTIGUOUS")
+class Array:
+    """The type of an argument that is an array of one kind, in one piece, or None."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = np.dtype(kind)
+
+    def from_param(self, array: AnyArray | None) -> ctypes.c_void_p:
+        """Return the address; ctypes calls this for each argument."""
+        return ctypes.c_void_p(None if array is None else address(array, self.kind))
 
 
 _SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
-_FLOATS, _DOUBLES = _numbers(np.float32), _numbers(np.float64)
-_FACTORS = [_MATRIX, _MATRIX, ctypes.c_void_p, _BLOCK, _SIZE, _SIZE]
-_SCORES = [_MATRIX, _BLOCK]
+_FLOATS, _DOUBLES = Array(np.float32), Array(np.float64)
 
 ENTRIES: dict[str, list[Any]] = {
     "processor_level": [],
-    "count_factors_float32": _FACTORS,
-    "count_factors_float64": _FACTORS,
-    "count_narrow": _FACTORS,
-    "count_scores_float32": _SCORES,
-    "count_scores_float64": _SCORES,
+    "count_factors_float32": [_MATRIX, _MATRIX, _FLOATS, _BLOCK, _SIZE, _SIZE],
+    "count_factors_float64": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_narrow": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_scores_float32": [_MATRIX, _BLOCK],
+    "count_scores_float64": [_MATRIX, _BLOCK],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [ctypes.POINTER(Rows), _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
     "inverse_block": [],

@@ -131,15 +131,15 @@ def _counter(factors: _Factors) -> Callable[[Block, Event], None]:
 
 def _sweep(entry: str, block: Block, factors: _Factors, users: AnyArray, stopped: Event) -> bool:
     """Count all items for the block, unless the loop gives up; return whether it has not."""
-    n_items, bias = len(factors.items), factors.bias
-    matrices = library.Matrix.of(users), library.Matrix.of(factors.items)
+    n_items = len(factors.items)
+    given = library.Matrix.of(users), library.Matrix.of(factors.items), factors.bias if factors.bias.size else None
     argument = block.as_argument(np.empty(len(block.test.items), factors.number))
     step = _items_per_call(block, users.shape[1])
     for start in range(0, n_items, step):
         stop = min(start + step, n_items)
         if stopped.is_set():
             return True
-        if library.call(entry, *matrices, bias.ctypes.data if bias.size else None, argument, start, stop):
+        if library.call(entry, *given, argument, start, stop):
             return False
     return True
 
