@@ -3,7 +3,6 @@ from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
 from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
-from .challenges.vlnet import read_vlnet as read_vlnet
 from .corrections.corrected import BiasVariance as BiasVariance
 from .corrections.corrected import Corrected as Corrected
 from .corrections.priors import as_prior as as_prior
@@ -34,7 +33,6 @@ from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks
 from .ranking.sampled import rank_sampled as rank_sampled
 from .ranking.tables import read_ranks as read_ranks
-from .ranking.tables import read_sampled as read_sampled
 from .recommenders.ease import EASE as EASE
 from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN

@@ -117,7 +117,7 @@ def test_bad_input(lists: tuple[Path, Path], arguments: list[str], message: str)
 def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
     done = truerank("evaluate", lists[0], "-m", "ap@2")
     assert done.returncode == 2
-    assert "holds ranked lists, not ranks; their truth is needed too (read_lists, --truth)" in done.stderr
+    assert "holds ranked lists (a TREC run), not ranks; their truth (the relevant items) is needed, too." in done.stderr
 
 
 def test_missing_file() -> None:
@@ -167,7 +167,7 @@ def test_rank_checks_its_input_before_it_works(factors: list[object], tmp_path: 
     (tmp_path / "test.tsv").write_text("user\titem\n0\t3\n")
     done = truerank(*factors, "-o", tmp_path / "ranks.npz")
     assert done.returncode == 2
-    assert "must number the items 0..2, got 3..3" in done.stderr
+    assert "test.tsv', line 2: the item must lie in 0..2, got 3." in done.stderr
     (tmp_path / "items.npy").write_bytes(b"not an array")
     done = truerank(*factors, "-o", tmp_path / "ranks.npz")
     assert done.returncode == 2
@@ -263,4 +263,4 @@ def test_figure_formats_are_those_of_the_plots() -> None:
 def test_a_file_that_cannot_be_written_is_named(toy: dict[str, Path], tmp_path: Path) -> None:
     done = truerank("sample", toy["A"], "-m", "9", "-o", tmp_path / "nowhere" / "sampled.npz")
     assert done.returncode == 2
-    assert done.stderr == f"truerank: '{tmp_path}/nowhere/sampled.npz': No such file or directory.\n"
+    assert f"'{tmp_path}/nowhere/sampled.npz': there is no directory '{tmp_path}/nowhere'.\n" in done.stderr

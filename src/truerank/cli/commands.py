@@ -195,10 +195,20 @@ def _read(source: str, truth: str | None, depth: Any, columns: dict[str, str]) -
     if truth is None:
         if depth is not None:
             raise InputError("--depth is about ranked lists, which need --truth.")
-        return read_ranks(source, columns=columns)
+        return read_ranks(source, **_roles(columns, "user", "rank", "relevance", "m", "n"))
     if source == truth == "-":
         raise InputError("only one of RANKS_OR_RUN and --truth can be standard input.")
-    return read_lists(source, truth, depth=depth, columns=columns)
+    return read_lists(source, truth, depth=depth, **_roles(columns, "user", "item", "score", "rank", "relevance"))
+
+
+def _roles(columns: dict[str, str], *roles: str) -> dict[str, Any]:
+    """Refuse a column for a role that the reader does not know."""
+    from truerank.errors import InputError
+
+    for role in columns:
+        if role not in roles:
+            raise InputError(f"unknown role {role!r}; choose from {', '.join(roles)}.")
+    return dict(columns)
 
 
 def _print(table: Evaluation, form: str) -> None:
@@ -245,7 +255,7 @@ def rank(
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
-    from truerank.data.interactions import read_pairs
+    from truerank.data.reading import read_pairs
     from truerank.formats.arrays import load_array
     from truerank.ranking.exact import rank as rank_exactly
     from truerank.ranking.files import check_path
@@ -311,12 +321,17 @@ def correct(
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m ndcg@10~bv(0.1) -m ndcg@10~cls
     """
+    from truerank.errors import InputError
     from truerank.evaluation.evaluations import evaluate as evaluate_ranks
     from truerank.metrics.names import metrics as as_metrics
-    from truerank.ranking.tables import read_sampled
+    from truerank.ranking.tables import read_ranks
 
     chosen = as_metrics(metrics)
-    ranks = read_sampled(source, m=sampled, n=candidates, replace=replace, columns=columns)
+    roles = _roles(columns, "user", "rank", "relevance", "m", "n")
+    given = {"m": sampled, "n": candidates}
+    ranks = read_ranks(source, replace=replace, **(given | roles))
+    if ranks.design is None:
+        raise InputError(f"{source!r} holds exact ranks, which need no correction.")
     _print(evaluate_ranks(ranks, chosen, progress=True), form)
 
 

@@ -157,7 +157,7 @@ def _rank(scorer: Any, users: Ints, sample: _Sample, held: Interactions, catalog
         raise InputError(f"`scorer` must return one score per pair ({items.size}), got shape {scores.shape}.")
     own_rows, own_items = _flat(users, relevant)
     listed = pa.table({"user": rows, "item": items, "score": scores})
-    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all")
+    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all", repeats="count once")
     return dataclasses.replace(
         ranks,
         ids=held.names[users],
