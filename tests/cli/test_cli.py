@@ -187,7 +187,7 @@ def test_sample_and_correct(toy: dict[str, Path], tmp_path: Path) -> None:
     done = truerank("sample", toy["C"], "-m", "99", "--seed", "3", "-o", tmp_path / "sampled.npz")
     assert done.returncode == 0, done.stderr
     sampled = tr.Ranks.load(tmp_path / "sampled.npz")
-    assert sampled == tr.SamplingDesign(99).draw(tr.Ranks.load(toy["C"]), rng=3)
+    assert sampled == tr.UniformSampling(99).draw(tr.Ranks.load(toy["C"]), rng=3)
     done = truerank("correct", tmp_path / "sampled.npz", "-m", "ap~bv(0.1)", "-f", "json")
     assert json.loads(done.stdout)["rows"][0]["mean"] == tr.estimate(sampled, "ap~bv(0.1)").mean
 

@@ -52,7 +52,7 @@ def test_cut_lists(drawn: tuple[Rows, dict[str, list[str]]], metric: str) -> Non
     frame = pl.DataFrame(rows, schema={"user": pl.String, "item": pl.String, "score": pl.Float64}, orient="row")
     depth = 8
     if not {user for user, _, _ in rows} & set(truth):
-        with pytest.raises(tr.InputError, match="has no rows|the ids do not match"):
+        with pytest.raises(tr.InputError, match=r"has no rows|the ids do not match"):
             tr.read_lists(frame, truth, depth=depth)
         return
     ranks = tr.read_lists(frame, truth, depth=depth)

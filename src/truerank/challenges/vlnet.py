@@ -48,6 +48,7 @@ def read_vlnet(
 
     >>> import pathlib, tempfile
     >>> import truerank as tr
+    >>> from truerank.challenges.vlnet import read_vlnet
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> first = ",".join(f"{lecture}|{101 - lecture}" for lecture in range(1, 11))
     >>> second = ",".join(f"{lecture}|{151 - lecture}" for lecture in range(101, 111))

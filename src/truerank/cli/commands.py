@@ -50,9 +50,9 @@ def main() -> None:
 
 
 def _complete_metric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from truerank.metrics.names import known_metrics
+    from truerank.metrics.registry import METRICS
 
-    return [name for name in sorted(known_metrics()) if name.startswith(incomplete.lower())]
+    return [name for name in METRICS.names if name.startswith(incomplete.lower())]
 
 
 def _split_columns(_ctx: click.Context, _param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -174,8 +174,8 @@ def evaluate(
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
     """
+    from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate as evaluate_ranks
-    from truerank.metrics.names import metrics as as_metrics
 
     for definition in definitions:
         runpy.run_path(definition)
@@ -288,10 +288,10 @@ def sample(source: str, size: int, replace: bool, seed: int | None, output: str)
     """
     from truerank.ranking.files import check_path
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.designs import SamplingDesign
+    from truerank.sampling.uniform import UniformSampling
 
     check_path(output)
-    sampled = SamplingDesign(size, replace).draw(read_ranks(source), rng=seed)
+    sampled = UniformSampling(size, replace).draw(read_ranks(source), rng=seed)
     sampled.save(output)
     click.echo(f"{sampled} -> {output}")
 
@@ -321,9 +321,9 @@ def correct(
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m ndcg@10~bv(0.1) -m ndcg@10~cls
     """
+    from truerank.corrections.reading import as_metrics
     from truerank.errors import InputError
     from truerank.evaluation.evaluations import evaluate as evaluate_ranks
-    from truerank.metrics.names import metrics as as_metrics
     from truerank.ranking.tables import read_ranks
 
     chosen = as_metrics(metrics)
@@ -411,10 +411,10 @@ def marp(
     truerank marp --solution solution.txt --submission submission.txt --task 1 --per-instance scores.csv
     """
     from truerank.challenges.vlnet import CUTOFFS, read_vlnet
+    from truerank.corrections.reading import metric as as_metric
     from truerank.errors import InputError
     from truerank.evaluation.evaluations import evaluate as evaluate_ranks
     from truerank.metrics.graded import MARp, Rp
-    from truerank.metrics.names import metric as as_metric
 
     if (cutoffs is None) == (task is None):
         raise InputError("give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2.")

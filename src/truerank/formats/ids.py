@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
-from truerank.formats.source import unpack_limit
+from truerank.formats.limits import unpack_limit
 
 _MISSING_WORDS = pa.array(["#N/A", "N/A", "NA", "NULL", "NaN", "None", "nan", "null"])
 _DIGITS = np.zeros(256, dtype=np.bool_)

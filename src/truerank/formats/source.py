@@ -6,7 +6,6 @@ Compressed files unpack up to a limit, so that a small file can't fill the memor
 from __future__ import annotations
 
 import io
-import os
 import re
 import stat
 import sys
@@ -21,11 +20,11 @@ from typing import Any
 import pyarrow as pa
 
 from truerank.errors import InputError
+from truerank.formats.limits import check_unpacked
 
 Source = Any
 """A path, "-" for standard input, a dataframe, a dict of dicts or lists, or a list of lists."""
 
-LIMIT_VARIABLE = "TRUERANK_UNPACK_LIMIT"
 HEAD = 1 << 16
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
@@ -40,34 +39,6 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-
-
-def unpack_limit(packed: int) -> int:
-    """Return how many bytes a compressed file of `packed` bytes may unpack to.
-
-    It is 1 GiB or 50 times the packed size, whichever is more. The environment variable TRUERANK_UNPACK_LIMIT
-    replaces it by a number of bytes.
-
-    Examples
-    --------
-    >>> unpack_limit(1_000) == 2**30, unpack_limit(10**9) == 50 * 10**9
-    (True, True)
-    """
-    given = os.environ.get(LIMIT_VARIABLE)
-    if given is None:
-        return max(1 << 30, 50 * packed)
-    if not re.fullmatch(r"[0-9]{1,18}", given):
-        raise InputError(f"{LIMIT_VARIABLE} must be a number of bytes, got {given!r}.")
-    return int(given)
-
-
-def check_unpacked(name: str, size: int, packed: int) -> None:
-    """Raise `InputError` if something unpacks to more bytes than `unpack_limit` allows."""
-    if size > (limit := unpack_limit(packed)):
-        raise InputError(
-            f"{name} unpacks to more than {limit:,} bytes; if that is right, set the environment variable "
-            f"{LIMIT_VARIABLE} to the number of bytes that it may take."
-        )
 
 
 @contextmanager

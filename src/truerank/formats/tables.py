@@ -17,7 +17,8 @@ from truerank.formats.columns import Contents
 from truerank.formats.detection import Format, check_format, detect
 from truerank.formats.frames import columns_of, from_lists, from_mapping
 from truerank.formats.layout import Layout, decode, not_utf8
-from truerank.formats.source import File, Source, check_unpacked, locate, unreadable
+from truerank.formats.limits import check_unpacked
+from truerank.formats.source import File, Source, locate, unreadable
 
 # objects within objects of JSON: a hundred thousand overflow the stack of Arrow's parser
 _DEEPEST = 64
