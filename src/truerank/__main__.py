@@ -2,4 +2,5 @@
 
 from truerank.cli import main
 
-main(prog_name="truerank")
+if __name__ == "__main__":
+    main()

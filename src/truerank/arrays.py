@@ -32,6 +32,22 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
     return array.astype(np.int64)
 
 
+def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
+    """Return names as a one-dimensional array, of this size if it is given.
+
+    Examples
+    --------
+    >>> as_ids("item_ids", ["b", "a"], 2).tolist()
+    ['b', 'a']
+    """
+    ids = np.asarray(given)
+    if ids.ndim != 1 or (size is not None and ids.size != size):
+        expected = "be one-dimensional" if size is None else f"have {size} entries"
+        raise InputError(f"`{name}` must {expected}, got shape {ids.shape}.")
+    # fixed-width text instead of objects, so that no file format ever needs pickle
+    return ids.astype(np.str_) if ids.dtype.kind in "OT" else ids
+
+
 def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:
     """Raise `InputError` naming the first value for which `ok` is false."""
     if not np.all(ok):

@@ -23,7 +23,7 @@ def order_at(curves: dict[str, Floats], m: int) -> str:
 
 
 def test_toy_example_with_replacement() -> None:
-    found = tr.consistency(RANKS, "ap", replace=True)
+    found = tr.consistency(RANKS, "ap", replace=True, sizes=range(1, N + 1))
     assert found.flips == (Flip(73, "B", "C"), Flip(281, "C", "B"), Flip(438, "C", "A"), Flip(954, "B", "A"))
     expected = {
         72: "ACB",
@@ -134,3 +134,25 @@ def test_lower_is_better_for_the_mean_rank() -> None:
 def test_what_cannot_be_compared(ranks: dict[str, tr.Ranks], options: dict[str, Any], message: str) -> None:
     with pytest.raises(tr.InputError, match=message):
         tr.consistency(ranks, "ap", **options)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", ["ap", "recall@3", "ndcg@5", "auc", "rbp(0.9)"])
+def test_ties_are_in_random_order(metric: str, replace: bool) -> None:
+    """Single ties and blocks of relevant items; the risk at each size says what the curve must be."""
+    tied = tr.Ranks(above=[2, 0, 3, 3, 10], tied=[5, 0, 4, 4, 0], n_candidates=[40, 50, 45], indptr=[0, 1, 4, 5])
+    single = tr.Ranks(above=[2, 20, 0], tied=[5, 300, 0], n_candidates=[40, 400, 45])
+    ranks = single if replace else tr.Ranks.concatenate([tied, single])
+    sizes = [1, 5, 30]
+    found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
+    means = [tr.risk(ranks, metric, m=m, replace=replace).mean for m in sizes]
+    np.testing.assert_allclose(found.curves["one"], means, rtol=1e-10)
+    assert found.orders() == [(1, "one = other")]
+
+
+def test_sizes_are_refined_where_orders_change() -> None:
+    every = tr.consistency(RANKS, "ap", replace=True, sizes=range(1, 10_000))
+    found = tr.consistency(RANKS, "ap", replace=True)
+    assert found.flips == every.flips
+    assert found.settled == every.settled
+    assert found.sizes.size < 500

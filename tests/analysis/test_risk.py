@@ -1,7 +1,8 @@
 """Through the public names alone: the risk of a sampled metric is what all samples together say."""
 
+from collections import Counter
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations, product
 from math import comb
 
 import numpy as np
@@ -150,3 +151,66 @@ def test_risk_needs_exact_ranks() -> None:
         tr.risk(tr.Ranks.from_ranks([1], n=9), "ap", tr.UniformSampling(9))
     with pytest.raises(tr.InputError, match="needs uniform sampling"):
         tr.risk(tr.Ranks.from_ranks([1], n=9), "ap", tr.PopularitySampling(3, power=1.0))
+
+
+TIED = {
+    "one": tr.Ranks(above=[2], tied=[3], n_candidates=8),
+    "two in a block": tr.Ranks(above=[1, 1], tied=[3, 3], n_candidates=8, indptr=[0, 2]),
+    "one apart": tr.Ranks(above=[0, 2, 2], tied=[0, 2, 2], n_candidates=9, indptr=[0, 3]),
+    "two blocks": tr.Ranks(above=[0, 0, 4], tied=[2, 2, 2], n_candidates=9, indptr=[0, 3]),
+    "all": tr.Ranks(above=[0, 0, 0], tied=[5, 5, 5], n_candidates=8, indptr=[0, 3]),
+}
+
+
+def all_orders(ranks: tr.Ranks) -> tr.Ranks:
+    """Every order of the ties of one instance: in a block, any places are as likely as any others."""
+    blocks = sorted(Counter(zip(ranks.above.tolist(), ranks.tied.tolist(), strict=True)).items())
+    before, ways = 0, []
+    for (above, tied), relevant in blocks:
+        places = range(above + before + 1, above + before + tied + relevant + 1)
+        ways.append(list(combinations(places, relevant)))
+        before += relevant
+    return tr.Ranks.from_ranks([list(chain(*way)) for way in product(*ways)], n=int(ranks.n_candidates[0]))
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("name", TIED)
+def test_ties_are_averaged_over_all_orders(name: str, replace: bool) -> None:
+    """The mean of the means, and the law of total variance, over every order of the ties."""
+    ranks, design = TIED[name], tr.UniformSampling(3, replace)
+    if replace and len(ranks.above) > 1:
+        with pytest.raises(tr.InputError, match="without replacement only"):
+            tr.risk(ranks, "ap", design)
+        return
+    orders = all_orders(ranks)
+    for metric in ("ap", "auc", "recall@2", "ndcg@3", "ap~bv(0.1)", "recall@2~cls"):
+        found, each = tr.risk(ranks, metric, design), tr.risk(orders, metric, design)
+        assert found.expected[0] == pytest.approx(each.expected.mean(), rel=1e-12, abs=1e-13), metric
+        variance = each.variance.mean() + each.expected.var()
+        assert found.variance[0] == pytest.approx(variance, rel=1e-11, abs=1e-13), metric
+        assert found.exact[0] == pytest.approx(each.exact.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_many_ties_equal_the_mean_over_every_place(replace: bool) -> None:
+    n, tied = 900, 700
+    places = tr.Ranks.from_ranks(np.arange(101, 101 + tied + 1), n=n)
+    for metric in ("ap", "recall@10~bv(0.1)", "ndcg@10"):
+        found = tr.risk(tr.Ranks(above=[100], tied=[tied], n_candidates=n), metric, m=50, replace=replace)
+        each = tr.risk(places, metric, m=50, replace=replace)
+        assert found.mean == pytest.approx(each.mean, rel=1e-11)
+        assert found.variance[0] == pytest.approx(each.variance.mean() + each.expected.var(), rel=1e-10)
+
+
+def test_a_correction_may_assume_another_design_and_another_n() -> None:
+    ranks = tr.Ranks.from_ranks([3, 40, 77], n=[90, 100, 120])
+    drawn, assumed = tr.UniformSampling(20), tr.UniformSampling(20, replace=True)
+    found = tr.risk(ranks, "ap~bv(0.1)", drawn, assumed=assumed, assumed_n=100)
+    table = tr.correction_table("ap~bv(0.1)", assumed, n=100)
+    expected = [
+        sum(law(rank - 1, h, 20, n - 1, False) * table[h] for h in range(21))
+        for rank, n in ((3, 90), (40, 100), (77, 120))
+    ]
+    np.testing.assert_allclose(found.expected, expected, rtol=1e-12)
+    with pytest.raises(tr.InputError, match="must sample as many candidates"):
+        tr.risk(ranks, "ap~cls", drawn, assumed=tr.UniformSampling(19))

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import truerank as tr
-from tests.cli.test_cli import truerank
-from truerank.cli import commands as cli
+from tests.cli.running import run_here, truerank
+from truerank.cli import data_command
 from truerank.data import downloads
 
 
@@ -88,7 +87,7 @@ def test_a_whole_file(site: Site, tmp_path: Path) -> None:
 def test_a_broken_connection_is_resumed(site: Site, tmp_path: Path) -> None:
     site.breaks_at = 1000
     with pytest.raises(
-        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes, which the next"
+        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes; the next try"
     ):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert (tmp_path / "ml-1m.zip.part").stat().st_size == 1000
@@ -150,10 +149,10 @@ def test_without_network_one_sentence_and_code_2(tmp_path: Path) -> None:
 
 def test_the_command(site: Site, tmp_path: Path) -> None:
     arguments = ["data", "movielens-1m", "--to", str(tmp_path), "--from", site.url]
-    done = CliRunner().invoke(cli.main, arguments)
+    done = run_here(*arguments)
     assert done.exit_code == 0, done.output
     path = tmp_path / "ml-1m.zip"
-    assert done.output == f"{path} is complete; read it with tr.read_interactions({str(path)!r})\n"
+    assert done.output == f"{path} is complete; read it in Python with tr.read_interactions({str(path)!r})\n"
     path.unlink()
     # in a process of its own the checksum is that of the real file
     other = truerank(*arguments, no_proxy="127.0.0.1")
@@ -164,4 +163,4 @@ def test_the_command(site: Site, tmp_path: Path) -> None:
 
 
 def test_the_command_knows_all_data_sets() -> None:
-    assert list(cli.DATA_SETS) == list(downloads.CHECKSUMS)
+    assert list(data_command.DATA_SETS) == list(downloads.CHECKSUMS)

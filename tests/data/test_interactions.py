@@ -350,6 +350,66 @@ def test_files_that_are_broken_are_named_in_one_sentence(tmp_path: Path, read: C
         read(binary)
 
 
+@pytest.mark.parametrize("number", [np.bool_, np.int8, np.uint16, np.int32, np.int64, np.float32])
+def test_values_cannot_overflow(number: Any) -> None:
+    """300 users of one item: more than int8 holds."""
+    split = tr.leave_k_out(sp.csr_array(np.ones((300, 2), dtype=number)), rng=0)
+    both = split.train.matrix + split.test.matrix
+    assert (both.T @ both).toarray().tolist() == [[300, 300], [300, 300]]
+    assert split.train.matrix.dtype in (np.float32, np.float64)
+
+
+def test_read_values_are_floats() -> None:
+    assert tr.read_interactions(frame()).matrix.dtype == np.float32
+    assert tr.read_interactions({user: ["a"] for user in range(300)}).matrix.sum() == 300
+
+
+def test_repeated_entries_are_one_interaction() -> None:
+    """200 times 1 is 200, which int8 does not hold."""
+    twice = sp.csr_array((np.ones(202, np.int8), [1] * 200 + [0, 2], [0, 202]), shape=(1, 3))
+    data = tr.Interactions(twice)
+    assert data.matrix.toarray().tolist() == [[1, 200, 1]]
+    assert data.items.tolist() == [0, 1, 2]
+    with pytest.raises(tr.InputError, match="must store the items of each user in ascending order, each once"):
+        tr.Interactions(twice, times=np.arange(202))
+    lists = tr.Interactions.of([[1, 1, 0], [2]], "test")
+    assert lists.matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert lists.notes == ("1 item is repeated in a list of `test` and counts once",)
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ([0, 1], "`test` must be a list of item numbers per user, got 0 for user 0"),
+        ([[0], "ab"], "`test` must be a list of item numbers per user, got 'ab' for user 1"),
+        ([[[1], [2, 3]]], r"`test` must be a list of item numbers per user, got \[\[1\], \[2, 3\]\] for user 0"),
+        ([[1], [2, "a"]], "`test` must hold item numbers, got 'a' for user 1"),
+        ([[1.0, 1.5]], "`test` must hold item numbers, got 1.5 for user 0"),
+        ([[1.0, np.nan]], "`test` must hold item numbers, got nan for user 0"),
+        ([[np.inf]], "`test` must hold item numbers, got inf for user 0"),
+        ([[True]], "`test` must hold item numbers, got True for user 0"),
+        ([[-1]], r"`test` must hold items 0\.\.0, got -1\.\.-1"),
+        (np.eye(2), "must be a sparse matrix or a list of item numbers per user, got ndarray"),
+        (sp.csr_array(np.eye(2) * 1j), "must hold real numbers, got values of type complex128"),
+    ],
+)
+def test_what_is_no_list_of_items(given_: Any, message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.Interactions.of(given_, "test")
+
+
+def test_names_are_text_not_objects() -> None:
+    names = pd.Series(["ann", "bob"], dtype=object).to_numpy()
+    data = tr.Interactions(sp.csr_array(np.eye(2)), user_ids=names, item_ids=["a", "b"])  # type: ignore[arg-type]
+    assert data.names.dtype.kind == data.item_names.dtype.kind == "U"
+    assert tr.rank(tr.ScoreMatrix(np.eye(2), user_ids=names, item_ids=["a", "b"]), test=data).rank.tolist() == [1, 1]
+
+
+def test_lists_of_arrays_and_whole_floats() -> None:
+    data = tr.Interactions.of([np.array([2.0]), (), np.array([0, 1], dtype=np.uint8)], "test")
+    assert data.matrix.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 1, 0]]
+
+
 @given(seed=st.integers(0, 10_000))
 def test_any_sparse_matrix_is_brought_into_order(seed: int) -> None:
     rng = np.random.default_rng(seed)

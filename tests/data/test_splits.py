@@ -161,7 +161,7 @@ def test_dates_split_by_time() -> None:
 @pytest.mark.parametrize(
     ("cut", "message"),
     [
-        (lambda data: tr.leave_last_out(data), "leave_last_out needs the times of the events, and there are none"),
+        (lambda data: tr.leave_last_out(data), "leave_last_out needs the times of the events, but there are none"),
         (lambda data: tr.split_by_time(data, 3), "split_by_time needs the times"),
         (lambda data: tr.split_by_time(data), "give either `at` or `fraction`"),
         (lambda data: tr.split_by_time(data, 3, fraction=0.1), "give either `at` or `fraction`"),
@@ -254,7 +254,7 @@ def test_files_of_a_split(tmp_path: Path) -> None:
         assert pairs(split.train) == [(5, 1), (7, 2), (7, 3)]
         assert pairs(split.test) == [(5, 9)]
         assert split.train.names.tolist() == split.test.names.tolist() == [5, 7]
-        assert split.notes == ("1 user has no held-out event",)
+        assert split.notes == ("1 user has no held-out event", "1 held-out item has no training event")
         split.check(time="user")
 
 
@@ -268,7 +268,7 @@ def test_shared_pairs_are_noted(tmp_path: Path) -> None:
 
 
 def test_missing_files_of_a_split(tmp_path: Path) -> None:
-    with pytest.raises(tr.InputError, match="`test` is missing, and `train` is no folder that holds both"):
+    with pytest.raises(tr.InputError, match="`test` is missing, and `train` is not a directory that holds both"):
         tr.read_split(tmp_path / "train.csv")
     for name in ("train.csv", "train.tsv"):
         (tmp_path / name).write_text("user,item\n1,1\n")
@@ -284,17 +284,78 @@ def test_different_shapes() -> None:
         tr.Split(full(2), full(3))
 
 
+def test_different_names() -> None:
+    one, other = (tr.Interactions(full(2).matrix, user_ids=np.array(names)) for names in (["a", "b"], ["a", "c"]))
+    with pytest.raises(tr.InputError, match="the same users in the same order, got users 'b' and 'c' at position 1"):
+        tr.Split(one, other)
+
+
+def test_training_after_the_test_is_found() -> None:
+    train = pd.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "time": [5, 9, 1]})
+    test = pd.DataFrame({"user": [1, 2], "item": [3, 2], "time": [7, 3]})
+    split = tr.read_split(train, test)
+    assert "1 training event is later than a held-out event of its user" in split.notes
+    with pytest.raises(tr.InputError, match=r"1 training event is later .* of its user \(first user 1\)"):
+        split.check()
+    assert split.check(time="ignore") is split
+    untimed = tr.read_split(train.drop(columns="time"), test.drop(columns="time"))
+    assert untimed.check() is untimed
+
+
+def test_random_splits_may_train_on_later_events() -> None:
+    events = [(user, item, item) for user in range(9) for item in range(9)]
+    split = tr.leave_k_out(interactions(events), rng=0)
+    with pytest.raises(tr.InputError, match="training events are later"):
+        split.check()
+
+
+def test_what_is_only_held_out_or_repeated_is_noted() -> None:
+    train = pd.DataFrame({"user": [1, 1, 1, 2], "item": [1, 1, 2, 1]})
+    test = pd.DataFrame({"user": [1, 3, 4, 4], "item": [7, 1, 8, 8]})
+    assert tr.read_split(train, test).notes == (
+        "train: 1 row repeats a pair of user and item: the last row counts",
+        "test: 1 row repeats a pair of user and item: the last row counts",
+        "1 user has no held-out event",
+        "2 users with held-out events have no training event",
+        "2 held-out items have no training event",
+    )
+
+
+def test_what_read_interactions_accepts_can_be_split(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "events.csv", index=False)
+    expected = tr.leave_last_out(tr.read_interactions(frame()))
+    for source in (frame(), tmp_path / "events.csv"):
+        split = tr.leave_last_out(source)
+        assert same(split.train, expected.train)
+        assert same(split.test, expected.test)
+    lists = {"ann": ["a", "b", "c"], "bob": ["b", "c"]}
+    for cut in (tr.leave_k_out, tr.hold_out_fraction):
+        assert cut(lists, rng=0).train.names.tolist() == ["ann", "bob"]
+    matrix = tr.read_interactions(lists).matrix
+    assert len(tr.k_fold(matrix, 2, rng=0)) == 2
+    with pytest.raises(tr.InputError, match="split_by_time needs the times"):
+        tr.split_by_time(matrix, 3)
+
+
+def test_weights_of_zero_are_interactions() -> None:
+    matrix = tr.Interactions.of([[0, 2]], "data").matrix * 0
+    assert matrix.nnz == 2
+    data = tr.Interactions(matrix)
+    with pytest.raises(tr.InputError, match="2 pairs are both in train and in test, first user 0 with item 0"):
+        tr.Split(data, data).check()
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")
 @pytest.mark.parametrize(
-    ("name", "shape", "sizes"),
+    ("name", "shape", "sizes", "notes"),
     [
-        ("ml-1m-leave-last-out", (6_040, 3_706), (994_169, 6_040)),
-        ("gowalla", (29_858, 40_981), (810_128, 217_242)),
+        ("ml-1m-leave-last-out", (6_040, 3_706), (994_169, 6_040), ("1 held-out item has no training event",)),
+        ("gowalla", (29_858, 40_981), (810_128, 217_242), ()),
     ],
 )
-def test_real_splits(name: str, shape: tuple[int, int], sizes: tuple[int, int]) -> None:
+def test_real_splits(name: str, shape: tuple[int, int], sizes: tuple[int, int], notes: tuple[str, ...]) -> None:
     split = tr.read_split(DATA / name).check()
     assert split.train.matrix.shape == split.test.matrix.shape == shape
     assert (split.train.items.size, split.test.items.size) == sizes
     assert split.train.item_names.tolist() == list(range(shape[1]))
-    assert split.notes == ()
+    assert split.notes == notes

@@ -282,5 +282,5 @@ def test_tables_of_ranks(tmp_path: Path) -> None:
     assert tr.read_ranks(pl.DataFrame({"rank": [3, 1], "n": [5, 6]})) == tr.Ranks.from_ranks([3, 1], n=[5, 6])
     with pytest.raises(tr.InputError, match="row 1: user 'b' has more than one n, 5 and 6"):
         tr.read_ranks(pl.DataFrame({"user": ["b", "b"], "rank": [3, 1], "n": [5, 6]}))
-    with pytest.raises(tr.InputError, match="does not say how many candidates there were: give n"):
+    with pytest.raises(tr.InputError, match="does not say how many candidates there were; give `n`"):
         tr.read_ranks(pl.DataFrame({"user": ["b", "b"], "rank": [3, 1]}))

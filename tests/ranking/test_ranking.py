@@ -152,8 +152,8 @@ def test_names_of_users() -> None:
 def test_what_a_reader_should_know_is_noted() -> None:
     ranks = tr.rank(SCORES[:3, :4], train=[[0, 1], [2], []], test=[[1], [], [3]])
     assert ranks.notes == (
-        "1 users have no held-out item and are left out",
-        "1 held-out items are training items of their user too; they are ranked all the same",
+        "1 user has no held-out item and is left out",
+        "1 held-out item is also a training item of its user and is ranked",
     )
     assert ranks.n_candidates.tolist() == [3, 4]
 

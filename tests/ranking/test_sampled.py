@@ -135,12 +135,11 @@ def test_fixed_negatives() -> None:
     assert ranks.notes == ("6 negatives, of which 5 distinct items",)
     odd = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7, 7], [8, 5, 9], [0, 1, 2]])
     assert odd.rank.tolist() == [2, 3, 1]
-    assert odd.design is None
+    assert odd.design == tr.UniformSampling()
     assert odd.notes == (
         "7 negatives, of which 6 distinct items",
-        "1 negatives are repeated within a user and count once",
-        "1 negatives are held-out items of their user and are left out",
-        "users have 2 to 3 negatives: corrections, which need one m, do not apply",
+        "1 negative is repeated within a user and counts once",
+        "1 negative is a held-out item of its user and is left out",
     )
 
 
@@ -158,8 +157,11 @@ def test_published_ncf_negatives() -> None:
     [
         ({"m": 0}, "`m` must be a whole number from 1, got 0"),
         ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
-        ({"test": None}, "needs a scorer and `test`"),
-        ({"popularity": 1.0, "m": 3}, "popularity-weighted sampling counts training interactions; give `train`"),
+        ({"test": None}, "`test`, the held-out items, is missing"),
+        (
+            {"design": tr.PopularitySampling(3)},
+            "popularity-weighted sampling counts training interactions; give `train`",
+        ),
         ({"negatives": []}, "`negatives` must have a row for each user"),
         ({"negatives": [[3, 10]]}, r"`negatives` must hold items 0\.\.9, got 3\.\.10"),
     ],

@@ -101,6 +101,58 @@ def test_save_and_load(recommender: Any, tmp_path: Path) -> None:
     assert tr.rank(loaded, split) == tr.rank(model, split)
 
 
+def shuffled(split: tr.Split, seed: int) -> tr.Split:
+    """Return the same interactions, with users and items numbered in another order."""
+    rng = np.random.default_rng(seed)
+    users, items = rng.permutation(split.train.n_users), rng.permutation(split.train.n_items)
+    train, test = (
+        tr.Interactions(part.matrix[users][:, items], part.names[users], part.item_names[items])
+        for part in (split.train, split.test)
+    )
+    return tr.Split(train, test)
+
+
+def by_user(ranks: tr.Ranks) -> dict[str, tuple[list[int], list[int], int]]:
+    assert ranks.ids is not None
+    return {
+        name: (ranks[u].above.tolist(), ranks[u].tied.tolist(), int(ranks.n_candidates[u]))
+        for u, name in enumerate(ranks.ids.tolist())
+    }
+
+
+@every
+def test_names_travel_with_the_model(recommender: Any, tmp_path: Path) -> None:
+    """A model learnt in one numbering, and stored, ranks a split in another numbering as its own."""
+    plain = random_split()
+    users, items = (np.array([f"{role} {n:03}" for n in range(size)]) for role, size in (("u", 300), ("i", 90)))
+    train, test = (tr.Interactions(part.matrix, users, items) for part in (plain.train, plain.test))
+    split = tr.Split(train, test)
+    model = recommender.fit(split.train)
+    expected = tr.rank(model, split)
+    assert expected.above.tolist() == tr.rank(recommender.fit(plain.train), plain).above.tolist()
+    model.save(tmp_path / "model.npz")
+    for scorer in (model, tr.load_model(tmp_path / "model.npz")):
+        np.testing.assert_array_equal(scorer.user_ids, users)
+        np.testing.assert_array_equal(scorer.item_ids, items)
+        assert by_user(tr.rank(scorer, shuffled(split, 1))) == by_user(expected)
+        with pytest.raises(tr.InputError, match="the data have numbers, such as 0"):
+            tr.rank(scorer, plain)
+
+
+@pytest.mark.parametrize("change", [10**8, 50, -95])
+def test_a_damaged_matrix_is_refused(change: int, tmp_path: Path) -> None:
+    tr.ItemKNN(neighbours=2).fit(random_split().train).save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as file:
+        arrays = dict(file)
+    for part in ("similarity_indices", "history_indices", "similarity_indptr"):
+        np.savez(tmp_path / "edited.npz", **(arrays | {part: arrays[part] + change}))
+        with pytest.raises(tr.InputError, match=f"is damaged: its {part.partition('_')[0]} is not a valid matrix"):
+            tr.load_model(tmp_path / "edited.npz")
+    np.savez(tmp_path / "edited.npz", **{name: array for name, array in arrays.items() if name != "history_data"})
+    with pytest.raises(tr.InputError, match="is damaged: its history"):
+        tr.load_model(tmp_path / "edited.npz")
+
+
 @every
 @pytest.mark.parametrize("train", [sp.csr_array((3, 4)), [[], []], sp.csr_array((0, 0))], ids=repr)
 def test_refuses_empty_data(recommender: Any, train: Any) -> None:
@@ -154,6 +206,13 @@ def test_refuses_files_that_are_no_models(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", ranks=np.ones(3))
     with pytest.raises(tr.InputError, match="was not written"):
         tr.load_model(tmp_path / "other.npz")
+    for about in ("[]", "{", '{"recommender": "EASE"}', '{"recommender": "EASE", "settings": {"speed": 1}}'):
+        np.savez(tmp_path / "about.npz", about=np.array(about))
+        with pytest.raises(tr.InputError, match="was not written"):
+            tr.load_model(tmp_path / "about.npz")
+    np.savez(tmp_path / "about.npz", about=np.array('{"recommender": "SVD", "settings": {}}'))
+    with pytest.raises(tr.InputError, match="holds a model of 'SVD'; choose from EASE, IALS, ItemKNN, Popularity"):
+        tr.load_model(tmp_path / "about.npz")
     with pytest.raises(tr.InputError, match=r"must end in \.npz"):
         tr.Popularity().fit([[0]]).save(tmp_path / "model.pickle")
 

@@ -85,5 +85,5 @@ def _check_all_there(solution: Solution, submission: Submission) -> None:
         line = int(np.argmax(absent))
         raise InputError(
             f"query {solution.queries[line]} (line {line + 1} of the solution) has no line in the submission; add one, "
-            f"or let the {absent.sum()} missing score 0 with missing='zero' (--missing zero)."
+            f"or let the {absent.sum()} missing score 0 with missing='zero'."
         )

@@ -1,5 +1,18 @@
-"""The command line, one file per command: it parses, calls and prints."""
+"""The command line: arguments go in, text comes out; the command NAME is the file NAME_command.py."""
 
-from truerank.cli.commands import main
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
-__all__ = ["main"]
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``truerank`` as a process of its own; Ctrl-C ends it with exit code 130."""
+    try:
+        from truerank.cli.interruption import end_soon_after_interrupt
+
+        end_soon_after_interrupt()
+        from truerank.cli.program import truerank
+
+        truerank.main(arguments, "truerank")
+    except KeyboardInterrupt:  # while modules were being imported
+        sys.exit(130)

@@ -191,8 +191,18 @@ def count_scores(
             row, item = divmod(bad, n_items)
             _refuse(block.users[row], item, scores[row, item])
 
-    users = int(np.clip(SCORES_PER_BLOCK // max(n_items, 1), 1, 512))
-    return _count_blocks(count, users, n_items, train, test, threads, progress)
+    return _count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+
+
+def users_per_block(n_items: int) -> int:
+    """Return for how many users `count_scores` asks at a time.
+
+    Examples
+    --------
+    >>> users_per_block(3_706), users_per_block(100_000)
+    (512, 83)
+    """
+    return int(np.clip(SCORES_PER_BLOCK // max(n_items, 1), 1, 512))
 
 
 @cache

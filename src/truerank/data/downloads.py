@@ -1,4 +1,4 @@
-"""MovieLens from the site of its makers: resumed where it broke off, and checked."""
+"""MovieLens from the site of its publisher: downloads are resumed, and checked."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SECONDS = 30
 
 
 def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool = False) -> Path:
-    """Fetch a data set into a folder, which is made if needed, and return the path of its zip file.
+    """Fetch a data set into a folder, which is created if needed, and return the path of its zip file.
 
-    What arrived before a connection broke is kept as `.part` and gone on with the next time. A file
-    that is there already is checked and not fetched again.
+    A download that was interrupted is kept as `.part` and resumed the next time. A file that exists
+    is checked and not fetched again.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
     folder : path
         Where to put it.
     site : str
-        Where it comes from, for those who keep a mirror.
+        Where to fetch it from, for example a mirror.
     progress : bool
         Whether to show a progress bar, on a terminal only.
     """
@@ -68,14 +68,14 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
 
 
 def _fetch(url: str, part: Path, progress: bool) -> None:
-    """Append to the part what it lacks."""
+    """Append what is missing to the part."""
     done = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         answer = urllib.request.urlopen(request, timeout=_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
-        # nothing lies beyond what is here: it is complete, or not the same file
+        # the server has no more bytes: the part is complete, or it is not the same file
         if error.code == 416 and done:
             return
         raise
@@ -93,7 +93,7 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
             bar.update(len(block))
     if total is not None and part.stat().st_size < total:
         raise ConnectionError(
-            f"the connection broke at {part.stat().st_size} of {total} bytes, which the next try goes on with"
+            f"the connection broke at {part.stat().st_size} of {total} bytes; the next try resumes it"
         )
 
 

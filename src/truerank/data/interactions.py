@@ -1,4 +1,4 @@
-"""Who had to do with what: users, items, and the pairs of them that are known."""
+"""User-item interactions: a sparse matrix, and the names of its users and items."""
 
 from __future__ import annotations
 
@@ -9,27 +9,47 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
+from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.errors import InputError
+
+ALIGNED = ("times", "ratings", "positions")
+"""Attributes with one entry for each interaction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Pairs of users and items as a sparse matrix, with the names of both.
+    """User-item interactions as a sparse matrix, with the names of the users and items.
 
     Attributes
     ----------
     matrix : scipy.sparse.csr_array of shape (n_users, n_items)
-        A stored entry is an interaction, whatever its value; items ascend within a user.
+        A stored entry is an interaction, whatever its value; items ascend within a user. Given in
+        another order, or with a pair stored twice, the matrix is sorted and repeated pairs are added
+        up. Interactions that were read or split have float values, 1 unless they are weights, so
+        that ``matrix.T @ matrix`` cannot overflow.
     user_ids, item_ids : arrays, optional
         Names of the rows and of the columns.
     times, ratings : arrays, optional
-        When each interaction was (whole numbers, floats or datetime64) and how good; aligned with
+        Time (whole numbers, floats or datetime64) and rating of each interaction, in the order of
         the stored entries.
     positions : array of int, optional
-        Row of the source (from 0) in which each interaction was.
+        Row of the source, from 0, that holds each interaction.
     notes : tuple of str
-        What was dropped or merged on the way.
+        What was dropped or merged while reading.
+
+    Notes
+    -----
+    The matrix is a `csr_array`, not a `csr_matrix`, as SciPy recommends for new code: ``*`` is
+    elementwise, and sums are one-dimensional arrays. Libraries that check for the older class, such
+    as implicit, warn about it; ``scipy.sparse.csr_matrix(data.matrix)`` converts it without copying
+    the entries.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> Interactions(sp.csr_array([[1, 0], [1, 1]]), user_ids=["ann", "bob"])
+    Interactions(2 users, 2 items, 3 events)
     """
 
     matrix: sp.csr_array
@@ -41,49 +61,59 @@ class Interactions:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = {"user_ids": self.n_users, "item_ids": self.n_items}
-        sizes |= dict.fromkeys(("times", "ratings", "positions"), self.items.size)
-        for name, size in sizes.items():
-            array = getattr(self, name)
-            if array is not None and np.shape(array) != (size,):
-                raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(array)}.")
+        may_reorder = all(getattr(self, name) is None for name in ALIGNED)
+        put = object.__setattr__
+        put(self, "matrix", ascending(self.matrix, "matrix", may_reorder=may_reorder))
+        for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
+            if (given := getattr(self, name)) is not None:
+                put(self, name, as_ids(name, given, size))
+        for name in ALIGNED:
+            given, size = getattr(self, name), self.items.size
+            if given is not None and np.shape(given) != (size,):
+                raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
 
     def __repr__(self) -> str:
         extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
         return f"Interactions({self.n_users} users, {self.n_items} items, {self.items.size} events{extra})"
 
     @classmethod
-    def of(cls, given: Any, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
+    def of(cls, given: PerUser, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
         """Return interactions from a sparse matrix, or from a list of item numbers per user.
 
         Parameters
         ----------
         given : Interactions, sparse matrix, or list of lists of int
-            User u is row u, or the u-th list.
+            User u is row u, or the u-th list. An item that a list repeats counts once.
         name : str
             What to call it in messages.
         n_users, n_items : int, optional
-            The shape it must have; lists may be shorter.
+            The shape it must have; there may be fewer lists than users.
 
         Examples
         --------
-        >>> Interactions.of([[2, 0], []], "train", n_items=4).matrix.toarray().astype(int).tolist()
-        [[1, 0, 1, 0], [0, 0, 0, 0]]
+        >>> Interactions.of([[2, 0], []], "train", n_items=4).matrix.toarray().tolist()
+        [[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
         """
         if isinstance(given, Interactions):
-            known = given
+            found = given
         elif sp.issparse(given):
-            known = cls(_sorted(given))
+            found = cls(given)
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            known = cls(_from_lists(given, name, n_users, n_items))
+            matrix, notes = from_lists(given, name, n_users, n_items)
+            found = cls(matrix, notes=notes)
         else:
             raise InputError(
                 f"`{name}` must be a sparse matrix or a list of item numbers per user, got {type(given).__name__}."
             )
         for axis, (size, what) in enumerate(((n_users, "users"), (n_items, "items"))):
-            if size is not None and known.matrix.shape[axis] != size:
-                raise InputError(f"`{name}` must have {size} {what}, got {known.matrix.shape[axis]}.")
-        return known
+            if size is not None and found.shape[axis] != size:
+                raise InputError(f"`{name}` must have {size} {what}, got {found.shape[axis]}.")
+        return found
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of users and items."""
+        return self.n_users, self.n_items
 
     @property
     def n_users(self) -> int:
@@ -105,48 +135,6 @@ class Interactions:
         """Names of the items, or their numbers."""
         return np.arange(self.n_items) if self.item_ids is None else self.item_ids
 
-    def of_user(self, user: int) -> Ints:
-        """Items of one user, ascending."""
-        return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
-
-    @property
-    def users(self) -> Ints:
-        """User of each stored entry."""
-        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
-
-    def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
-        """Return the stored entries that are chosen, with the same users and items.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> data = Interactions.of([[0, 1], [1]], "data")
-        >>> data.select(np.array([False, True, True])).matrix.toarray().tolist()
-        [[0, 1], [0, 1]]
-        """
-        indptr = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
-        matrix = sp.csr_array((self.matrix.data[chosen], self.items[chosen], indptr), shape=self.matrix.shape)
-        aligned = {
-            name: None if (array := getattr(self, name)) is None else array[chosen]
-            for name in ("times", "ratings", "positions")
-        }
-        return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
-
-    def overlap(self, other: Interactions) -> Ints:
-        """How many items of each user are in both; looks up the other's, so let that be the smaller."""
-        rows = np.repeat(np.arange(other.n_users), np.diff(other.indptr))
-        bounds = self.indptr
-        low, end = bounds[rows], bounds[rows + 1]
-        high = end
-        # binary searches side by side, as many steps as the longest list takes
-        for _ in range(int(np.max(end - low, initial=0)).bit_length()):
-            middle = (low + high) >> 1
-            less = (self.items.take(middle, mode="clip") < other.items) & (low < high)
-            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
-        found = low < end
-        found[found] = self.items[low[found]] == other.items[found]
-        return np.bincount(rows[found], minlength=other.n_users).astype(np.int64)
-
     @property
     def indptr(self) -> Ints:
         """Boundaries of the users in `items`."""
@@ -154,36 +142,71 @@ class Interactions:
 
     @property
     def items(self) -> AnyArray:
-        """Items of all users, one user after the other."""
+        """Item of each stored entry, user by user."""
         return self.matrix.indices
 
+    @property
+    def users(self) -> Ints:
+        """User of each stored entry."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
 
-def _sorted(matrix: Any) -> sp.csr_array:
-    """Return the matrix with ascending items and no pair twice; as it is, not a copy, if it is so already."""
-    known = sp.csr_array(matrix)
-    if not _ascends(known):
-        known = known.copy()
-        known.sum_duplicates()
-    return known
+    def of_user(self, user: int) -> Ints:
+        """Items of one user, ascending."""
+        return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
+
+    def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
+        """Return the chosen stored entries, with the same users and items.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = Interactions.of([[0, 1], [1]], "data")
+        >>> data.select(np.array([False, True, True])).matrix.toarray().tolist()
+        [[0.0, 1.0], [0.0, 1.0]]
+        """
+        indptr = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
+        values = self.matrix.data[chosen].astype(float_type(self.matrix.dtype), copy=False)
+        matrix = sp.csr_array((values, self.items[chosen], indptr), shape=self.shape)
+        aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}
+        return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
+
+    def overlap(self, other: Interactions) -> Ints:
+        """Return how many items of each user are in both; `other`, which is looked up, should be the smaller."""
+        return np.bincount(other.users[self.contains(other)], minlength=other.n_users).astype(np.int64)
+
+    def contains(self, other: Interactions) -> Bools:
+        """Return for each stored entry of `other` whether it is stored here, too.
+
+        Examples
+        --------
+        >>> Interactions.of([[0, 2], [1]], "a").contains(Interactions.of([[1, 2], [1]], "b")).tolist()
+        [False, True, True]
+        """
+        rows, bounds = other.users, self.indptr
+        low, end = bounds[rows], bounds[rows + 1]
+        high = end
+        # binary searches side by side, as many steps as the longest list takes
+        for _ in range(int(np.max(end - low, initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            less = (self.items.take(middle, mode="clip") < other.items) & (low < high)
+            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+        found: Bools = low < end
+        found[found] = self.items[low[found]] == other.items[found]
+        return found
 
 
-def _ascends(matrix: sp.csr_array) -> bool:
-    """Whether items ascend within each user: `has_canonical_format`, by vector instructions."""
-    items, bounds = matrix.indices, matrix.indptr
-    if np.any(bounds[1:] < bounds[:-1]):
-        return False
-    higher = np.empty(items.size + 1, np.bool_)
-    np.greater(items[1:], items[:-1], out=higher[1:-1])
-    higher[bounds] = True  # a user's first item need not be above the last one of the user before
-    return bool(higher.all())
+PerUser = Interactions | Sequence[Sequence[int]] | Sequence[AnyArray] | Any
+"""Items of each user: `Interactions`, any SciPy sparse matrix, or a list of item numbers per user."""
 
 
-def _from_lists(lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None) -> sp.csr_array:
-    sizes = [len(items) for items in lists]
-    items = as_ints(name, np.concatenate([np.asarray(row, dtype=np.int64) for row in lists] or [np.zeros(0, np.int64)]))
-    width = int(items.max(initial=-1)) + 1 if n_items is None else n_items
-    if items.size and not 0 <= items.min() <= items.max() < width:
-        raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
-    height = len(lists) if n_users is None else max(n_users, len(lists))
-    users = np.repeat(np.arange(len(lists)), sizes)
-    return _sorted(sp.coo_array((np.ones(items.size, np.int8), (users, items)), shape=(height, width)))
+def check_same_names(one: Interactions, other: Interactions, names: str) -> None:
+    """Raise `InputError` if both name their users, or their items, and the names differ; `names` says what they are."""
+    for role in ("user", "item"):
+        mine, yours = getattr(one, f"{role}_ids"), getattr(other, f"{role}_ids")
+        if mine is None or yours is None or np.array_equal(mine, yours):
+            continue
+        at = int(np.argmin(mine == yours)) if mine.shape == yours.shape else 0
+        raise InputError(
+            f"{names} must have the same {role}s in the same order, got {role}s "
+            f"{mine.tolist()[at]!r} and {yours.tolist()[at]!r} at position {at}."
+        )

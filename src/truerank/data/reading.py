@@ -123,15 +123,14 @@ def read_pairs(
     --------
     >>> import pandas as pd
     >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
-    >>> read_pairs(pairs, (3, 4)).matrix.toarray().tolist()
+    >>> read_pairs(pairs, (3, 4)).matrix.toarray().astype(int).tolist()
     [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
     """
     rows = load(source, PAIRS, {"user": user, "item": item}, format)
     numbers = [_row_numbers(rows, role, size) for role, size in zip(("user", "item"), shape, strict=True)]
-    matrix = sp.csr_array((np.ones(len(rows), dtype=np.int8), (numbers[0], numbers[1])), shape=shape)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return Interactions(matrix)
+    data = Interactions(sp.coo_array((np.ones(len(rows)), (numbers[0], numbers[1])), shape=shape), notes=rows.notes)
+    data.matrix.data[:] = 1  # repeated pairs count once
+    return data
 
 
 def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
@@ -168,7 +167,7 @@ def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray
     notes = (*part.notes, *_merge_note(items.size - merged, times is not None))
     if kept is not None:
         rows, items, indptr = rows[kept], items[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
-    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.int8)
+    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,

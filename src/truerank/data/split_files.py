@@ -15,10 +15,11 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Ints
 from truerank.data.interactions import Interactions
+from truerank.data.matrices import float_type
 from truerank.data.reading import grouped
 from truerank.errors import InputError
 from truerank.formats.columns import INTERACTIONS
-from truerank.formats.ids import as_ids, as_names, is_text, shown
+from truerank.formats.ids import as_names, id_column, is_text, shown
 from truerank.formats.tables import open_source
 from truerank.formats.writing import make_folder, replacing
 
@@ -72,8 +73,9 @@ def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[s
     order, indptr, indices = grouped(user, item, shape)
     column = {name: _plain(array, name, path)[order] for name, array in columns.items()}
     ids = {role: as_names(names[role], role) if named[role] else None for role in names}
+    weights = column["weight"].astype(float_type(column["weight"].dtype), copy=False)
     return Interactions(
-        sp.csr_array((column["weight"], indices, indptr), shape=shape),
+        sp.csr_array((weights, indices, indptr), shape=shape),
         ids["user"],
         ids["item"],
         times=column.get("time"),
@@ -92,7 +94,7 @@ def _column(table: pa.Table, name: str, path: Path) -> pa.Array:
 
 def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
     """Return the distinct names of all users or items."""
-    names = as_ids(pa.chunked_array([_column(table, role, path)]), role, lambda row: f"{str(path)!r}, row {row + 1}")
+    names = id_column(pa.chunked_array([_column(table, role, path)]), role, lambda row: f"{str(path)!r}, row {row + 1}")
     if len(names.unique()) < len(names):
         raise InputError(f"{str(path)!r} must name each {role} once.")
     return names.combine_chunks()

@@ -1,30 +1,35 @@
-"""What a recommender may learn from, and what it is asked to find."""
+"""A split: what a recommender may learn from, and what it is asked to find."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Bools, Ints
-from truerank.data.interactions import Interactions
-from truerank.data.leaks import check_pairs, check_times
-from truerank.data.reading import grouped, read_parts
+from truerank.data.interactions import Interactions, check_same_names
+from truerank.data.leaks import check_pairs, check_times, later
+from truerank.data.reading import read_parts
 from truerank.data.split_files import load_parts, save_parts
 from truerank.errors import InputError
 from truerank.formats.columns import Column
 from truerank.formats.source import Source
-
-Rng = int | np.random.Generator | None
+from truerank.notes import counted
 
 
 @dataclass(frozen=True)
 class Split:
-    """Interactions cut into a part to learn from and a part that was held out.
+    """Interactions divided into a part to learn from and a part that is held out.
 
     Both parts have the same users and items, in the same order; `notes` says what is unusual.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> split = tr.Split(tr.Interactions.of([[0, 1]], "train", n_items=3), tr.Interactions.of([[2]], "test"))
+    >>> split.test.matrix.toarray().tolist()
+    [[0.0, 0.0, 1.0]]
     """
 
     train: Interactions
@@ -32,20 +37,22 @@ class Split:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.train.matrix.shape != self.test.matrix.shape:
+        if self.train.shape != self.test.shape:
             raise InputError(
                 f"`train` and `test` must have the same users and items, got shapes "
-                f"{self.train.matrix.shape} and {self.test.matrix.shape}."
+                f"{self.train.shape} and {self.test.shape}."
             )
+        check_same_names(self.train, self.test, "`train` and `test`")
 
-    def check(self, *, time: Literal["user", "all"] | None = None) -> Split:
-        """Return the split itself, or raise `InputError` if what is held out leaks into training.
+    def check(self, *, time: Literal["user", "all", "ignore"] | None = None) -> Split:
+        """Return the split itself, or raise `InputError` if training reveals what is held out.
 
         Parameters
         ----------
-        time : {"user", "all"}, optional
+        time : {"user", "all", "ignore"}, optional
             Besides pairs that are in both parts, refuse a training event that is later than a
-            held-out event of its user, or of any user.
+            held-out event of its user ("user"), or of any user ("all"). "user" by default if both
+            parts have times. "ignore" is for random splits, which train on later events on purpose.
 
         Examples
         --------
@@ -56,12 +63,14 @@ class Split:
         truerank.errors.InputError: 1 pair is both in train and in test, first user 0 with item 1.
         """
         check_pairs(self.train, self.test)
-        if time is not None:
-            check_times(self.train, self.test, time)
+        timed = self.train.times is not None and self.test.times is not None
+        within = time or ("user" if timed else "ignore")
+        if within != "ignore":
+            check_times(self.train, self.test, within)
         return self
 
     def save(self, folder: str | Path) -> None:
-        """Write train, test, users and items as Parquet files into a folder, which is made if needed.
+        """Write train, test, users and items as Parquet files into a folder, which is created if needed.
 
         Examples
         --------
@@ -80,149 +89,6 @@ class Split:
         return cls(*load_parts(Path(folder)))
 
 
-def leave_last_out(data: Interactions, k: int = 1) -> Split:
-    """Hold out the last k events of each user.
-
-    Of events at the same time the one further down in the source is the later one (the one with the
-    higher item number if `positions` are not known). Users with no more than k events keep them all
-    for training.
-
-    Parameters
-    ----------
-    data : Interactions
-        With times.
-    k : int
-        Events to hold out.
-
-    Examples
-    --------
-    >>> import pandas as pd, truerank as tr
-    >>> events = pd.DataFrame({"user": [1, 1, 1], "item": ["c", "b", "a"], "time": [5, 9, 9]})
-    >>> split = tr.leave_last_out(tr.read_interactions(events))
-    >>> split.test.item_ids[split.test.items].tolist()
-    ['a']
-    """
-    _check_k(k, 1)
-    place = _places(data, _by_time(data, "leave_last_out"))
-    sizes = _sizes(data)
-    return _split(data, (place >= sizes - k) & (sizes > k)).check(time="user")
-
-
-def leave_k_out(data: Interactions, k: int = 1, *, rng: Rng = None) -> Split:
-    """Hold out k random events of each user; users with no more than k keep them all for training.
-
-    Parameters
-    ----------
-    data : Interactions
-    k : int
-        Events to hold out.
-    rng : int or numpy.random.Generator, optional
-        Seed or generator of the draw.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> split = tr.leave_k_out(tr.Interactions.of([[0, 1, 2], [2]], "data"), 2, rng=0)
-    >>> split.train.items.size, split.test.items.size, split.notes
-    (2, 2, ('1 user has no held-out event',))
-    """
-    _check_k(k, 1)
-    sizes = _sizes(data)
-    return _split(data, (_random_places(data, rng) < k) & (sizes > k)).check()
-
-
-def hold_out_fraction(data: Interactions, fraction: float = 0.2, *, rng: Rng = None) -> Split:
-    """Hold out a random fraction of the events of each user.
-
-    The number of events is rounded to the nearest, a half upwards, and is at most all but one.
-
-    Parameters
-    ----------
-    data : Interactions
-    fraction : float
-        Between 0 and 1, both excluded.
-    rng : int or numpy.random.Generator, optional
-        Seed or generator of the draw.
-
-    Examples
-    --------
-    >>> import numpy as np, truerank as tr
-    >>> data = tr.Interactions.of([[0, 1, 2, 3, 4], [0, 1], [0]], "data")
-    >>> np.diff(tr.hold_out_fraction(data, 0.5, rng=0).test.indptr).tolist()
-    [3, 1, 0]
-    """
-    _check_fraction(fraction)
-    sizes = _sizes(data)
-    held = np.minimum(np.floor(fraction * sizes + 0.5), sizes - 1)
-    return _split(data, _random_places(data, rng) < held).check()
-
-
-def split_by_time(data: Interactions, at: Any = None, *, fraction: float | None = None) -> Split:
-    """Hold out all events from some moment on, the same for all users.
-
-    Parameters
-    ----------
-    data : Interactions
-        With times.
-    at : number, or date such as "2019-01-01", optional
-        The first moment that is held out.
-    fraction : float, optional
-        Instead of a moment: hold out the last events, so that they are at least this fraction.
-        Events at the same time stay together.
-
-    Examples
-    --------
-    >>> import pandas as pd, truerank as tr
-    >>> events = pd.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "time": [5, 9, 9, 7]})
-    >>> data = tr.read_interactions(events)
-    >>> tr.split_by_time(data, 9).test.times.tolist()
-    [9, 9]
-    >>> tr.split_by_time(data, fraction=0.25).test.times.tolist()
-    [9, 9]
-    """
-    if (at is None) == (fraction is None):
-        raise InputError("give either `at` or `fraction`.")
-    times = _times(data, "split_by_time")
-    if fraction is not None:
-        _check_fraction(fraction)
-        first = min(times.size - int(np.ceil(fraction * times.size)), times.size - 1)
-        moment = np.partition(times, first)[first]
-    else:
-        moment = _moment(at, times)
-    held = times >= moment
-    if held.all() or not held.any():
-        where = "not before" if held.all() else "before"
-        raise InputError(f"all events are {where} the moment {moment}; they lie in {times.min()}..{times.max()}.")
-    return _split(data, held).check(time="all")
-
-
-def k_fold(data: Interactions, k: int = 5, *, rng: Rng = None) -> list[Split]:
-    """Return k splits that hold out each event once, and equally many of each user up to one.
-
-    Parameters
-    ----------
-    data : Interactions
-    k : int
-        Folds, at least 2.
-    rng : int or numpy.random.Generator, optional
-        Seed or generator of the draw.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> folds = tr.k_fold(tr.Interactions.of([[0, 1, 2], [0, 2]], "data"), 2, rng=0)
-    >>> sum(fold.test.matrix.toarray() for fold in folds).tolist()
-    [[1, 1, 1], [1, 0, 1]]
-    """
-    _check_k(k, 2)
-    generator = np.random.default_rng(rng)
-    place = _random_places(data, generator)
-    # users start at different folds, so that the folds have about the same size
-    start = generator.integers(k, size=data.n_users)[data.users]
-    fold = (place + start) % k
-    return [_split(data, fold == number).check() for number in range(k)]
-
-
 def read_split(
     train: Source,
     test: Source = None,
@@ -233,12 +99,12 @@ def read_split(
     rating: Column = None,
     weight: Column = None,
 ) -> Split:
-    """Read a split that exists already, as two files or frames, or from a folder that holds both.
+    """Read an existing split: two files or dataframes, or a folder that holds both.
 
     Parameters
     ----------
     train, test : path or dataframe
-        Training and held-out events in any form that `read_interactions` knows. If `test` is not
+        Training and held-out events in any form that `read_interactions` accepts. If `test` is not
         given, `train` is what `Split.save` wrote, or a folder with one file each that is called
         train and test, such as `train.tsv.gz` or `ml-1m.test.rating`.
     user, item, time, rating, weight : str or int, optional
@@ -247,8 +113,9 @@ def read_split(
     Returns
     -------
     Split
-        Users and items of either part, in ascending order of their ids. Pairs that are in both
-        parts are noted.
+        Users and items of either part, in ascending order of their ids. `notes` counts pairs that
+        are in both parts, users and items that are only held out, rows that were merged, and
+        training events that are later than a held-out event of their user.
 
     Examples
     --------
@@ -256,19 +123,50 @@ def read_split(
     >>> train, test = pd.DataFrame({"user": [1, 2], "item": [7, 8]}), pd.DataFrame({"user": [1], "item": [9]})
     >>> split = tr.read_split(train, test)
     >>> split.train.item_ids.tolist(), split.test.matrix.toarray().tolist()
-    ([7, 8, 9], [[0, 0, 1], [0, 0, 0]])
+    ([7, 8, 9], [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    >>> split.notes
+    ('1 user has no held-out event', '1 held-out item has no training event')
     """
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
-            raise InputError("`test` is missing, and `train` is no folder that holds both.")
+            raise InputError("`test` is missing, and `train` is not a directory that holds both.")
         if (Path(train) / "users.parquet").is_file():
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    first, second = read_parts([train, test], columns)
-    both = int(first.overlap(second).sum())
-    leak = (f"{both} {'pair is' if both == 1 else 'pairs are'} both in train and in test",) if both else ()
-    return Split(first, second, (*_counted(second), *leak))
+    learned, held = read_parts([train, test], columns)
+    merged = [f"{name}: {note}" for name, part in (("train", learned), ("test", held)) for note in part.notes]
+    return Split(learned, held, (*merged, *describe(learned, held), *_leaks(learned, held)))
+
+
+def describe(train: Interactions, test: Interactions) -> list[str]:
+    """Count the users without held-out events, and the users and items that are only held out."""
+    users, held_users = np.diff(train.indptr) > 0, np.diff(test.indptr) > 0
+    items, held_items = (np.bincount(part.items, minlength=part.n_items) > 0 for part in (train, test))
+    counts = [
+        (~held_users, "user has no held-out event", "users have no held-out event"),
+        (
+            held_users & ~users,
+            "user with held-out events has no training event",
+            "users with held-out events have no training event",
+        ),
+        (held_items & ~items, "held-out item has no training event", "held-out items have no training event"),
+    ]
+    return [counted(int(which.sum()), one, many) for which, one, many in counts if which.any()]
+
+
+def _leaks(train: Interactions, test: Interactions) -> list[str]:
+    """Count what `Split.check` would refuse."""
+    shared, late = int(train.contains(test).sum()), int(later(train, test, "user").sum())
+    words = [
+        (shared, "pair is both in train and in test", "pairs are both in train and in test"),
+        (
+            late,
+            "training event is later than a held-out event of its user",
+            "training events are later than a held-out event of their user",
+        ),
+    ]
+    return [counted(number, one, many) for number, one, many in words if number]
 
 
 def _file_called(name: str, folder: Path) -> Path:
@@ -278,60 +176,3 @@ def _file_called(name: str, folder: Path) -> Path:
         names = ", ".join(file.name for file in found) or "none"
         raise InputError(f"{str(folder)!r} must hold one file called {name}, such as {name}.tsv, found {names}.")
     return found[0]
-
-
-def _split(data: Interactions, held: Bools) -> Split:
-    test = data.select(held)
-    return Split(data.select(~held), test, (*data.notes, *_counted(test)))
-
-
-def _counted(test: Interactions) -> list[str]:
-    without = int((np.diff(test.indptr) == 0).sum())
-    return [f"{'1 user has' if without == 1 else f'{without} users have'} no held-out event"] if without else []
-
-
-def _sizes(data: Interactions) -> Ints:
-    """Events of the user of each event."""
-    sizes = np.diff(data.indptr)
-    return np.repeat(sizes, sizes)
-
-
-def _places(data: Interactions, order: Ints) -> Ints:
-    """Place of each event (from 0) among those of its user, if all events are ordered like that."""
-    users = data.users[order]
-    by_user, indptr, _ = grouped(users, np.zeros_like(users), (data.n_users, 1))
-    places = np.empty(order.size, dtype=np.int64)
-    places[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
-    return places
-
-
-def _random_places(data: Interactions, rng: Rng) -> Ints:
-    return _places(data, np.random.default_rng(rng).permutation(data.items.size))
-
-
-def _by_time(data: Interactions, what: str) -> Ints:
-    times = _times(data, what)
-    return np.argsort(times, kind="stable") if data.positions is None else np.lexsort((data.positions, times))
-
-
-def _times(data: Interactions, what: str) -> AnyArray:
-    if data.times is None:
-        raise InputError(f"{what} needs the times of the events, and there are none.")
-    return data.times
-
-
-def _moment(at: Any, times: AnyArray) -> Any:
-    try:
-        return np.datetime64(at) if times.dtype.kind == "M" else float(at)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"`at` must be a moment like those of the events ({times[0]}), got {at!r}.") from error
-
-
-def _check_k(k: Any, least: int) -> None:
-    if not isinstance(k, int | np.integer) or k < least:
-        raise InputError(f"`k` must be a whole number from {least}, got {k!r}.")
-
-
-def _check_fraction(fraction: float) -> None:
-    if not 0 < fraction < 1:
-        raise InputError(f"`fraction` must lie between 0 and 1, got {fraction}.")

@@ -41,6 +41,8 @@ class Contents:
         Which of the TREC formats can hold this: "run" or "qrels".
     lists_need : str
         What to say if the source holds ranked lists instead.
+    format_argument : str
+        Name of the reader's argument for the format.
     """
 
     what: str
@@ -50,6 +52,7 @@ class Contents:
     unnamed: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     trec: str | None = None
     lists_need: str = ""
+    format_argument: str = "format"
 
 
 _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
@@ -70,6 +73,7 @@ LISTS = Contents(
     "score",
     {2: ("user", "item")},
     "run",
+    format_argument="run_format",
 )
 TRUTH = Contents(
     "relevant items",
@@ -78,6 +82,7 @@ TRUTH = Contents(
     "relevance",
     _EVENT_COLUMNS,
     "qrels",
+    format_argument="truth_format",
 )
 RANKS = Contents(
     "ranks",

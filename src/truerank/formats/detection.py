@@ -78,14 +78,15 @@ def _settle(
         return None
     raise InputError(
         f"{file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, relevance) "
-        "or MovieLens ratings (user, item, rating, time): give its format, 'trec' or 'movielens'."
+        "or MovieLens ratings (user, item, rating, time): say which by "
+        f"{contents.format_argument}='trec' or {contents.format_argument}='movielens'."
     )
 
 
 def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
     if kind == "run":
-        return InputError(f"{file} holds ranked lists (a TREC run), not {contents.what}{contents.lists_need}.")
-    movielens = "if its columns are user, item, rating and time, give its format, 'movielens'"
+        return InputError(f"{file} holds ranked lists, not {contents.what}{contents.lists_need}.")
+    movielens = f"if its columns are user, item, rating and time, say so by {contents.format_argument}='movielens'"
     return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}; {movielens}.")
 
 

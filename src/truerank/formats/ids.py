@@ -21,14 +21,14 @@ _DIGITS = np.zeros(256, dtype=np.bool_)
 _DIGITS[list(b"-0123456789")] = True
 
 
-def as_ids(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
+def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
     """Return ids as int64, uint64 or large_string; `place` says where a row is that can't be an id.
 
     Examples
     --------
-    >>> as_ids(pa.chunked_array([[3.0, 5.0]]), "user", str).to_pylist()
+    >>> id_column(pa.chunked_array([[3.0, 5.0]]), "user", str).to_pylist()
     [3, 5]
-    >>> as_ids(pa.chunked_array([[3.5]]), "user", lambda row: f"row {row + 1}")
+    >>> id_column(pa.chunked_array([[3.5]]), "user", lambda row: f"row {row + 1}")
     Traceback (most recent call last):
     ...
     truerank.errors.InputError: row 1: the user id must be a whole number or text, got 3.5.

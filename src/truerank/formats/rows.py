@@ -13,7 +13,7 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns
 from truerank.formats.detection import Format
-from truerank.formats.ids import as_ids, decoded, first_not_a_number, is_text, missing, missing_among_numbers, shown
+from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_among_numbers, shown
 from truerank.formats.source import Source
 from truerank.formats.tables import Opened, open_source
 
@@ -28,7 +28,7 @@ class Rows:
     Attributes
     ----------
     table : pyarrow.Table
-        Columns named by their roles; "user" and "item" hold ids as `as_ids` returns them.
+        Columns named by their roles; "user" and "item" hold ids as `id_column` returns them.
     name : str
         What to call the source in messages.
     place : function
@@ -237,7 +237,7 @@ def _with_ids(rows: Rows, whole: bool) -> Rows:
     table = rows.table
     for role in _IDS:
         if role in rows:
-            ids = as_ids(table[role], role, rows.place)
+            ids = id_column(table[role], role, rows.place)
             if whole and not pa.types.is_integer(ids.type):
                 row = first_not_a_number(ids)
                 raise rows.error(row, f"the {role} must be a whole number, got {shown(ids[row].as_py())}")

@@ -109,7 +109,7 @@ class MARp(GradedMetric):
 
     def __post_init__(self) -> None:
         rises = all(low < high for low, high in zip((0, *self.k), self.k, strict=False))
-        if not self.k or not rises or any(type(k) is not int for k in self.k):
+        if not self.k or not rises or any(type(k) is not int or k >= 2**63 for k in self.k):
             raise InputError(
                 f"the cut-offs of marp@k,k must be rising whole numbers from 1, got {','.join(map(str, self.k))}."
             )

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 import numpy as np
-import pyarrow as pa
 import scipy.sparse as sp
 from tqdm import tqdm
 
 from truerank.arrays import Ints
-from truerank.counting.kernels import Lists, count_factors, count_scores
-from truerank.data.interactions import Interactions
+from truerank.counting.kernels import Lists
+from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
-from truerank.errors import InputError
-from truerank.ranking.lists import read_lists
+from truerank.notes import counted
+from truerank.ranking.held_out import HeldOut
+from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
-from truerank.scoring.scorers import Factors, Scorer, as_scorer, score_pairs
-from truerank.threads import available_threads
+from truerank.ranking.score_ties import same_scores
+from truerank.scoring.conversion import Scoreable
+from truerank.threads import check_threads
 
 # explicit candidates are scored and sorted this many at a time, whole users together
 _PAIRS = 1 << 22
 
 
 def rank(
-    scorer: Any,
+    scorer: Scoreable,
     split: Split | None = None,
     *,
-    train: Any = None,
-    test: Any = None,
-    candidates: Any = None,
+    train: PerUser | None = None,
+    test: PerUser | None = None,
+    candidates: PerUser | None = None,
     keep_train: bool = False,
     threads: int | None = None,
     progress: bool = False,
@@ -37,21 +38,26 @@ def rank(
     """Return the exact ranks of all held-out items among all candidates of their user.
 
     The candidates of a user are all items but the user's training items. The user's other held-out
-    items are relevant, so they are never counted as above. The full score matrix is never held.
+    items are relevant, so they are never counted as above. The full score matrix is never held in
+    memory.
 
     Parameters
     ----------
-    scorer : Factors, Similarity, ScoreMatrix, array, sparse matrix, function or model
-        What gives the scores. A function takes an array of user numbers and returns their scores
-        for all items; a model with `user_factors` and `item_factors` is taken as `Factors`.
+    scorer : Scorer, array, sparse matrix, function or model
+        What gives the scores: one of truerank's scorers (`Factors`, `Similarity`, ...) or models; a
+        matrix of scores; a model with a method ``scores(users)``, or with `user_factors` and
+        `item_factors`; a function of an array of user numbers that returns their scores for all
+        items, or of two arrays, users and items, that returns one score per pair.
     split : Split, optional
         Training and held-out interactions, instead of `train` and `test`.
     train, test : Interactions, sparse matrix, or list of item numbers per user
-        Training and held-out items; user u is row u. Without `train` every item is a candidate.
-    candidates : sparse matrix, or list of item numbers per user, optional
+        Training and held-out items; user u is row u. Without `train` every item is a candidate. A
+        stored entry of `train` is a training item, whatever its value. Values of `test` are grades:
+        an item above 0 is relevant, another one is an ordinary candidate.
+    candidates : Interactions, sparse matrix, or list of item numbers per user, optional
         The candidates of each user, to which the held-out items are added.
     keep_train : bool
-        Whether training items are candidates too.
+        Whether training items are candidates, too.
     threads : int, optional
         As many as there are processors by default. The result does not depend on it.
     progress : bool
@@ -60,8 +66,16 @@ def rank(
     Returns
     -------
     Ranks
-        One instance per user with a held-out item; `ids` are the user numbers, or the user's names
-        if the interactions have them. A held-out item that is also a training item is a candidate.
+        One instance per user with a relevant item; `ids` are the names of the users, or their
+        numbers if the interactions have no names. `grades` are set unless all values of `test` are 1.
+        A held-out item that is also a training item is a candidate.
+
+    Notes
+    -----
+    If the scorer has names (`user_ids`, `item_ids`), its users and items are matched by them with
+    those of the interactions, or with 0, 1, ... where these have none. Items that only the scorer
+    knows are not candidates; items, and users with held-out items, that it does not know are
+    refused.
 
     Examples
     --------
@@ -71,97 +85,75 @@ def rank(
     >>> ranks.above.tolist(), ranks.tied.tolist(), ranks.n_candidates.tolist()
     ([1, 0, 2], [1, 0, 0], [3, 4])
     """
-    if split is not None:
-        if train is not None or test is not None:
-            raise InputError("give either a split, or `train` and `test`, not both.")
-        train, test = split.train, split.test
-    if test is None:
-        raise InputError("`test`, the held-out items, is missing.")
-    known, held = as_scorer(scorer), held_out(scorer, test)
-    shape = {"n_users": held.n_users, "n_items": held.n_items}
-    seen = None if train is None or keep_train else Interactions.of(train, "train", **shape)
-    if candidates is not None:
-        listed = Interactions.of(candidates, "candidates", **shape)
-        return _rank_among(known, listed, seen, held, progress)
-    return _rank_all(known, seen, held, threads or available_threads(), progress)
+    workers = check_threads(threads)
+    held = HeldOut.of([scorer], split, train=train, test=test)
+    seen = None if keep_train else held.train
+    if candidates is None:
+        return _rank_all(held, seen, workers, progress)
+    listed = Interactions.of(candidates, "candidates", n_users=held.test.n_users, n_items=held.test.n_items)
+    check_same_names(listed, held.test, "`candidates` and `test`")
+    return _rank_among(held, listed, seen, progress)
 
 
-def held_out(scorer: Any, test: Any) -> Interactions:
-    """Return the held-out items, checked against what the scorer knows of users and items."""
-    if sp.issparse(test) or isinstance(test, Interactions):
-        n_users, n_items = getattr(scorer, "n_users", None), getattr(scorer, "n_items", None)
-    else:
-        known = as_scorer(scorer)
-        n_users = getattr(known, "n_users", None)
-        n_items = getattr(known, "n_items", None) or np.shape(known.scores(np.zeros(1, dtype=np.int64)))[1]
-    return Interactions.of(test, "test", n_users=n_users, n_items=n_items)
-
-
-def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, threads: int, progress: bool) -> Ranks:
-    n_items = held.n_items
-    known = Interactions(sp.csr_array(held.matrix.shape, dtype=np.int8)) if seen is None else seen
-    lists = Lists(known.indptr, known.items), Lists(held.indptr, held.items)
-    n_relevant = np.diff(held.indptr)
-    with tqdm(total=int((n_relevant > 0).sum()), desc="users", disable=None if progress else True, delay=0.5) as bar:
-        if isinstance(scorer, Factors):
-            factors = (scorer.user_factors, scorer.item_factors)
-            counts = count_factors(*factors, *lists, item_bias=scorer.item_bias, threads=threads, progress=bar.update)
-        else:
-            counts = count_scores(scorer.scores, n_items, *lists, threads=threads, progress=bar.update)
-    both = np.diff(np.concatenate([[0], np.cumsum(counts.seen)])[held.indptr])
+def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: bool) -> Ranks:
+    (scorer,), test = held.scorers, held.test
+    known = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
+    lists = Lists(known.indptr, known.items), Lists(test.indptr, test.items)
+    n_relevant = np.diff(test.indptr)
+    with tqdm(total=held.users.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
+        counts = scorer.count(*lists, threads=threads, progress=bar.update)
+    both = np.diff(np.concatenate([[0], np.cumsum(counts.seen)])[test.indptr])
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,
-        n_candidates=n_items - np.diff(known.indptr) + both,
-        indptr=held.indptr,
-        ids=held.names,
-        notes=_notes(n_relevant, both),
+        n_candidates=test.n_items - np.diff(known.indptr) + both,
+        indptr=test.indptr,
+        ids=test.names,
+        grades=None if held.grades is None else held.grades[counts.order],
+        same_score=None if held.grades is None else same_scores(scorer, known, test, counts, threads),
+        notes=(*held.notes, *_notes(n_relevant, both)),
     )
     return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
 
 
-def _rank_among(
-    scorer: Scorer, listed: Interactions, seen: Interactions | None, held: Interactions, progress: bool
-) -> Ranks:
+def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, progress: bool) -> Ranks:
     """Rank among the given candidates, less the training items, and the held-out items."""
-    allowed = listed.matrix.astype(np.bool_)
-    if seen is not None:
-        allowed = allowed - allowed.multiply(seen.matrix.astype(np.bool_))
-        allowed.eliminate_zeros()
-    allowed = sp.csr_array(allowed + held.matrix.astype(np.bool_))
-    n_relevant = np.diff(held.indptr)
-    users = np.flatnonzero(n_relevant)
-    cuts = np.flatnonzero(np.diff(np.cumsum(np.diff(allowed.indptr)[users]) // _PAIRS)) + 1
-    blocks = np.split(users, cuts)
-    parts = [
-        read_lists(_scored(scorer, allowed, block), _pairs(held.matrix, block), depth="all")
-        for block in tqdm(blocks, desc="blocks", disable=None if progress else True, delay=0.5)
-    ]
-    ranks = Ranks.concatenate(parts)
-    return Ranks(
-        above=ranks.above,
-        tied=ranks.tied,
-        n_candidates=ranks.n_candidates,
-        indptr=ranks.indptr,
-        ids=held.names[users],
-        notes=_notes(n_relevant, np.zeros_like(n_relevant)),
-    )
+    (scorer,), test, n_relevant = held.scorers, held.test, np.diff(held.test.indptr)
+    sets = _marked(listed, 1) + _marked(test, 2)
+    sets = sets if seen is None else sets + _marked(seen, 4)
+    users, relevant = np.repeat(np.arange(test.n_users), np.diff(sets.indptr)), sets.data & 2 > 0
+    chosen = np.flatnonzero((relevant | (sets.data == 1)) & (n_relevant > 0)[users])
+    entry = np.cumsum(relevant) - 1  # of `test`
+    parts = []
+    for block in tqdm(_blocks(users, chosen), desc="blocks", disable=None if progress else True, delay=0.5):
+        user, item = users[block], sets.indices[block].astype(np.int64)
+        grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
+        parts.append(rank_pairs(user, item, scorer.pairs(user, item), relevant[block], grades))
+    both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
+    notes = (*held.notes, *_notes(n_relevant, both))
+    return dataclasses.replace(Ranks.concatenate(parts), ids=test.names[held.users], notes=notes)
 
 
-def _pairs(matrix: sp.csr_array, users: Ints) -> pa.Table:
-    rows = matrix[users]
-    return pa.table({"user": np.repeat(users, np.diff(rows.indptr)), "item": rows.indices.astype(np.int64)})
+def _marked(part: Interactions, mark: int) -> sp.csr_array:
+    """Return a matrix with this mark at each stored entry, so that a sum of several tells which of them store it."""
+    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
-def _scored(scorer: Scorer, allowed: sp.csr_array, users: Ints) -> pa.Table:
-    pairs = _pairs(allowed, users)
-    scores = score_pairs(scorer, pairs["user"].to_numpy(), pairs["item"].to_numpy())
-    return pairs.append_column("score", pa.array(scores))
+def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
+    """Divide the chosen pairs into blocks of about the same size, with all pairs of a user in one block."""
+    own = users[chosen]
+    new_user = np.flatnonzero(np.diff(own)) + 1
+    return np.split(chosen, new_user[np.diff(new_user // _PAIRS, prepend=0) > 0])
 
 
 def _notes(n_relevant: Ints, both: Ints) -> list[str]:
-    counts = {
-        "users have no held-out item and are left out": int((n_relevant == 0).sum()),
-        "held-out items are training items of their user too; they are ranked all the same": int(both.sum()),
-    }
-    return [f"{count} {text}" for text, count in counts.items() if count]
+    without, shared = int((n_relevant == 0).sum()), int(both.sum())
+    notes = [
+        (without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
+        (
+            shared,
+            "held-out item is also a training item of its user and is ranked",
+            "held-out items are also training items of their user and are ranked",
+        ),
+    ]
+    return [counted(number, one, many) for number, one, many in notes if number]

@@ -3,65 +3,74 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-import pyarrow as pa
 
-from truerank.arrays import AnyArray, Ints
-from truerank.data.interactions import Interactions
+from truerank.arrays import AnyArray, Ints, as_ints
+from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.errors import InputError
-from truerank.ranking.exact import held_out
-from truerank.ranking.lists import read_lists
+from truerank.notes import counted
+from truerank.ranking.held_out import HeldOut
+from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.pools import Pool
 from truerank.sampling.uniform import UniformSampling, as_design
-from truerank.scoring.scorers import as_scorer, score_pairs, to_numpy
+from truerank.scoring.conversion import Scoreable
+from truerank.scoring.scorer import Scorer
+
+Negatives = Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray
+"""The items of each user, by user number."""
 
 DEFAULT_SIZE = 100
+
+_ODDITIES = (
+    ("is repeated within a user and counts once", "are repeated within a user and count once"),
+    ("is a held-out item of its user and is left out", "are held-out items of their user and are left out"),
+    ("is a training item of its user", "are training items of their user"),
+)
 
 
 @overload
 def rank_sampled(
-    scorer: Mapping[str, Any],
+    scorer: Mapping[str, Scoreable],
     split: Split | None = None,
     *,
-    train: Any = None,
-    test: Any = None,
+    train: PerUser | None = None,
+    test: PerUser | None = None,
     design: SamplingDesign | None = None,
     m: int | None = None,
     replace: bool = False,
-    negatives: Any = None,
+    negatives: Negatives | None = None,
     rng: Rng = None,
 ) -> dict[str, Ranks]: ...
 @overload
 def rank_sampled(
-    scorer: Any,
+    scorer: Scoreable,
     split: Split | None = None,
     *,
-    train: Any = None,
-    test: Any = None,
+    train: PerUser | None = None,
+    test: PerUser | None = None,
     design: SamplingDesign | None = None,
     m: int | None = None,
     replace: bool = False,
-    negatives: Any = None,
+    negatives: Negatives | None = None,
     rng: Rng = None,
 ) -> Ranks: ...
 def rank_sampled(
-    scorer: Any,
+    scorer: Scoreable | Mapping[str, Scoreable],
     split: Split | None = None,
     *,
-    train: Any = None,
-    test: Any = None,
+    train: PerUser | None = None,
+    test: PerUser | None = None,
     design: SamplingDesign | None = None,
     m: int | None = None,
     replace: bool = False,
-    negatives: Any = None,
+    negatives: Negatives | None = None,
     rng: Rng = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the ranks of held-out items among sampled candidates, scoring only those.
@@ -97,23 +106,14 @@ def rank_sampled(
     >>> sampled
     Ranks(50 instances, 50 relevant items, 101 of 1000 candidates sampled, no ties)
     """
-    if split is not None:
-        if train is not None or test is not None:
-            raise InputError("give either a split, or `train` and `test`, not both.")
-        train, test = split.train, split.test
-    scorers = dict(scorer) if isinstance(scorer, Mapping) else {"": scorer}
-    if test is None or not scorers:
-        raise InputError("rank_sampled needs a scorer and `test`, the held-out items.")
-    held = held_out(next(iter(scorers.values())), test)
-    seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
-    users = np.flatnonzero(np.diff(held.indptr))
+    scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
+    held = HeldOut.of(list(scorers.values()), split, train=train, test=test)
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        sample = _Sample(chosen.sample(_pool(users, seen, held), np.random.default_rng(rng)), chosen)
+        sample = _Sample(chosen.sample(_pool(held), np.random.default_rng(rng)), chosen)
     else:
-        sample = _given(users, negatives, held)
-    catalogue = held.n_items - (0 if seen is None else np.diff(seen.indptr)[users] - seen.overlap(held)[users])
-    ranks = {name: _rank(one, users, sample, held, catalogue) for name, one in scorers.items()}
+        sample = _given(negatives, held)
+    ranks = {name: _rank(one, sample, held) for name, one in zip(scorers, held.scorers, strict=True)}
     return ranks if isinstance(scorer, Mapping) else ranks[""]
 
 
@@ -126,58 +126,69 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def _pool(users: Ints, seen: Interactions | None, held: Interactions) -> Pool:
-    excluded = [
-        held.of_user(user) if seen is None else np.union1d(held.of_user(user), seen.of_user(user)) for user in users
-    ]
-    popularity = None if seen is None else np.bincount(seen.items, minlength=held.n_items)
-    return Pool(held.n_items, excluded, popularity)
+def _pool(held: HeldOut) -> Pool:
+    own = [held.test.of_user(user) for user in held.users]
+    if held.train is None:
+        return Pool(held.test.n_items, own)
+    excluded = [np.union1d(items, held.train.of_user(user)) for user, items in zip(held.users, own, strict=True)]
+    return Pool(held.test.n_items, excluded, np.bincount(held.train.items, minlength=held.test.n_items))
 
 
-def _given(users: Ints, negatives: Any, held: Interactions) -> _Sample:
+def _given(negatives: Negatives, held: HeldOut) -> _Sample:
     """Take negatives as they are, and say what is unusual about them."""
+    users, n_items = held.users, held.test.n_items
     if len(negatives) <= int(users.max(initial=-1)):
         raise InputError(f"`negatives` must have a row for each user up to {users.max()}, got {len(negatives)} rows.")
-    rows = [np.asarray(negatives[user], dtype=np.int64) for user in users]
-    sampled = [np.setdiff1d(row, held.of_user(user)) for user, row in zip(users, rows, strict=True)]
-    flat = np.concatenate(sampled) if sampled else np.zeros(0, dtype=np.int64)
-    if flat.size and not 0 <= flat.min() <= flat.max() < held.n_items:
-        raise InputError(f"`negatives` must hold items 0..{held.n_items - 1}, got {flat.min()}..{flat.max()}.")
+    rows = [as_ints("negatives", negatives[user]) for user in users]
+    sampled = [np.setdiff1d(row, held.test.of_user(user)) for user, row in zip(users, rows, strict=True)]
+    flat = np.concatenate([*sampled, np.zeros(0, dtype=np.int64)])
+    if flat.size and not 0 <= flat.min() <= flat.max() < n_items:
+        raise InputError(f"`negatives` must hold items 0..{n_items - 1}, got {flat.min()}..{flat.max()}.")
     sizes = np.array([row.size for row in sampled])
-    repeated = sum(row.size - np.unique(row).size for row in rows)
-    relevant = sum(row.size for row in rows) - repeated - int(sizes.sum())
-    notes = [f"{flat.size} negatives, of which {np.unique(flat).size} distinct items"]
-    notes += [f"{repeated} negatives are repeated within a user and count once"] * (repeated > 0)
-    notes += [f"{relevant} negatives are held-out items of their user and are left out"] * (relevant > 0)
     one = np.unique(sizes)
-    return _Sample(sampled, UniformSampling(int(one[0]) if one.size == 1 else None), tuple(notes))
-
-
-def _rank(scorer: Any, users: Ints, sample: _Sample, held: Interactions, catalogue: AnyArray | int) -> Ranks:
-    relevant = [held.of_user(user) for user in users]
-    both = [np.concatenate(pair) for pair in zip(relevant, sample.items, strict=True)]
-    rows, items = _flat(users, both)
-    scores = np.asarray(_scores(scorer, rows, items))
-    if scores.shape != items.shape:
-        raise InputError(f"`scorer` must return one score per pair ({items.size}), got shape {scores.shape}.")
-    own_rows, own_items = _flat(users, relevant)
-    listed = pa.table({"user": rows, "item": items, "score": scores})
-    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all", repeats="count once")
-    return dataclasses.replace(
-        ranks,
-        ids=held.names[users],
-        design=sample.design,
-        n_catalogue=np.broadcast_to(catalogue, users.shape),
-        notes=sample.notes,
+    design = UniformSampling(int(one[0]) if one.size == 1 and one[0] else None)
+    return _Sample(
+        sampled,
+        design,
+        (f"{flat.size} negatives, of which {np.unique(flat).size} distinct items", *_odd(rows, sampled, held)),
     )
 
 
-def _flat(users: Ints, items: list[Ints]) -> tuple[Ints, Ints]:
-    flat = np.concatenate(items) if items else np.zeros(0, dtype=np.int64)
-    return np.repeat(users, [own.size for own in items]), flat
+def _odd(rows: list[Ints], sampled: list[Ints], held: HeldOut) -> list[str]:
+    """Say how many negatives are repeated, relevant, or training items."""
+    repeated = sum(row.size - np.unique(row).size for row in rows)
+    relevant = sum(row.size for row in rows) - repeated - sum(row.size for row in sampled)
+    trained = 0
+    if held.train is not None:
+        own = [held.train.of_user(user) for user in held.users]
+        trained = sum(int(np.isin(row, items).sum()) for row, items in zip(sampled, own, strict=True))
+    return [
+        counted(number, f"negative {one}", f"negatives {many}")
+        for number, (one, many) in zip((repeated, relevant, trained), _ODDITIES, strict=True)
+        if number
+    ]
 
 
-def _scores(scorer: Any, users: Ints, items: Ints) -> AnyArray:
-    if inspect.isfunction(scorer) and len(inspect.signature(scorer).parameters) >= 2:
-        return to_numpy(scorer(users, items))
-    return score_pairs(as_scorer(scorer), users, items)
+def _rank(scorer: Scorer, sample: _Sample, held: HeldOut) -> Ranks:
+    users, relevant = held.users, [held.test.of_user(user) for user in held.users]
+    both = [np.concatenate(pair) for pair in zip(relevant, sample.items, strict=True)]
+    rows = np.repeat(users, [own.size for own in both])
+    items = np.concatenate([*both, np.zeros(0, dtype=np.int64)])
+    mark = [np.arange(listed.size) < own.size for own, listed in zip(relevant, both, strict=True)]
+    hits = np.concatenate([*mark, np.zeros(0, dtype=np.bool_)])
+    ranks = rank_pairs(rows, items, scorer.pairs(rows, items), hits, held.grades)
+    return dataclasses.replace(
+        ranks,
+        ids=held.test.names[users],
+        design=sample.design,
+        n_catalogue=_catalogue(held),
+        notes=(*held.notes, *sample.notes),
+    )
+
+
+def _catalogue(held: HeldOut) -> Ints:
+    """Candidates of each user before sampling: all items but training items that are not held out."""
+    if held.train is None:
+        return np.full(held.users.size, held.test.n_items)
+    left_out = np.diff(held.train.indptr) - held.train.overlap(held.test)
+    return held.test.n_items - left_out[held.users]

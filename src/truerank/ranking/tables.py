@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,31 +60,37 @@ def read_ranks(
     >>> tr.read_ranks(pd.DataFrame({"rank": [1, 17, 3]}), m=100, n=3541)
     Ranks(3 instances, 3 relevant items, 101 of 3541 candidates sampled, no ties)
     """
-    design = {"m": m, "n": n} | ({"replace": True} if replace else {})
-    if isinstance(source, str | Path) and str(source).endswith(".npz"):
-        return _as_saved(Ranks.load(source), repr(str(source)), design)
+    if isinstance(source, str | Path) and str(source).lower().endswith(".npz"):
+        return _as_saved(Ranks.load(source), repr(str(source)), {"m": m, "n": n}, replace)
     columns = {"user": user, "rank": rank, "relevance": relevance}
     columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
     opened = open_source(source, RANKS, chosen_columns(columns), format)
     if {"above", "tied", "n_candidates"} <= set(opened.names):
-        return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, design)
+        return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, {"m": m, "n": n}, replace)
     found = find_columns(opened.names, RANKS, {}, opened.name)
     if n is None and "n" not in found and "item" in find_columns(opened.names, LISTS, {}, opened.name):
         raise InputError(f"{opened.name} holds ranked lists, not ranks{RANKS.lists_need}.")
     rows = load_opened(opened, RANKS, columns)
     sampled, candidates = _per_row(rows, "m", m), _per_row(rows, "n", n)
     if candidates is None:
-        raise InputError(f"{rows.name} does not say how many candidates there were: give n, or name the column of n.")
+        raise InputError(f"{rows.name} does not say how many candidates there were; give `n` or such a column.")
     if sampled is None and replace:
-        raise InputError("only sampled ranks can be with replacement: give m, or name the column of m.")
+        raise InputError("`replace` is about sampled ranks; give `m` or such a column.")
     return _Table.of(rows, sampled, candidates).to_ranks(replace)
 
 
-def _as_saved(ranks: Ranks, name: str, design: dict[str, int | str | bool | None]) -> Ranks:
-    given = [key for key, value in design.items() if value is not None]
-    if given:
-        what = "exact ranks" if ranks.design is None else "sampled ranks with their design"
-        raise InputError(f"{name} holds {what}, so that {given[0]} can't be given.")
+def _as_saved(ranks: Ranks, name: str, given: Mapping[str, int | str | None], replace: bool) -> Ranks:
+    """Refuse numbers of candidates that contradict what saved ranks say themselves."""
+    sampled = ranks.design is not None and ranks.n_catalogue is not None
+    stored = {"m": ranks.draws if sampled else None, "n": ranks.n_catalogue if sampled else ranks.n_candidates}
+    for role, number in given.items():
+        own = stored[role]
+        if number is not None and own is None:
+            raise InputError(f"{name} holds exact ranks, so `{role}` can't be given.")
+        if number is not None and own is not None and np.any(other := own != number):
+            raise InputError(f"`{role}` {number} contradicts {name}, which says {own[other][0]}.")
+    if replace and not getattr(ranks.design, "replace", False):
+        raise InputError(f"`replace` contradicts {name}, whose candidates were sampled without replacement.")
     return ranks
 
 
@@ -100,7 +107,7 @@ def _per_row(rows: Rows, role: str, given: int | str | None) -> Ints | None:
         raise InputError(f"`{role}` must be a whole number from 1, or the name of a column, got {given!r}.")
     if column is not None and np.any(bad := column != given):
         row = int(np.argmax(bad))
-        raise rows.error(row, f"{role} is {column[row]} there, but {given} was given")
+        raise InputError(f"`{role}` {given} contradicts {rows.place(row)}, which says {column[row]}.")
     return np.full(len(rows), given, dtype=np.int64)
 
 

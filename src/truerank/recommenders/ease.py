@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from truerank.data.interactions import Interactions
 from truerank.recommenders.cooccurrence import map_blocks
 from truerank.recommenders.inverse import invert
 from truerank.recommenders.models import Recommender, SimilarityModel, check_number
@@ -46,13 +47,13 @@ class EASE(Recommender[SimilarityModel]):
     def __post_init__(self) -> None:
         check_number("regularization", self.regularization, above=0.0)
 
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> SimilarityModel:
-        gram = np.empty((train.shape[1],) * 2)
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> SimilarityModel:
+        gram = np.empty((train.n_items, train.n_items))
 
         def fill(first: int, rows: sp.csr_array) -> None:
             gram[first : first + rows.shape[0]] = rows.toarray()
 
-        map_blocks(train, fill, threads, progress)
+        map_blocks(train.matrix, fill, threads, progress)
         gram[np.diag_indices_from(gram)] += self.regularization
         inverse = invert(gram, threads)
         weights = (inverse / -np.diag(inverse)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Models as `.npz` files, without pickle: arrays, and a line of JSON on what made them."""
+"""Models as `.npz` files, without pickle: arrays, and a line of JSON on the recommender and its settings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
 from truerank.formats.writing import check_writable, replacing
+from truerank.scoring.numbers import Matrix
 
 _PARTS = ("data", "indices", "indptr", "shape")
 
@@ -29,37 +30,44 @@ def write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> No
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """Return the line of JSON, as a dict, and the arrays."""
+    """Return the name and the settings of the recommender as a dict, and the arrays."""
     if not Path(path).is_file():
         raise InputError(f"there is no file {str(path)!r}.")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-    # a file that is no npz at all may load as one array, which is no context manager
+    # a file that is not npz may load as one array, which is not a context manager
     except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"can't read {str(path)!r} ({error}).") from error
-    if "about" not in arrays:
-        raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
-    return json.loads(str(arrays.pop("about"))), arrays
+    try:
+        about = json.loads(str(arrays.pop("about", "")))
+        return {key: about[key] for key in ("recommender", "settings")}, arrays
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model.") from error
 
 
-def pack(name: str, matrix: Any) -> dict[str, AnyArray]:
+def pack(name: str, matrix: Matrix) -> dict[str, AnyArray]:
     """Return a dense or sparse matrix as arrays to write."""
     if not sp.issparse(matrix):
         return {name: matrix}
     return {f"{name}_{part}": np.asarray(getattr(matrix, part)) for part in _PARTS}
 
 
-def unpack(name: str, arrays: dict[str, AnyArray]) -> Any:
-    """Return what `pack` packed."""
+def unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
+    """Return what `pack` packed, or raise `InputError` if it does not hold together."""
     if name in arrays:
         return arrays[name]
-    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
-    return sp.csr_array((data, indices, indptr), shape=tuple(shape))
+    try:
+        data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except (KeyError, ValueError) as error:
+        raise InputError(f"the file of the model is damaged: its {name} is not a valid matrix ({error}).") from error
+    return matrix
 
 
 def _plain(value: Any) -> Any:
-    """Return a setting as JSON knows it; a random generator has moved on since, so it is left out."""
+    """Return a setting for JSON; a random generator, whose state has changed since, is left out."""
     if isinstance(value, np.generic):
         return value.item()
     return None if isinstance(value, np.random.Generator) else value

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from truerank.arrays import Floats
-from truerank.data.interactions import Interactions
+from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
 from truerank.recommenders.least_squares import solve
 from truerank.recommenders.models import FactorModel, Recommender, check_number
@@ -37,12 +37,12 @@ class IALS(Recommender[FactorModel]):
     regularization : float
         Lambda.
     sweeps : int
-        How often users and items are solved for.
+        How many times users and items are solved for.
     init_scale : float
         Standard deviation of the normal distribution from which the items' factors start.
     frequency_exponent : float
         With exponent nu a user with c of n items has ``lambda_u = lambda * (c + alpha * n) ** nu``,
-        and alike for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 is
+        and likewise for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 is
         frequency-scaled, which Rendle et al. (2022) found to be better.
     rng : int or numpy.random.Generator, optional
         Seed of the start. For a seed the factors are the same for any number of threads.
@@ -88,20 +88,20 @@ class IALS(Recommender[FactorModel]):
         check_number("init_scale", self.init_scale, above=0.0)
         check_number("frequency_exponent", self.frequency_exponent)
 
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> FactorModel:
-        by_item = sp.csr_array(train.T)
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> FactorModel:
+        by_user, by_item = train.matrix, sp.csr_array(train.matrix.T)
         # users are solved for first, so they need no start
-        items = self.init_scale * np.random.default_rng(self.rng).standard_normal((train.shape[1], self.factors))
-        users = np.zeros((train.shape[0], self.factors))
+        items = self.init_scale * np.random.default_rng(self.rng).standard_normal((train.n_items, self.factors))
+        users = np.zeros((train.n_users, self.factors))
         for _ in tqdm(range(self.sweeps), desc="sweeps", disable=None if progress else True, delay=0.5):
-            users = solve(train, items, self.alpha, self._penalties(train), threads)
+            users = solve(by_user, items, self.alpha, self._penalties(by_user), threads)
             items = solve(by_item, users, self.alpha, self._penalties(by_item), threads)
         if not (np.isfinite(users).all() and np.isfinite(items).all()):
             raise InputError(f"`regularization` must be larger for these data to be solved, got {self.regularization}.")
-        return FactorModel(users, items, recommender=self)
+        return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
 
-    def loss(self, model: FactorModel, train: object) -> float:
-        """Return the sum that learning makes small, of a model and its training interactions."""
+    def loss(self, model: FactorModel, train: PerUser) -> float:
+        """Return the loss, which learning makes small, of a model and its training interactions."""
         matrix = Interactions.of(train, "train", n_users=model.n_users, n_items=model.n_items).matrix
         users, items = (np.asarray(part, np.float64) for part in (model.user_factors, model.item_factors))
         everywhere = float(np.sum((users.T @ users) * (items.T @ items)))

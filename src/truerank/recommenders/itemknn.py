@@ -1,4 +1,4 @@
-"""Neighbourhoods of items: recommend what is similar to the items that a user has had to do with."""
+"""Neighbourhoods of items: recommend what is similar to the items of a user's history."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats
+from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.recommenders.cooccurrence import map_blocks
 from truerank.recommenders.models import Recommender, SimilarityModel, check_number
@@ -37,8 +38,8 @@ class ItemKNN(Recommender[SimilarityModel]):
         Whose neighbours: each item j of a user's history adds to the scores of the items most
         similar to j ("column"), or each item i is scored by the items most similar to i ("row").
     keep_self : bool
-        Whether an item is its own neighbour. Training items are no candidates, so this matters
-        through the norm, and because it takes one place among the neighbours.
+        Whether an item is its own neighbour. Training items are not candidates, so this matters
+        only through the norm, and because it takes one place among the neighbours.
     row_norm : bool
         Whether to divide the row of each item by its Euclidean norm (eq. 29).
     divide : bool
@@ -83,11 +84,11 @@ class ItemKNN(Recommender[SimilarityModel]):
         if self.keep not in get_args(Keep):
             raise InputError(f"`keep` must be one of {get_args(Keep)}, got {self.keep!r}.")
 
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> SimilarityModel:
-        users = np.bincount(train.indices, minlength=train.shape[1]).astype(np.float64)
-        blocks = map_blocks(train, lambda first, rows: self._similar(first, rows, users), threads, progress)
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> SimilarityModel:
+        users = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
+        blocks = map_blocks(train.matrix, lambda first, rows: self._similar(first, rows, users), threads, progress)
         stacked = sp.vstack(blocks, format="csr")
-        # in a row of a model's matrix is what its item adds to the scores of others
+        # row j of a model's matrix is what item j adds to the scores of the others
         adds = stacked if self.keep == "column" else sp.csr_array(stacked.T)
         adds.data *= self._scales(adds)[adds.indices]
         share = adds.nnz / adds.shape[0] ** 2
@@ -96,9 +97,9 @@ class ItemKNN(Recommender[SimilarityModel]):
         return SimilarityModel(matrix, train, recommender=self)
 
     def _similar(self, first: int, together: sp.csr_array, users: Floats) -> sp.csr_array:
-        """Return a block of rows of similarities, less what is no neighbour."""
+        """Return a block of rows of similarities, those of neighbours only."""
         rows = first + np.repeat(np.arange(together.shape[0]), np.diff(together.indptr))
-        # a square of whole numbers by a whole number: what is equal stays equal
+        # exact integers are squared, multiplied and divided, so equal similarities are bit-equal
         together.data = (together.data**2 / (users[rows] * users[together.indices])) ** (self.power / 2)
         if not self.keep_self:
             together.data[together.indices == rows] = 0.0

@@ -17,7 +17,7 @@ RECOMMENDERS: dict[str, Any] = {kind.__name__: kind for kind in (EASE, IALS, Ite
 
 
 def load_model(path: str | Path) -> FactorModel | SimilarityModel:
-    """Return the model that `save` wrote, with the settings of its recommender.
+    """Return the model that `save` wrote, with the settings of its recommender and the names of users and items.
 
     Examples
     --------
@@ -29,10 +29,15 @@ def load_model(path: str | Path) -> FactorModel | SimilarityModel:
     FactorModel(2 users, 2 items, by Popularity())
     """
     about, arrays = files.read(path)
-    kind = RECOMMENDERS.get(about["recommender"])
-    if kind is None:
-        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; known are {sorted(RECOMMENDERS)}.")
-    recommender = kind(**about["settings"])
-    if "user_factors" in arrays:
-        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender)
-    return SimilarityModel(files.unpack("similarity", arrays), files.unpack("history", arrays), recommender=recommender)
+    if (kind := RECOMMENDERS.get(about["recommender"])) is None:
+        choices = ", ".join(sorted(RECOMMENDERS))
+        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; choose from {choices}.")
+    try:
+        recommender = kind(**about["settings"])
+    except TypeError as error:
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model: {error}.") from error
+    names = {"user_ids": arrays.get("user_ids"), "item_ids": arrays.get("item_ids")}
+    if {"user_factors", "item_factors"} <= arrays.keys():
+        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender, **names)
+    matrices = (files.unpack(name, arrays) for name in ("similarity", "history"))
+    return SimilarityModel(*matrices, recommender=recommender, **names)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from truerank.data.interactions import Interactions
+from truerank.arrays import AnyArray
+from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
 from truerank.recommenders import files
-from truerank.scoring.scorers import Factors, Similarity
-from truerank.threads import available_threads
+from truerank.scoring.factors import Factors
+from truerank.scoring.numbers import Matrix
+from truerank.scoring.similarity import Similarity
+from truerank.threads import check_threads
 
 Model = TypeVar("Model", "FactorModel", "SimilarityModel")
 
 
 class Recommender(ABC, Generic[Model]):
-    """Settings of a recommender: a frozen value, which learning leaves as it was."""
+    """Settings of a recommender: a frozen value, which learning does not change."""
 
-    def fit(self, train: Any, *, threads: int | None = None, progress: bool = False) -> Model:
-        """Return what can be learnt from the training interactions.
+    def fit(self, train: PerUser, *, threads: int | None = None, progress: bool = False) -> Model:
+        """Return the model that is learnt from training interactions.
 
         Parameters
         ----------
@@ -38,40 +41,58 @@ class Recommender(ABC, Generic[Model]):
         Returns
         -------
         FactorModel or SimilarityModel
-            Goes into `rank`, and can be saved.
+            A scorer for `rank`, with the names of the users and items of `train`. It can be saved.
         """
-        if threads is not None:
-            check_number("threads", threads, at_least=1, whole=True)
-        known = Interactions.of(train, "train").matrix
-        if known.nnz == 0:
+        workers = check_threads(threads)
+        given = Interactions.of(train, "train")
+        if given.matrix.nnz == 0:
             raise InputError("`train` must hold at least one interaction, got none.")
-        ones = sp.csr_array((np.ones(known.nnz), known.indices, known.indptr), shape=known.shape)
-        return self._learn(ones, threads or available_threads(), progress)
+        ones = sp.csr_array((np.ones(given.matrix.nnz), given.matrix.indices, given.matrix.indptr), shape=given.shape)
+        return self._learn(Interactions(ones, given.user_ids, given.item_ids), workers, progress)
 
     @abstractmethod
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> Model:
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> Model:
         """Learn from a matrix of ones, of which there is at least one."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class FactorModel(Factors):
     """Factors that a recommender has learnt; scores are their inner products."""
 
-    recommender: Recommender[FactorModel] | None = None
+    def __init__(
+        self,
+        user_factors: ArrayLike,
+        item_factors: ArrayLike,
+        *,
+        recommender: Recommender[FactorModel] | None = None,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(user_factors, item_factors, user_ids=user_ids, item_ids=item_ids)
+        self.recommender = recommender
 
     def __repr__(self) -> str:
         return _learnt(self)
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
-        files.write(path, self.recommender, {"user_factors": self.user_factors, "item_factors": self.item_factors})
+        arrays = {"user_factors": self.user_factors, "item_factors": self.item_factors}
+        files.write(path, self.recommender, arrays | _names(self))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SimilarityModel(Similarity):
-    """An item-item matrix that a recommender has learnt, and the histories it is to be applied to."""
+    """An item-item matrix that a recommender has learnt, and the histories of the users it scores."""
 
-    recommender: Recommender[SimilarityModel] | None = None
+    def __init__(
+        self,
+        similarity: Matrix,
+        history: PerUser,
+        *,
+        recommender: Recommender[SimilarityModel] | None = None,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(similarity, history, user_ids=user_ids, item_ids=item_ids)
+        self.recommender = recommender
 
     def __repr__(self) -> str:
         return _learnt(self)
@@ -79,11 +100,16 @@ class SimilarityModel(Similarity):
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
         arrays = files.pack("similarity", self.similarity) | files.pack("history", self.history)
-        files.write(path, self.recommender, arrays)
+        files.write(path, self.recommender, arrays | _names(self))
 
 
 def _learnt(model: FactorModel | SimilarityModel) -> str:
     return f"{type(model).__name__}({model.n_users} users, {model.n_items} items, by {model.recommender!r})"
+
+
+def _names(model: FactorModel | SimilarityModel) -> dict[str, AnyArray]:
+    names = {"user_ids": model.user_ids, "item_ids": model.item_ids}
+    return {name: ids for name, ids in names.items() if ids is not None}
 
 
 def check_number(

@@ -1,12 +1,12 @@
-"""The same list for everybody: what most users have had to do with."""
+"""The same list for everybody: the items that most users have interacted with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
+from truerank.data.interactions import Interactions
 from truerank.recommenders.models import FactorModel, Recommender
 
 
@@ -22,7 +22,8 @@ class Popularity(Recommender[FactorModel]):
     [[1.0, 2.0]]
     """
 
-    def _learn(self, train: sp.csr_array, threads: int, progress: bool) -> FactorModel:
-        counts = np.bincount(train.indices, minlength=train.shape[1]).astype(np.float64)
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> FactorModel:
+        counts = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
         # one factor, which is 1 for each user, takes the fastest way through `rank`
-        return FactorModel(np.ones((train.shape[0], 1)), counts[:, np.newaxis], recommender=self)
+        users, items = np.ones((train.n_users, 1)), counts[:, np.newaxis]
+        return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)

@@ -16,6 +16,7 @@ import numpy as np
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
+from truerank.formats.writing import make_folder, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,9 +120,10 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
     unknown = [form for form in formats if form not in FORMATS]
     if unknown:
         raise InputError(f"a figure is written as one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     paths = [Path(folder) / f"{name}.{form}" for form in formats]
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     for path, form in zip(paths, formats, strict=True):
-        figure.savefig(path, dpi=200, metadata=undated[form])
+        with replacing(path) as (file,):
+            figure.savefig(file, format=form, dpi=200, metadata=undated[form])
     return paths

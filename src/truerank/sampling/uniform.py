@@ -53,12 +53,12 @@ class UniformSampling(SamplingDesign):
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         super().check(n_irrelevant, draws)
-        short = np.asarray(n_irrelevant) < np.asarray(draws)
-        if not self.replace and np.any(short):
-            at = int(np.argmax(short))
+        left, drawn = np.broadcast_arrays(n_irrelevant, draws)
+        if not self.replace and np.any(left < drawn):
+            at = int(np.argmax(left < drawn))
             raise InputError(
-                f"`m` must be at most the number of irrelevant candidates ({np.asarray(n_irrelevant)[at]} for some "
-                f"instance) when sampling without replacement, got {np.broadcast_to(draws, short.shape)[at]}."
+                f"`m` must be at most the number of irrelevant candidates ({left[at]} for some instance) when sampling "
+                f"without replacement, got {drawn[at]}."
             )
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:

@@ -15,7 +15,8 @@ import numpy as np
 from tqdm import tqdm
 
 from truerank.data.reading import read_interactions
-from truerank.data.splits import Split, leave_last_out, read_split
+from truerank.data.splits import Split, read_split
+from truerank.data.splitting import leave_last_out
 from truerank.errors import InputError
 from truerank.ranking.exact import rank
 from truerank.ranking.ranks import Ranks

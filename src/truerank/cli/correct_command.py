@@ -1,0 +1,62 @@
+"""``truerank correct``: estimates of exact metrics from sampled ranks."""
+
+from __future__ import annotations
+
+import click
+
+from truerank.cli import options
+from truerank.cli.output import show_table
+from truerank.cli.sources import noted
+from truerank.errors import InputError
+
+
+@click.command()
+@options.sources_argument("SAMPLED")
+@options.metrics_option
+@click.option(
+    "--sampled",
+    "m",
+    metavar="M",
+    callback=options.whole(),
+    help="Candidates that were sampled, if the file has no column m.",
+)
+@click.option(
+    "--candidates",
+    "n",
+    metavar="N",
+    callback=options.whole(),
+    help="Candidates before sampling, if the file has no column n.",
+)
+@click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
+@options.columns_option
+@options.format_option
+def command(
+    sources: dict[str, str],
+    metrics: tuple[str, ...],
+    m: int | None,
+    n: int | None,
+    replace: bool,
+    columns: dict[str, str],
+    form: str,
+) -> None:
+    """Correct metrics that were measured on sampled candidates.
+
+    SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
+    instance from a published study; - is standard input. Several files make one row each, named by
+    NAME or by the file.
+
+    \b
+    truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
+    truerank correct als=a.parquet bpr=b.parquet -m 'recall@10~bv(0.1)'
+    """
+    from truerank.corrections.reading import as_metrics
+    from truerank.evaluation.evaluations import evaluate
+    from truerank.ranking.tables import read_ranks
+
+    chosen = as_metrics(metrics)
+    given = {"m": m, "n": n} | options.by_role(columns, "user", "rank", "relevance", "m", "n")
+    ranks = {name: read_ranks(path, replace=replace, **given) for name, path in sources.items()}
+    for name, path in sources.items():
+        if ranks[name].design is None:
+            raise InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
+    show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)

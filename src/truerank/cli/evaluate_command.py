@@ -1,0 +1,135 @@
+"""``truerank evaluate``: metrics of ranks, or of ranked lists."""
+
+from __future__ import annotations
+
+import runpy
+import secrets
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truerank.cli import options
+from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
+from truerank.cli.sources import STANDARD_INPUT, noted
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.ranking.ranks import Ranks
+
+TIES = ("expected", "optimistic", "pessimistic", "random")
+
+
+def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
+    return text if text in (None, "all") else options.read_whole(text, param, otherwise=", or 'all'")
+
+
+@click.command()
+@options.sources_argument("RANKS_OR_RUN")
+@click.option(
+    "-t",
+    "--truth",
+    metavar="QRELS",
+    type=click.Path(),
+    help="The relevant items, if RANKS_OR_RUN holds ranked lists; - is standard input.",
+)
+@options.metrics_option
+@click.option(
+    "--depth",
+    metavar="N|all",
+    callback=_read_depth,
+    help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
+)
+@click.option(
+    "--ties", type=click.Choice(TIES), default="expected", show_default=True, help="How equal scores are resolved."
+)
+@click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
+@options.columns_option
+@options.formats_option("run", "truth")
+@click.option(
+    "--define",
+    "definitions",
+    metavar="FILE",
+    type=click.Path(),
+    multiple=True,
+    help="Python file that registers metrics of your own. May be repeated.",
+)
+@options.per_instance_option
+@options.format_option
+def command(
+    sources: dict[str, str],
+    truth: str | None,
+    metrics: tuple[str, ...],
+    depth: Any,
+    ties: Any,
+    rng: int | None,
+    columns: dict[str, str],
+    formats: dict[str, Any],
+    definitions: tuple[str, ...],
+    per_instance: str | None,
+    form: str,
+) -> None:
+    """Compute metrics from ranks, or from ranked lists and the relevant items.
+
+    RANKS_OR_RUN is a file that truerank wrote, a table of ranks (user_id, rank, n), or with --truth
+    a TREC run or a table of lists (user_id, item_id, score); - is standard input. Several files make
+    one row each, named by NAME or by the file.
+
+    \b
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    truerank evaluate als=a.parquet bpr=b.parquet -m ndcg@10,recall@10 --per-instance values.csv
+    truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
+    """
+    from truerank.corrections.reading import as_metrics
+    from truerank.evaluation.evaluations import evaluate
+
+    for definition in definitions:
+        _define(definition)
+    chosen = as_metrics(metrics)
+    ranks = _read(sources, truth, depth, columns, formats)
+    # one order of the ties for the table and for the values of each instance
+    seed = secrets.randbits(32) if rng is None else rng
+    table = evaluate(ranks, chosen, ties=ties, rng=seed, progress=True)
+    show_table(noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
+    if per_instance:
+        write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
+
+
+def _read(
+    sources: dict[str, str], truth: str | None, depth: Any, columns: dict[str, str], formats: dict[str, Any]
+) -> dict[str, Ranks]:
+    from truerank.ranking.lists import read_lists
+    from truerank.ranking.tables import read_ranks
+
+    if truth is None:
+        if depth is not None:
+            raise InputError("--depth is about ranked lists, which need --truth.")
+        if formats:
+            raise InputError("--format-of is about ranked lists, which need --truth.")
+        named = options.by_role(columns, "user", "rank", "relevance", "m", "n")
+        return {name: read_ranks(path, **named) for name, path in sources.items()}
+    if truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
+        raise InputError("--truth can be standard input only with a single run, which is a file.")
+    named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
+    named |= {f"{source}_format": form for source, form in formats.items()}
+    return {name: read_lists(path, truth, depth=depth, **named) for name, path in sources.items()}
+
+
+def _define(path: str) -> None:
+    """Run a file of the user's; what goes wrong in it is reported with its line."""
+    try:
+        runpy.run_path(path)
+    except OSError as error:
+        if error.filename != path:
+            raise
+        raise InputError(f"can't read {path!r}: {error.strerror}.") from error
+    except Exception as error:
+        raise InputError(f"{path!r} fails in line {_line(error, path)}: {type(error).__name__}: {error}") from error
+
+
+def _line(error: Exception, path: str) -> int | None:
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    return next(
+        (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == path), None
+    )

@@ -1,0 +1,58 @@
+"""What commands print and write: results on standard output, notes on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from truerank.evaluation.evaluations import Evaluation
+    from truerank.ranking.ranks import Ranks
+
+STANDARD_OUTPUT = ("-", "/dev/stdout")
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print notes on standard error."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def show_table(table: Evaluation, form: str, *, aside: bool = False) -> None:
+    """Print a table; its notes are part of the readable form, and go to standard error beside the others.
+
+    `aside` says that standard output is taken by something else.
+    """
+    if form == "table":
+        click.echo(str(table), err=aside)
+    else:
+        click.echo(getattr(table, f"to_{form}")(), err=aside)
+        show_notes(table.notes)
+
+
+def save_ranks(ranks: Ranks, path: str) -> None:
+    """Describe ranks and write them; what they are is printed even if writing fails."""
+    aside = path in STANDARD_OUTPUT
+    click.echo(str(ranks), err=aside)
+    show_notes(ranks.notes)
+    ranks.save(path)
+    if not aside:
+        click.echo(f"written to {path!r}")
+
+
+def write_values(path: str, ranks: Mapping[str, Ranks], metrics: Iterable[Any], **options: Any) -> None:
+    """Write the values of each instance: a column per metric, and one for the recommender if there are several."""
+    import numpy as np
+
+    from truerank.evaluation.per_instance import values
+    from truerank.formats.writing import write_columns
+
+    ids = [range(len(places)) if places.ids is None else places.ids.tolist() for places in ranks.values()]
+    names = np.repeat(list(ranks), [len(places) for places in ranks.values()])
+    columns: dict[str, Any] = {"recommender": names} if len(ranks) > 1 else {}
+    columns["instance"] = [name for part in ids for name in part]
+    for metric in metrics:
+        columns[str(metric)] = np.concatenate([values(places, metric, **options) for places in ranks.values()])
+    write_columns(path, columns)

@@ -1,0 +1,127 @@
+"""``truerank`` itself: finds commands, and turns what can go wrong into one sentence and an exit code.
+
+Commands are found by their files and load when they are used. Other packages add one by an entry point:
+
+    [project.entry-points."truerank.commands"]
+    NAME = "package.module:command"
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from truerank.cli.interruption import INTERRUPTED
+from truerank.cli.wording import in_options
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_SUFFIX = "_command"
+_ENTRY_POINTS = "truerank.commands"
+_BAD_INPUT = 2
+
+
+class Program(click.Group):
+    """A group of the commands in this folder and of those that other packages add."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted({*_own_modules(), *(point.name for point in _entry_points())})
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if module := _own_modules().get(name):
+            return import_module(module).command
+        return next((_load(point) for point in _entry_points() if point.name == name), None)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what is wrong with its input is told in terms of its options."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            raise InputError(in_options(str(error), command.params if command else [])) from error
+        except MemoryError as error:
+            raise InputError("there is not enough memory for this input.") from error
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise InputError(f"{error.filename!r}: {error.strerror}.") from error
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run and exit: 0 after success, 2 after bad input, 1 if nobody reads the output, 130 after Ctrl-C."""
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except InputError as error:
+            code = _fail(str(error))
+        except OSError as error:
+            code = _fail(f"can't write the output: {error.strerror or error}.")
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        sys.exit(code)
+
+
+def _own_modules() -> dict[str, str]:
+    """Modules of the commands in this folder, by the names of the commands."""
+    names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    return {
+        name.removesuffix(_SUFFIX).replace("_", "-"): f"truerank.cli.{name}" for name in names if name.endswith(_SUFFIX)
+    }
+
+
+def _entry_points() -> Iterator[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    yield from entry_points(group=_ENTRY_POINTS)
+
+
+def _load(point: EntryPoint) -> click.Command:
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(f"the command {point.name!r} ({point.value}) can't be loaded: {error}") from error
+
+
+def _fail(sentence: str) -> int:
+    """Say what is wrong on standard error and return the exit code."""
+    _give_up_standard_output()
+    click.echo(f"truerank: {sentence}", err=True)
+    return _BAD_INPUT
+
+
+def _give_up_standard_output() -> None:
+    """Drop what standard output does not take, so that Python does not try again when it exits."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="truerank")
+def truerank() -> None:
+    """How good is a recommender really: exact, sampled and corrected ranking metrics.
+
+    Shell completion: run `eval "$(_TRUERANK_COMPLETE=bash_source truerank)"` (or zsh_source,
+    fish_source), or put it into your shell's start-up file.
+    """

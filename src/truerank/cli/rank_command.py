@@ -1,0 +1,55 @@
+"""``truerank rank``: exact ranks from factors."""
+
+from __future__ import annotations
+
+import click
+
+from truerank.cli import options
+from truerank.cli.output import save_ranks
+
+
+@click.command()
+@click.option(
+    "--factors",
+    nargs=2,
+    required=True,
+    metavar="USERS.npy ITEMS.npy",
+    type=click.Path(),
+    help="Factors of the users and of the items, one row each.",
+)
+@click.option("--bias", metavar="BIAS.npy", type=click.Path(), help="One number per item, added to its scores.")
+@click.option(
+    "--train",
+    metavar="FILE",
+    type=click.Path(),
+    help="Training pairs (user_id, item_id); they are not candidates.",
+)
+@click.option("--test", metavar="FILE", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
+@options.output_option
+@click.option(
+    "--threads",
+    metavar="N",
+    callback=options.whole(largest=1_024),
+    help="Threads to use (default: one per processor).",
+)
+def command(
+    factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
+) -> None:
+    """Rank held-out items exactly, among the whole catalogue.
+
+    Users and items in the files of pairs are row numbers of the factors, from 0.
+
+    \b
+    truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    """
+    from truerank.data.reading import read_pairs
+    from truerank.formats.arrays import load_array
+    from truerank.ranking.exact import rank
+    from truerank.scoring.factors import Factors
+
+    users, items = map(load_array, factors)
+    scorer = Factors(users, items, None if bias is None else load_array(bias))
+    shape = (scorer.n_users, scorer.n_items)
+    seen = None if train is None else read_pairs(train, shape)
+    save_ranks(rank(scorer, train=seen, test=read_pairs(test, shape), threads=threads, progress=True), output)

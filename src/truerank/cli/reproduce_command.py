@@ -1,0 +1,114 @@
+"""``truerank reproduce``: a paper's tables and figures, beside the published numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from truerank.cli.output import show_notes
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.papers.krichene_rendle_2020.experiment import Study
+
+FIGURE_FORMATS = ("svg", "pdf", "png")
+
+
+def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
+    from truerank.formats.writing import check_writable
+
+    if path is not None:
+        check_writable(path)
+    return path
+
+
+@click.command()
+@click.argument("paper", type=click.Choice(["krichene-rendle"]))
+@click.option(
+    "--data",
+    "source",
+    metavar="PATH",
+    type=click.Path(),
+    help="Start from ratings: the files or the zip of MovieLens 1M, or a directory with train and test files.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(),
+    callback=_check_file,
+    help="Also write every cell of the tables to a JSON file.",
+)
+@click.option(
+    "--figures",
+    "folder",
+    metavar="DIR",
+    type=click.Path(),
+    help="Directory for the figures (default: one named after the paper).",
+)
+@click.option(
+    "--as",
+    "formats",
+    type=click.Choice(FIGURE_FORMATS),
+    multiple=True,
+    default=["svg"],
+    show_default=True,
+    help="File format of the figures. May be repeated.",
+)
+def command(
+    paper: str, source: str | None, json_file: str | None, folder: str | None, formats: tuple[str, ...]
+) -> None:
+    """Compute a paper's tables and figures and show them beside the published numbers.
+
+    krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020. By default the ranks
+    of its three recommenders on MovieLens 1M are those that come with the package; with --data they
+    are computed from ratings.
+
+    \b
+    truerank reproduce krichene-rendle --json cells.json --figures pictures --as pdf
+    truerank reproduce krichene-rendle --data ml-1m.zip
+    """
+    from truerank.formats.writing import check_writable_folder, write_text
+    from truerank.papers.krichene_rendle_2020 import experiment
+    from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
+
+    drawn = _can_draw(required=folder is not None)
+    if drawn:
+        check_writable_folder(folder or paper)
+    study = _train(source) if source else experiment.embedded()
+    done = []
+    for table in tables(study):
+        click.echo(f"{table}\n")
+        done.append(table)
+    if json_file:
+        write_text(json_file, to_json(done, source or "ranks that come with truerank"))
+        click.echo(f"Every cell is in {json_file!r}.\n")
+    for line in draw(study, folder or paper, formats) if drawn else ():
+        click.echo(line)
+
+
+def _can_draw(*, required: bool) -> bool:
+    """Return whether figures can be drawn; where they were not asked for, a note says why not."""
+    from truerank.report.plots import check_matplotlib
+
+    try:
+        check_matplotlib()
+    except InputError as missing:
+        if required:
+            raise
+        show_notes([str(missing)])
+        return False
+    return True
+
+
+def _train(source: str) -> Study:
+    from truerank.papers.krichene_rendle_2020 import experiment
+
+    split = experiment.load_split(source)
+    click.echo(f"train: {split.train}\ntest: {split.test}\n")
+    show_notes(split.notes)
+    if split.train.matrix.shape != experiment.SHAPE:
+        users, items = experiment.SHAPE
+        show_notes([f"these are not MovieLens 1M ({users:,} users, {items:,} items): expect other numbers"])
+    return experiment.from_split(split)

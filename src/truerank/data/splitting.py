@@ -1,0 +1,229 @@
+"""Ways to divide interactions into a part to learn from and a part that is held out."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray, Bools, Ints
+from truerank.data.interactions import Interactions
+from truerank.data.reading import grouped, read_interactions
+from truerank.data.splits import Split, describe
+from truerank.errors import InputError
+from truerank.formats.source import Source
+
+Rng = int | np.random.Generator | None
+Events = Interactions | Source
+"""Interactions, or what `read_interactions` accepts: a path, a dataframe, a dict or a list; or a sparse matrix."""
+Moment = float | str | date | np.datetime64
+"""A number, or a date such as "2019-01-01"."""
+
+
+def leave_last_out(data: Events, k: int = 1) -> Split:
+    """Hold out the last k events of each user.
+
+    Of events at the same time the one further down in the source is the later one (the one with the
+    higher item number if `positions` are not known). Users with at most k events keep them all for
+    training.
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+        With times.
+    k : int
+        Events to hold out.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> events = pd.DataFrame({"user": [1, 1, 1], "item": ["c", "b", "a"], "time": [5, 9, 9]})
+    >>> split = tr.leave_last_out(tr.read_interactions(events))
+    >>> split.test.item_ids[split.test.items].tolist()
+    ['a']
+    """
+    _check_k(k, 1)
+    events = _events(data)
+    place = _places(events, _by_time(events, "leave_last_out"))
+    sizes = _sizes(events)
+    return _split(events, (place >= sizes - k) & (sizes > k)).check(time="user")
+
+
+def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
+    """Hold out k random events of each user; users with at most k keep them all for training.
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+    k : int
+        Events to hold out.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the draw.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> split = tr.leave_k_out(tr.Interactions.of([[0, 1, 2], [2]], "data"), 2, rng=0)
+    >>> split.train.items.size, split.test.items.size, split.notes
+    (2, 2, ('1 user has no held-out event', '1 held-out item has no training event'))
+    """
+    _check_k(k, 1)
+    events = _events(data)
+    sizes = _sizes(events)
+    return _split(events, (_random_places(events, rng) < k) & (sizes > k)).check(time="ignore")
+
+
+def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -> Split:
+    """Hold out a random fraction of the events of each user.
+
+    The number of events is rounded to the nearest whole number, halves up, and leaves at least one
+    event for training.
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+    fraction : float
+        Between 0 and 1, both excluded.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the draw.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> data = tr.Interactions.of([[0, 1, 2, 3, 4], [0, 1], [0]], "data")
+    >>> np.diff(tr.hold_out_fraction(data, 0.5, rng=0).test.indptr).tolist()
+    [3, 1, 0]
+    """
+    _check_fraction(fraction)
+    events = _events(data)
+    sizes = _sizes(events)
+    held = np.minimum(np.floor(fraction * sizes + 0.5), sizes - 1)
+    return _split(events, _random_places(events, rng) < held).check(time="ignore")
+
+
+def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | None = None) -> Split:
+    """Hold out all events from a moment on, the same for all users.
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+        With times.
+    at : number, or date such as "2019-01-01", optional
+        The first moment that is held out.
+    fraction : float, optional
+        Instead of a moment: hold out the smallest number of last events that makes up this fraction.
+        Events at the same time stay together.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> events = pd.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "time": [5, 9, 9, 7]})
+    >>> data = tr.read_interactions(events)
+    >>> tr.split_by_time(data, 9).test.times.tolist()
+    [9, 9]
+    >>> tr.split_by_time(data, fraction=0.25).test.times.tolist()
+    [9, 9]
+    """
+    if (at is None) == (fraction is None):
+        raise InputError("give either `at` or `fraction`.")
+    events = _events(data)
+    times = _times(events, "split_by_time")
+    if fraction is not None:
+        _check_fraction(fraction)
+        first = min(times.size - int(np.ceil(fraction * times.size)), times.size - 1)
+        moment = np.partition(times, first)[first]
+    else:
+        moment = _moment(at, times)
+    held = times >= moment
+    if held.all() or not held.any():
+        where = "not before" if held.all() else "before"
+        raise InputError(f"all events are {where} the moment {moment}; they lie in {times.min()}..{times.max()}.")
+    return _split(events, held).check(time="all")
+
+
+def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
+    """Return k splits that hold out each event once, balanced for each user to within one event.
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+    k : int
+        Folds, at least 2.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the draw.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> folds = tr.k_fold(tr.Interactions.of([[0, 1, 2], [0, 2]], "data"), 2, rng=0)
+    >>> sum(fold.test.matrix.toarray() for fold in folds).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+    """
+    _check_k(k, 2)
+    events, generator = _events(data), np.random.default_rng(rng)
+    place = _random_places(events, generator)
+    # users start at different folds, so that the folds have about the same size
+    start = generator.integers(k, size=events.n_users)[events.users]
+    fold = (place + start) % k
+    return [_split(events, fold == number).check(time="ignore") for number in range(k)]
+
+
+def _events(data: Events) -> Interactions:
+    """Return interactions as they are, and read anything else."""
+    if isinstance(data, Interactions) or sp.issparse(data):
+        return Interactions.of(data, "data")
+    return read_interactions(data)
+
+
+def _split(data: Interactions, held: Bools) -> Split:
+    train, test = data.select(~held), data.select(held)
+    return Split(train, test, (*data.notes, *describe(train, test)))
+
+
+def _sizes(data: Interactions) -> Ints:
+    """Events of the user of each event."""
+    sizes = np.diff(data.indptr)
+    return np.repeat(sizes, sizes)
+
+
+def _places(data: Interactions, order: Ints) -> Ints:
+    """Place of each event, from 0, among those of its user when all events are in this order."""
+    users = data.users[order]
+    by_user, indptr, _ = grouped(users, np.zeros_like(users), (data.n_users, 1))
+    places = np.empty(order.size, dtype=np.int64)
+    places[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
+    return places
+
+
+def _random_places(data: Interactions, rng: Rng) -> Ints:
+    return _places(data, np.random.default_rng(rng).permutation(data.items.size))
+
+
+def _by_time(data: Interactions, what: str) -> Ints:
+    times = _times(data, what)
+    return np.argsort(times, kind="stable") if data.positions is None else np.lexsort((data.positions, times))
+
+
+def _times(data: Interactions, what: str) -> AnyArray:
+    if data.times is None:
+        raise InputError(f"{what} needs the times of the events, but there are none.")
+    return data.times
+
+
+def _moment(at: Any, times: AnyArray) -> Any:
+    try:
+        return np.datetime64(at) if times.dtype.kind == "M" else float(at)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`at` must be a moment like those of the events ({times[0]}), got {at!r}.") from error
+
+
+def _check_k(k: Any, least: int) -> None:
+    if not isinstance(k, int | np.integer) or k < least:
+        raise InputError(f"`k` must be a whole number from {least}, got {k!r}.")
+
+
+def _check_fraction(fraction: float) -> None:
+    if not 0 < fraction < 1:
+        raise InputError(f"`fraction` must lie between 0 and 1, got {fraction}.")

@@ -1,0 +1,155 @@
+"""Scorers, training and held-out items -> all of them checked, and in one numbering."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray, Floats, Ints
+from truerank.data.interactions import Interactions, PerUser, check_same_names
+from truerank.data.splits import Split
+from truerank.errors import InputError
+from truerank.notes import counted
+from truerank.scoring.conversion import Scoreable, as_scorer
+from truerank.scoring.scorer import Scorer
+from truerank.scoring.widths import measured
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What is to be ranked: the relevant items of each user, and the scorers that rank them.
+
+    Attributes
+    ----------
+    scorers : tuple of Scorer
+        Their users and items are numbered as those of `test`.
+    train : Interactions, optional
+        Training items.
+    test : Interactions
+        Relevant items, with the names of users and items.
+    grades : array of float above 0, optional
+        Grade of each stored entry of `test`; None if all are 1.
+    notes : tuple of str
+        What was dropped or merged.
+    """
+
+    scorers: tuple[Scorer, ...]
+    train: Interactions | None
+    test: Interactions
+    grades: Floats | None
+    notes: tuple[str, ...]
+
+    @property
+    def users(self) -> Ints:
+        """Users with relevant items."""
+        return np.flatnonzero(np.diff(self.test.indptr))
+
+    @classmethod
+    def of(
+        cls,
+        scorers: Sequence[Scoreable],
+        split: Split | None = None,
+        *,
+        train: PerUser | None = None,
+        test: PerUser | None = None,
+    ) -> HeldOut:
+        """Check the arguments of `rank` and `rank_sampled`, and bring them together.
+
+        The values of `test` are grades: an entry above 0 is relevant, others are not, and if all
+        relevant ones are 1 there are no grades. Users and items are matched by name if a scorer has
+        names, else by number.
+
+        Examples
+        --------
+        >>> held = HeldOut.of([np.eye(3)], test=[[1], [], [2, 0]])
+        >>> held.test, held.users.tolist(), held.grades
+        (Interactions(3 users, 3 items, 3 events), [0, 2], None)
+        """
+        train, test = _parts(split, train, test)
+        given = [as_scorer(scorer) for scorer in scorers]
+        if not given:
+            raise InputError("a scorer is missing.")
+        n_users, n_items = (_size(given, train, test, axis) for axis in (0, 1))
+        if n_items is None:
+            given[0] = _measure(given[0], train, test)
+            n_items = given[0].n_items
+        held = Interactions.of(test, "test", n_users=n_users, n_items=n_items)
+        seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
+        relevant, grades, dropped = _relevant(_with_names(held, seen))
+        users = np.flatnonzero(np.diff(relevant.indptr))
+        repeated = () if held is test else held.notes
+        aligned = tuple(_aligned(scorer, relevant, users) for scorer in given)
+        return cls(aligned, seen, relevant, grades, (*repeated, *dropped))
+
+
+def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
+    if split is not None and (train is not None or test is not None):
+        raise InputError("give either a split, or `train` and `test`, not both.")
+    if isinstance(split, Split):
+        return split.train, split.test
+    if split is not None:
+        raise InputError(f"`split` must be a Split, got {type(split).__name__}; give held-out items as `test`.")
+    if test is None:
+        raise InputError("`test`, the held-out items, is missing.")
+    return train, test
+
+
+def _size(scorers: Sequence[Scorer], train: PerUser | None, test: PerUser, axis: int) -> int | None:
+    """Return the number of users or items: of a scorer without names, else of the data, else of any scorer."""
+    sizes = [(scorer.n_items, scorer.item_ids) if axis else (scorer.n_users, scorer.user_ids) for scorer in scorers]
+    parts: list[Any] = [test, train]
+    data = [part.shape[axis] for part in parts if isinstance(part, Interactions) or sp.issparse(part)]
+    told = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
+    return next((size for size in told if size is not None), None)
+
+
+def _measure(scorer: Scorer, train: PerUser | None, test: PerUser) -> Scorer:
+    """Return the scorer with its number of items, where the data are lists."""
+    held, seen = Interactions.of(test, "test"), Interactions.of([] if train is None else train, "train")
+    return measured(scorer, np.flatnonzero(np.diff(held.indptr)), max(held.n_items, seen.n_items))
+
+
+def _with_names(held: Interactions, seen: Interactions | None) -> Interactions:
+    """Return the held-out items with the names of the training items where they have none of their own."""
+    if seen is None:
+        return held
+    check_same_names(seen, held, "`train` and `test`")
+    missing = {role: getattr(seen, role) for role in ("user_ids", "item_ids") if getattr(held, role) is None}
+    missing = {role: names for role, names in missing.items() if names is not None}
+    return dataclasses.replace(held, **missing) if missing else held
+
+
+def _relevant(held: Interactions) -> tuple[Interactions, Floats | None, tuple[str, ...]]:
+    """Return the entries above 0, their grades unless all are 1, and a note on the others."""
+    values: AnyArray = held.matrix.data
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        user, item = held.names[held.users[at]], held.item_names[held.items[at]]
+        raise InputError(f"the values of `test` must be finite, got {values[at]} for user {user} and item {item}.")
+    above = values > 0
+    notes: tuple[str, ...] = ()
+    if not above.all():
+        words = (
+            "held-out entry is 0 or below and is not relevant",
+            "held-out entries are 0 or below and are not relevant",
+        )
+        notes = (counted(int((~above).sum()), *words),)
+        held, values = held.select(above), values[above]
+    return held, None if np.all(values == 1) else values.astype(np.float64), notes
+
+
+def _aligned(scorer: Scorer, held: Interactions, users: Ints) -> Scorer:
+    """Return the scorer with its users and items numbered as those of the data."""
+    sized = scorer if scorer.n_items is not None else scorer.sized(held.n_items)
+    for role, ids, own, size in (
+        ("users", sized.user_ids, sized.n_users, held.n_users),
+        ("items", sized.item_ids, sized.n_items, held.n_items),
+    ):
+        if ids is None and own not in (None, size):
+            raise InputError(f"all scorers must have the {role} of `test` ({size}), got one with {own}.")
+    return sized.aligned(held.names, held.item_names, users)

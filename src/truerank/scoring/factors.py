@@ -1,0 +1,84 @@
+"""Scores that are inner products of factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Ints
+from truerank.counting.kernels import Counts, Lists, Progress, count_factors
+from truerank.errors import InputError
+from truerank.scoring.names import optional_ids
+from truerank.scoring.numbers import to_numpy
+from truerank.scoring.scorer import Scorer
+
+
+class Factors(Scorer):
+    """Scores are inner products: ``user_factors @ item_factors.T + item_bias``.
+
+    Parameters
+    ----------
+    user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
+        NumPy arrays, memory-mapped or not, or PyTorch tensors. Scores are computed in float32 if
+        both are float32, else in float64.
+    item_bias : array of shape (n_items,), optional
+    user_ids, item_ids : arrays, optional
+        Names of the users and items, by which `truerank.rank` matches them with those of the data.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> factors = tr.Factors(np.array([[1.0, 0.0]]), np.array([[2.0, 9.0], [3.0, 9.0]]))
+    >>> factors.scores(np.array([0])).tolist()
+    [[2.0, 3.0]]
+    """
+
+    n_users: int
+    n_items: int
+
+    def __init__(
+        self,
+        user_factors: ArrayLike,
+        item_factors: ArrayLike,
+        item_bias: ArrayLike | None = None,
+        *,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        self.user_factors = to_numpy(user_factors, "`user_factors`")
+        self.item_factors = to_numpy(item_factors, "`item_factors`")
+        self.item_bias = None if item_bias is None else to_numpy(item_bias, "`item_bias`")
+        users, items = self.user_factors.shape, self.item_factors.shape
+        if len(users) != 2 or len(items) != 2 or users[1] != items[1]:
+            raise InputError(
+                "`user_factors` and `item_factors` must be two-dimensional with equally many columns, "
+                f"got shapes {users} and {items}."
+            )
+        self.n_users, self.n_items = users[0], items[0]
+        if self.item_bias is not None and self.item_bias.shape != items[:1]:
+            got = self.item_bias.shape
+            raise InputError(f"`item_bias` must have one number for each of {self.n_items} items, got shape {got}.")
+        self.user_ids = optional_ids("user_ids", user_ids, self.n_users)
+        self.item_ids = optional_ids("item_ids", item_ids, self.n_items)
+
+    def __repr__(self) -> str:
+        return f"Factors({self.n_users} users, {self.n_items} items, {self.item_factors.shape[1]} factors)"
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return the scores of these users for all items."""
+        products: AnyArray = self.user_factors[users] @ self.item_factors.T
+        return products if self.item_bias is None else products + self.item_bias
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        """Return the score of each pair of a user and an item, which alone are computed."""
+        scores: AnyArray = np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items])
+        return scores if self.item_bias is None else scores + self.item_bias[items]
+
+    def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
+        """Count in one compiled loop that scores and compares."""
+        factors = (self.user_factors, self.item_factors)
+        return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
+
+    def _renumbered(self, users: Ints, items: Ints) -> Factors:
+        bias = None if self.item_bias is None else self.item_bias[items]
+        return Factors(self.user_factors[users], self.item_factors[items], bias)

@@ -1,0 +1,127 @@
+"""Scores that a function computes: for whole users, or for pairs of users and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Ints, as_ids, as_ints
+from truerank.errors import InputError
+from truerank.scoring.numbers import to_numpy
+from truerank.scoring.scorer import Scorer
+
+
+class FunctionScorer(Scorer):
+    """Scores that a function computes for a block of users: ``function(users) -> (len(users), n_items)``.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an array of user numbers; returns their scores for all items as an array or tensor.
+        It is asked for users with held-out items only.
+    n_items, n_users : int, optional
+        How many items and users there are. If they are not told, they are those of the data; where
+        the data are plain lists, the first block of scores shows the number of items.
+    user_ids, item_ids : arrays, optional
+        Names of the users and items, by which `truerank.rank` matches them with those of the data.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> scorer = tr.FunctionScorer(lambda users: np.outer(users + 1.0, [3, 1, 2]), n_items=3)
+    >>> tr.rank(scorer, test=[[2], [1]]).rank.tolist()
+    [2, 3]
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Ints], Any],
+        *,
+        n_items: int | None = None,
+        n_users: int | None = None,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        self.function = function
+        self.user_ids, self.n_users = _named("user", user_ids, n_users)
+        self.item_ids, self.n_items = _named("item", item_ids, n_items)
+
+    def __repr__(self) -> str:
+        return f"FunctionScorer({self.function!r})"
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return what the function gives for these users."""
+        return to_numpy(self.function(users), "scores")
+
+
+class PairFunctionScorer(Scorer):
+    """Scores that a function computes for pairs: ``function(users, items)`` of two equally long arrays.
+
+    For slow scorers such as cross-encoders or language models: `truerank.rank_sampled`, and
+    `truerank.rank` with `candidates`, score only the pairs they need.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the user numbers and the item numbers of the pairs; returns one score for each.
+    n_items, n_users : int, optional
+        How many items and users there are; those of the data if they are not told. Where the data
+        are plain lists, `n_items` is needed.
+    user_ids, item_ids : arrays, optional
+        Names of the users and items, by which `truerank.rank` matches them with those of the data.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> scorer = tr.PairFunctionScorer(lambda users, items: -abs(items - users), n_items=9)
+    >>> tr.rank(scorer, test=[[1], [1]], candidates=[[0, 2, 8], [0, 2, 8]]).rank.tolist()
+    [2, 1]
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Ints, Ints], Any],
+        *,
+        n_items: int | None = None,
+        n_users: int | None = None,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        self.function = function
+        self.user_ids, self.n_users = _named("user", user_ids, n_users)
+        self.item_ids, self.n_items = _named("item", item_ids, n_items)
+
+    def __repr__(self) -> str:
+        return f"PairFunctionScorer({self.function!r})"
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        """Return what the function gives for these pairs."""
+        scores = to_numpy(self.function(users, items), "scores")
+        if scores.shape != items.shape:
+            raise InputError(f"the scorer must return one score per pair ({items.size}), got shape {scores.shape}.")
+        return scores
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return what the function gives for each of these users paired with all items."""
+        if self.n_items is None:
+            raise InputError(
+                "a function of users and items does not show how many items there are; give a sparse `test`, "
+                "or tr.PairFunctionScorer(function, n_items=...)."
+            )
+        everything = np.arange(self.n_items)
+        return self.pairs(np.repeat(users, self.n_items), np.tile(everything, users.size)).reshape(users.size, -1)
+
+
+def _named(role: str, ids: ArrayLike | None, size: int | None) -> tuple[AnyArray | None, int | None]:
+    """Return the names and the number of users or items, each None if not given."""
+    if size is not None:
+        size = int(as_ints(f"n_{role}s", size)[0])
+        if size < 0:
+            raise InputError(f"`n_{role}s` must be at least 0, got {size}.")
+    if ids is None:
+        return None, size
+    names = as_ids(f"{role}_ids", ids, size)
+    return names, names.size

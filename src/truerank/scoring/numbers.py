@@ -1,0 +1,70 @@
+"""Arrays and tensors of other libraries -> NumPy arrays of float32 or float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray
+from truerank.errors import InputError
+
+Matrix = AnyArray | Any
+"""A NumPy array, a PyTorch tensor, or any SciPy sparse matrix."""
+
+
+def to_numpy(array: Any, name: str) -> AnyArray:
+    """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
+
+    Parameters
+    ----------
+    array : array, tensor, or nested list of real numbers
+    name : str
+        What to call it in messages.
+
+    Examples
+    --------
+    >>> to_numpy([[1, 2]], "`matrix`")
+    array([[1., 2.]])
+    """
+    if hasattr(array, "detach"):
+        tensor = array.detach().cpu()
+        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    try:
+        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
+    if plain.dtype in (np.float32, np.float64):
+        return plain
+    if plain.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {plain.dtype}.")
+    return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
+
+
+def as_matrix(given: Matrix, name: str) -> Matrix:
+    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse one in CSR form.
+
+    Examples
+    --------
+    >>> as_matrix([[1, 2]], "`matrix`").shape
+    (1, 2)
+    """
+    matrix = sp.csr_array(given) if sp.issparse(given) else to_numpy(given, name)
+    if matrix.ndim != 2:
+        raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
+    return matrix
+
+
+def as_dense(matrix: Matrix) -> AnyArray:
+    """Return a sparse matrix as an array of floats; a dense one unchanged.
+
+    Examples
+    --------
+    >>> as_dense(sp.csr_array([[1, 0]]))
+    array([[1., 0.]])
+    """
+    plain: Any = matrix
+    return to_numpy(plain.toarray() if sp.issparse(plain) else plain, "scores")

@@ -1,0 +1,138 @@
+"""What can be ranked: anything that gives each user a score for each item."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.kernels import Counts, Lists, Progress, count_scores, users_per_block
+from truerank.errors import InputError
+from truerank.scoring.names import places
+
+
+class Scorer(ABC):
+    """Gives each user a score for each item, the higher the better.
+
+    A subclass tells `n_users` and `n_items` and defines `scores`. It may override `pairs` and
+    `count` where it knows a faster way, and set `user_ids` and `item_ids` so that `truerank.rank`
+    matches its users and items with those of the data by name.
+
+    Attributes
+    ----------
+    n_users, n_items : int, optional
+        None if the scorer does not know; the data then tell.
+    user_ids, item_ids : arrays of length n_users and n_items, optional
+        Names of its users and items. Without them user u and item i are row u and column i of the data.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> class Newest(tr.Scorer):
+    ...     n_users, n_items = 2, 4
+    ...     def scores(self, users):
+    ...         return np.tile(np.arange(4.0), (len(users), 1))
+    >>> tr.rank(Newest(), test=[[3], [1]]).rank.tolist()
+    [1, 3]
+    """
+
+    n_users: int | None = None
+    n_items: int | None = None
+    user_ids: AnyArray | None = None
+    item_ids: AnyArray | None = None
+
+    @abstractmethod
+    def scores(self, users: Ints) -> AnyArray:
+        """Return the scores of these users for all items: floats of shape (len(users), n_items)."""
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        """Return the score of each pair of a user and an item.
+
+        Unless a subclass knows better, whole rows are scored, a block of users at a time, and the
+        pairs are picked from them.
+        """
+        scores, size = np.empty(users.size), users_per_block(self._width())
+        order = np.argsort(users, kind="stable")
+        distinct, starts = np.unique(users[order], return_index=True)
+        bounds = np.append(starts, users.size)
+        for first in range(0, distinct.size, size):
+            block = distinct[first : first + size]
+            chosen = order[bounds[first] : bounds[first + block.size]]
+            scores[chosen] = self._rows(block)[np.searchsorted(block, users[chosen]), items[chosen]]
+        return scores
+
+    def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
+        """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
+        return count_scores(self.scores, self._width(), train, test, threads=threads, progress=progress)
+
+    def sized(self, n_items: int) -> Scorer:
+        """Return a copy that knows the number of items; only for a scorer that does not."""
+        known = copy.copy(self)
+        known.n_items = n_items
+        return known
+
+    def aligned(self, user_ids: AnyArray, item_ids: AnyArray, users: Ints) -> Scorer:
+        """Return an equivalent scorer whose users and items are numbered as these names are.
+
+        Parameters
+        ----------
+        user_ids, item_ids : arrays
+            Names of the users and items in the data.
+        users : array of int
+            The users that will be scored; others need not be known to the scorer.
+
+        Raises
+        ------
+        InputError
+            If the scorer has names, and one of these items or users is not among them.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank as tr
+        >>> factors = tr.Factors(np.ones((1, 1)), np.array([[1.0], [2.0]]), item_ids=["a", "b"])
+        >>> factors.aligned(np.array([0]), np.array(["b", "a"]), np.array([0])).scores(np.array([0])).tolist()
+        [[2.0, 1.0]]
+        """
+        rows, columns = self._places("user", user_ids, users), self._places("item", item_ids, np.arange(len(item_ids)))
+        if rows is None and columns is None:
+            return self
+        everyone = np.arange(len(user_ids)) if rows is None else rows
+        return self._renumbered(everyone, np.arange(len(item_ids)) if columns is None else columns)
+
+    def _places(self, role: str, names: AnyArray, needed: Ints) -> Ints | None:
+        """Return where the scorer has each user or item of the data; None if in the same place."""
+        own, size = (self.user_ids, self.n_users) if role == "user" else (self.item_ids, self.n_items)
+        return None if own is None else places(names, as_ids(f"{role}_ids", own, size), needed, role)
+
+    def _renumbered(self, users: Ints, items: Ints) -> Scorer:
+        return Renumbered(self, users, items)
+
+    def _rows(self, users: Ints) -> AnyArray:
+        """Return the scores of a block of users, checked to cover all items."""
+        scores, shape = np.asarray(self.scores(users)), (users.size, self._width())
+        if scores.shape != shape:
+            raise InputError(f"{type(self).__name__} must return scores of shape {shape}, got {scores.shape}.")
+        return scores
+
+    def _width(self) -> int:
+        if self.n_items is None:
+            raise InputError(f"{type(self).__name__} must tell its number of items (`n_items`).")
+        return self.n_items
+
+
+class Renumbered(Scorer):
+    """Another scorer, with its users and items in another order."""
+
+    def __init__(self, scorer: Scorer, users: Ints, items: Ints) -> None:
+        self.scorer, self.users, self.items = scorer, users, items
+        self.n_users, self.n_items = users.size, items.size
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return the scores of these users for all items in the new order."""
+        return self.scorer._rows(self.users[users])[:, self.items]
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        """Return the score of each pair of a user and an item in the new order."""
+        return self.scorer.pairs(self.users[users], self.items[items])

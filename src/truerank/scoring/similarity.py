@@ -1,0 +1,61 @@
+"""Scores that come from the similarity of items."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.data.interactions import Interactions, PerUser
+from truerank.errors import InputError
+from truerank.scoring.numbers import Matrix, as_dense, as_matrix
+from truerank.scoring.scorer import Scorer
+
+
+class Similarity(Scorer):
+    """Scores are a user's history times an item-item matrix.
+
+    Parameters
+    ----------
+    similarity : array or sparse matrix of shape (n_items, n_items)
+        Entry (j, i) is what an interaction with item j adds to the score of item i.
+    history : Interactions, sparse matrix or list of lists
+        Items that each user has interacted with; the values of a sparse matrix are weights.
+    user_ids, item_ids : arrays, optional
+        Names of the users and items, by which `truerank.rank` matches them with those of the data;
+        those of the history by default.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> tr.Similarity(np.array([[0.0, 2.0], [1.0, 0.0]]), [[0], [0, 1]]).scores(np.array([1])).tolist()
+    [[1.0, 2.0]]
+    """
+
+    n_users: int
+    n_items: int
+
+    def __init__(
+        self,
+        similarity: Matrix,
+        history: PerUser,
+        *,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> None:
+        matrix = as_matrix(similarity, "`similarity`")
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"`similarity` must have as many rows as columns, got shape {matrix.shape}.")
+        known = Interactions.of(history, "history", n_items=matrix.shape[0])
+        self.similarity = matrix
+        self.history = known.matrix.astype(np.result_type(matrix.dtype, np.float32))
+        self.n_users, self.n_items = known.shape
+        self.user_ids = known.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
+        self.item_ids = known.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
+
+    def __repr__(self) -> str:
+        return f"Similarity({self.n_users} users, {self.n_items} items)"
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return the scores of these users for all items."""
+        return as_dense(self.history[users] @ self.similarity)

@@ -1,0 +1,75 @@
+"""``truerank correct``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+
+
+def mean(output: str) -> float:
+    return json.loads(output)["rows"][0]["mean"]
+
+
+@pytest.fixture
+def sampled(tmp_path: Path) -> Path:
+    exact = tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000)
+    tr.UniformSampling(99).draw(exact, rng=3).save(tmp_path / "sampled.npz")
+    return tmp_path / "sampled.npz"
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    (tmp_path / "study.csv").write_text("rank\n1\n17\n3\n")
+    return tmp_path / "study.csv"
+
+
+def test_files_that_say_how_they_were_sampled(sampled: Path) -> None:
+    done = truerank("correct", sampled, "-m", "ap~bv(0.1)", "-f", "json")
+    assert mean(done.stdout) == tr.estimate(tr.Ranks.load(sampled), "ap~bv(0.1)").mean
+
+
+def test_somebody_elses_study(study: Path) -> None:
+    arguments = [study, "-m", "recall@10~cls", "-f", "json"]
+    done = run_here("correct", *arguments, "--sampled", "100", "--candidates", "3541", "--replace")
+    expected = tr.estimate(tr.Ranks.from_sampled([1, 17, 3], m=100, n=3541, replace=True), "recall@10~cls")
+    assert mean(done.stdout) == expected.mean
+    message = "does not say how many candidates there were; give --candidates or such a column."
+    assert refusal("correct", *arguments).endswith(message)
+    message = "holds exact ranks, which need no correction; give --sampled if they were sampled."
+    assert refusal("correct", *arguments, "--candidates", "3541").endswith(message)
+
+
+def test_several_recommenders(study: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("rank\n2\n2\n2\n")
+    sizes = ["--sampled", "100", "--candidates", "3541"]
+    done = run_here("correct", f"ours={study}", tmp_path / "other.csv", "-m", "recall@10~cls,ap~cls", *sizes)
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:3]] == ["ours", "other"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sampled", "50"], "--sampled 50 contradicts {}, which says 99."),
+        (["--candidates", "50"], "--candidates 50 contradicts {}, which says 10000."),
+        (["--replace"], "--replace contradicts {}, whose candidates were sampled without replacement."),
+    ],
+)
+def test_options_that_contradict_the_file(sampled: Path, arguments: list[str], message: str) -> None:
+    assert refusal("correct", sampled, "-m", "ap~cls", *arguments) == message.format(repr(str(sampled)))
+
+
+@pytest.mark.parametrize("option", ["--sampled", "--candidates"])
+def test_options_that_contradict_a_column(tmp_path: Path, option: str) -> None:
+    (tmp_path / "study.csv").write_text("rank,m,n\n1,100,3541\n17,100,3541\n")
+    done = run_here("correct", tmp_path / "study.csv", "-m", "ap~cls", "--sampled", "100", "--candidates", "3541")
+    assert done.exit_code == 0, done.output
+    message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls", option, "99")
+    assert message.startswith(f"{option} 99 contradicts")
+
+
+def test_exact_ranks_need_no_correction(tmp_path: Path) -> None:
+    tr.Ranks.from_ranks([1], n=9).save(tmp_path / "exact.npz")
+    assert "holds exact ranks" in refusal("correct", tmp_path / "exact.npz", "-m", "ap~cls")

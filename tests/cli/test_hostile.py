@@ -1,0 +1,93 @@
+"""Hostile files in every place where a command reads one: exit code 2 and one sentence, never a traceback."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.cli.conftest import QRELS, RUN
+from tests.cli.running import run_here
+from truerank.papers.krichene_rendle_2020 import experiment, reproduction
+
+Arguments = Callable[[Path, Path], list[object]]
+
+PLACES: dict[str, Arguments] = {
+    "evaluate": lambda file, _: ["evaluate", file, "-m", "ap"],
+    "evaluate a run": lambda file, good: ["evaluate", file, "-t", good / "qrels.txt", "-m", "ap@1"],
+    "evaluate --truth": lambda file, good: ["evaluate", good / "run.txt", "-t", file, "-m", "ap@1"],
+    "evaluate two": lambda file, good: ["evaluate", f"a={good}/exact.npz", f"b={file}", "-m", "ap"],
+    "evaluate --define": lambda file, good: ["evaluate", good / "exact.npz", "-m", "ap", "--define", file],
+    "sample": lambda file, good: ["sample", file, "-m", "1", "-o", good / "out.npz"],
+    "correct": lambda file, _: ["correct", file, "-m", "ap~cls"],
+    "correct a study": lambda file, _: ["correct", file, "-m", "ap~cls", "--sampled", "2", "--candidates", "9"],
+    "consistency": lambda file, good: ["consistency", f"a={good}/exact.npz", f"b={file}", "-m", "ap", "--largest", "2"],
+    "rank users": lambda file, good: ["rank", "--factors", file, good / "items.npy", *held_out(good)],
+    "rank items": lambda file, good: ["rank", "--factors", good / "users.npy", file, *held_out(good)],
+    "rank --bias": lambda file, good: [*rank(good), "--bias", file, *held_out(good)],
+    "rank --train": lambda file, good: [*rank(good), "--train", file, *held_out(good)],
+    "rank --test": lambda file, good: [*rank(good), "--test", file, "-o", good / "out.npz"],
+    "marp --solution": lambda file, good: [*marp(), "--solution", file, "--submission", good / "submission.txt"],
+    "marp --submission": lambda file, good: [*marp(), "--solution", good / "solution.txt", "--submission", file],
+    "reproduce --data": lambda file, _: ["reproduce", "krichene-rendle", "--data", file],
+}
+"""Every place for a file: the command with the file there, and good files everywhere else."""
+
+
+def rank(good: Path) -> list[object]:
+    return ["rank", "--factors", good / "users.npy", good / "items.npy"]
+
+
+def held_out(good: Path) -> list[object]:
+    return ["--test", good / "test.tsv", "-o", good / "out.npz"]
+
+
+def marp() -> list[object]:
+    return ["marp", "--cutoffs", "1"]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of small valid files."""
+    folder = tmp_path_factory.mktemp("good")
+    tr.Ranks.from_ranks([1, 2], n=9).save(folder / "exact.npz")
+    np.save(folder / "users.npy", np.ones((2, 1)))
+    np.save(folder / "items.npy", np.ones((3, 1)))
+    texts = {
+        "run.txt": RUN,
+        "qrels.txt": QRELS,
+        "test.tsv": "user\titem\n0\t0\n1\t0\n",
+        "solution.txt": "1:1:1|9,2|8\n2:0:3|9\n",
+        "submission.txt": "1: 1, 2\n2: 4, 5\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _quick_reproduction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Read the ratings of a reproduction, but learn and draw nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(experiment, "from_split", lambda _split: experiment.embedded())
+    monkeypatch.setattr(reproduction, "tables", lambda _study: iter([]))
+    monkeypatch.setattr(reproduction, "draw", lambda *_: iter([]))
+
+
+def outcome(arguments: list[object]) -> int:
+    """Run a command, check how it ended, and return its exit code."""
+    done = run_here(*arguments)
+    assert done.exception is None or isinstance(done.exception, SystemExit), (arguments, done.exception)
+    assert done.exit_code in (0, 2), (arguments, done.output)
+    if done.exit_code == 2:
+        notes = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
+        assert len(notes) == 1, done.stderr
+        assert notes[0].startswith("truerank: "), done.stderr
+    return done.exit_code
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["missing.csv", ".", "missing/ranks.npz", "x" * 300])
+def test_paths_that_are_not_files(place: str, name: str, good: Path, tmp_path: Path) -> None:
+    assert outcome(PLACES[place](tmp_path / name, good)) == 2

@@ -1,0 +1,160 @@
+"""How commands are found, and what a process says and returns when something goes wrong."""
+
+import os
+import resource
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import click
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+from truerank.analysis import orders
+from truerank.cli import program
+
+COMMANDS = ["consistency", "correct", "data", "evaluate", "marp", "rank", "reproduce", "sample"]
+
+
+def test_commands_are_the_files_of_that_name() -> None:
+    assert program.truerank.list_commands(click.Context(program.truerank)) == COMMANDS
+    folder = Path(program.__file__).parent
+    assert sorted(path.stem.removesuffix("_command") for path in folder.glob("*_command.py")) == COMMANDS
+
+
+def test_no_command_of_that_name() -> None:
+    done = truerank("evalute")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'evalute'" in done.stderr
+
+
+def package(folder: Path, code: str) -> dict[str, str]:
+    """Install a package with a command `hello` into a folder, and return the environment to find it."""
+    (folder / "greetings.py").write_text(code)
+    facts = folder / "greetings-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: greetings\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[truerank.commands]\nhello = greetings:hello\n")
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+
+
+def test_a_command_from_outside(tmp_path: Path) -> None:
+    code = """
+import click, truerank as tr
+
+@click.command()
+@click.option("--times", "k", type=int, default=1)
+def hello(k):
+    "Greet the world."
+    if k > 2:
+        raise tr.InputError("`k` must be at most 2.")
+    click.echo("hello " * k)
+"""
+    env = package(tmp_path, code)
+    assert truerank("hello", "--times", "2", **env).stdout == "hello hello \n"
+    assert "Greet the world." in truerank("--help", **env).stdout
+    refused = truerank("hello", "--times", "3", **env)
+    assert (refused.returncode, refused.stderr) == (2, "truerank: --times must be at most 2.\n")
+
+
+def test_a_command_from_outside_that_does_not_load(tmp_path: Path) -> None:
+    env = package(tmp_path, "raise RuntimeError('no world')")
+    done = truerank("hello", **env)
+    message = "truerank: the command 'hello' (greetings:hello) can't be loaded: no world\n"
+    assert (done.returncode, done.stderr) == (2, message)
+    assert truerank("evaluate", "--help", **env).returncode == 0
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Path:
+    tr.Ranks.from_ranks(range(1, 5_001), n=10_000).save(tmp_path / "ranks.npz")
+    return tmp_path / "ranks.npz"
+
+
+def into(output: int, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "truerank", *map(str, arguments)]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, env=env, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["evaluate", "-m", "ap"], ["--help"], ["evaluate", "--help"]])
+def test_a_reader_that_has_left_is_not_an_error_to_talk_about(ranks: Path, arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = into(write, *arguments, *([] if "--help" in arguments else [ranks]))
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("arguments", [["evaluate", "-m", "ap"], ["--help"]])
+def test_standard_output_that_is_full(ranks: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = into(full.fileno(), *arguments, *([] if "--help" in arguments else [ranks]))
+    message = b"truerank: can't write the output: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_what_was_computed_is_printed_even_if_it_cannot_be_written(ranks: Path, factors: list[object]) -> None:
+    message = "truerank: '/dev/full': No space left on device.\n"
+    done = truerank("evaluate", ranks, "-m", "ap", "--per-instance", "/dev/full")
+    assert (done.returncode, done.stderr) == (2, message)
+    assert "0.0018" in done.stdout
+    done = truerank(*factors, "-o", "/dev/full")
+    assert (done.returncode, done.stderr) == (2, message)
+    assert done.stdout.startswith("Ranks(2 instances, 2 relevant items")
+
+
+def test_a_full_disk_leaves_the_earlier_file(ranks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "values.csv"
+    out.write_text("earlier")
+    done = subprocess.run(
+        [sys.executable, "-m", "truerank", "evaluate", str(ranks), "-m", "ap", "--per-instance", str(out)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, f"truerank: {str(out)!r}: File too large.\n")
+    assert "0.0018" in done.stdout
+    assert out.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ranks.npz", "values.csv"]
+
+
+def test_a_named_pipe_is_written_to(ranks: Path, tmp_path: Path) -> None:
+    fifo, lines = tmp_path / "values.csv", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: lines.extend(fifo.read_text().splitlines()))
+    reader.start()
+    done = truerank("evaluate", ranks, "-m", "ap", "--per-instance", fifo)
+    reader.join()
+    assert done.returncode == 0, done.stderr
+    assert len(lines) == 5_001
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_too_little_memory_is_one_sentence(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def consistency(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(orders, "consistency", consistency)
+    message = "there is not enough memory for this input."
+    assert refusal("consistency", toy["A"], toy["B"], "-m", "ap") == message
+
+
+def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def consistency(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(orders, "consistency", consistency)
+    done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
+    assert isinstance(done.exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell: str) -> None:
+    assert "truerank" in truerank(_TRUERANK_COMPLETE=f"{shell}_source").stdout
+    done = truerank(_TRUERANK_COMPLETE="bash_complete", COMP_WORDS="truerank evaluate -m nd", COMP_CWORD="3")
+    assert "ndcg" in done.stdout

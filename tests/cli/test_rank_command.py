@@ -1,0 +1,56 @@
+"""``truerank rank``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+
+
+def test_rank_and_evaluate(factors: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "ranks.parquet"
+    done = truerank(*factors, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"written to {str(out)!r}"
+    assert tr.Ranks.load(out) == tr.Ranks.from_ranks([2, 1], n=[2, 3], ids=[0, 1])
+    assert truerank("evaluate", out, "-m", "rr").returncode == 0
+
+
+def test_a_bias_is_added(factors: list[object], tmp_path: Path) -> None:
+    np.save(tmp_path / "bias.npy", np.array([9.0, 0.0, 0.0]))
+    assert run_here(*factors, "--bias", tmp_path / "bias.npy", "-o", tmp_path / "ranks.npz").exit_code == 0
+    assert tr.Ranks.load(tmp_path / "ranks.npz").rank.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("ranks.xls", "must end in .parquet or .npz"),
+        ("nowhere/ranks.npz", "there is no directory"),
+        ("users.npy/ranks.npz", "not a directory"),
+    ],
+)
+def test_the_output_is_checked_first(factors: list[object], tmp_path: Path, out: str, message: str) -> None:
+    (tmp_path / "test.tsv").unlink()  # not even looked for
+    assert message in refusal(*factors, "-o", tmp_path / out)
+
+
+def test_input_is_checked_before_the_work(factors: list[object], tmp_path: Path) -> None:
+    (tmp_path / "test.tsv").write_text("user\titem\n0\t3\n")
+    assert "test.tsv', line 2: the item must lie in 0..2, got 3." in refusal(*factors, "-o", tmp_path / "ranks.npz")
+    assert not (tmp_path / "ranks.npz").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"not an array", b"\x93NUMPY\x01\x00v\x00{"])
+def test_files_that_are_not_arrays(factors: list[object], tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "items.npy").write_bytes(content)
+    assert "items.npy" in refusal(*factors, "-o", tmp_path / "ranks.npz")
+    assert not (tmp_path / "ranks.npz").exists()
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "1.5", "99999999999999999999"])
+def test_threads(factors: list[object], tmp_path: Path, threads: str) -> None:
+    message = f"--threads must be a whole number from 1 to 1,024, got {threads!r}."
+    assert refusal(*factors, "-o", tmp_path / "ranks.npz", "--threads", threads) == message

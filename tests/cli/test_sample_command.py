@@ -1,0 +1,54 @@
+"""``truerank sample``."""
+
+from pathlib import Path
+
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+
+
+def test_samples_are_those_of_the_library(toy: dict[str, Path], tmp_path: Path) -> None:
+    done = truerank("sample", toy["C"], "-m", "99", "--seed", "3", "-o", tmp_path / "sampled.npz")
+    assert done.returncode == 0, done.stderr
+    sampled = tr.UniformSampling(99).draw(tr.Ranks.load(toy["C"]), rng=3)
+    assert tr.Ranks.load(tmp_path / "sampled.npz") == sampled
+
+
+def test_several_files(toy: dict[str, Path], tmp_path: Path) -> None:
+    files = [toy["A"], f"best={toy['C']}"]
+    done = run_here("sample", *files, "-m", "99", "--seed", "3", "--replace", "-o", tmp_path / "s-{name}.parquet")
+    assert done.exit_code == 0, done.output
+    for name, source in {"A": "A", "best": "C"}.items():
+        expected = tr.UniformSampling(99, replace=True).draw(tr.Ranks.load(toy[source]), rng=3)
+        assert tr.Ranks.load(tmp_path / f"s-{name}.parquet") == expected
+    message = "--output must contain {name} to write 2 files, got 's.npz'."
+    assert refusal("sample", *files, "-o", "s.npz") == message
+
+
+def test_through_a_pipe(toy: dict[str, Path]) -> None:
+    done = run_here("sample", toy["C"], "-m", "99", "--seed", "3", "-o", "-")
+    assert done.stdout_bytes.startswith(b"PAR1")
+    assert "5 instances" in done.stderr
+    corrected = run_here("correct", "-", "-m", "recall@10~cls", "-f", "json", stdin=done.stdout_bytes)
+    assert corrected.exit_code == 0, corrected.output
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("0", "--m must be a whole number from 1 to"),
+        ("10000", "-m must be at most the number of irrelevant candidates"),
+        ("x", "must be a whole number"),
+    ],
+)
+def test_bad_sample_sizes(toy: dict[str, Path], tmp_path: Path, size: str, message: str) -> None:
+    assert message.removeprefix("-") in refusal("sample", toy["A"], "-m", size, "-o", tmp_path / "sampled.npz")
+    assert not (tmp_path / "sampled.npz").exists()
+
+
+def test_a_directory_that_is_missing(toy: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "A.parquet").unlink()  # not even looked for
+    path = tmp_path / "nowhere" / "sampled.npz"
+    message = f"can't write {str(path)!r}: there is no directory {str(path.parent)!r}."
+    assert refusal("sample", toy["A"], "-m", "9", "-o", path) == message
