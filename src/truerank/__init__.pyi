@@ -40,7 +40,6 @@ from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks
 from .ranking.sampled import rank_sampled as rank_sampled
 from .ranking.tables import read_ranks as read_ranks
-from .ranking.tables import read_sampled as read_sampled
 from .recommenders.ease import EASE as EASE
 from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN

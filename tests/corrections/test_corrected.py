@@ -175,15 +175,15 @@ def test_sampled_ranks_survive_files_slices_and_joins(tmp_path: Path) -> None:
 def test_tables_of_sampled_ranks(tmp_path: Path) -> None:
     (tmp_path / "study.csv").write_text("user,rank,m,n\na,3,20,100\nb,1,20,90\na,1,20,100\n")
     expected = tr.Ranks.from_sampled([[1, 3], [1]], m=20, n=[100, 90], ids=["a", "b"])
-    assert tr.read_sampled(tmp_path / "study.csv") == expected
+    assert tr.read_ranks(tmp_path / "study.csv") == expected
     (tmp_path / "bare.csv").write_text("rank\n3\n1\n")
-    bare = tr.read_sampled(tmp_path / "bare.csv", m=20, n=100, replace=True)
+    bare = tr.read_ranks(tmp_path / "bare.csv", m=20, n=100, replace=True)
     assert bare == tr.Ranks.from_sampled([3, 1], m=20, n=100, replace=True)
-    with pytest.raises(tr.InputError, match="does not say how many candidates there were: give m"):
-        tr.read_sampled(tmp_path / "bare.csv", n=100)
+    with pytest.raises(tr.InputError, match="does not say how many candidates there were; give `n`"):
+        tr.read_ranks(tmp_path / "bare.csv", m=20)
     tr.Ranks.from_ranks([1], n=5).save(tmp_path / "exact.npz")
-    with pytest.raises(tr.InputError, match="holds exact ranks, which need no correction"):
-        tr.read_sampled(tmp_path / "exact.npz")
+    with pytest.raises(tr.InputError, match="holds exact ranks, so `m` can't be given"):
+        tr.read_ranks(tmp_path / "exact.npz", m=20)
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def test_grades_in_tables_of_ranks(tmp_path: Path) -> None:
     expected = tr.Ranks.from_ranks([[1, 3], [1]], n=[10, 9], ids=["a", "b"], grades=[[4.0, 2.0], [1.5]])
     assert tr.read_ranks(tmp_path / "ranks.csv") == expected
     (tmp_path / "sampled.csv").write_text("user,rank,m,n,grade\na,3,20,100,2\na,1,20,100,4\n")
-    sampled = tr.read_sampled(tmp_path / "sampled.csv")
+    sampled = tr.read_ranks(tmp_path / "sampled.csv")
     assert sampled == tr.Ranks.from_sampled([[1, 3]], m=20, n=100, ids=["a"], grades=[[4, 2]])
     (tmp_path / "single.csv").write_text("rank,n,grade\n3,10,2\n")
     assert tr.read_ranks(tmp_path / "single.csv") == tr.Ranks.from_ranks([3], n=10, grades=[2])

@@ -11,7 +11,7 @@ from scipy import stats
 import truerank as tr
 from tests import shared
 from truerank.arrays import AnyArray, Ints
-from truerank.data.interactions import read_pairs
+from truerank.data.reading import read_pairs
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
 

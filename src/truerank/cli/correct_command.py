@@ -7,6 +7,7 @@ import click
 from truerank.cli import options
 from truerank.cli.output import show_table
 from truerank.cli.sources import noted
+from truerank.errors import InputError
 
 
 @click.command()
@@ -50,8 +51,12 @@ def command(
     """
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
-    from truerank.ranking.tables import read_sampled
+    from truerank.ranking.tables import read_ranks
 
     chosen = as_metrics(metrics)
-    ranks = {name: read_sampled(path, m=m, n=n, replace=replace, columns=columns) for name, path in sources.items()}
+    given = {"m": m, "n": n} | options.by_role(columns, "user", "rank", "relevance", "m", "n")
+    ranks = {name: read_ranks(path, replace=replace, **given) for name, path in sources.items()}
+    for name, path in sources.items():
+        if ranks[name].design is None:
+            raise InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
     show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)

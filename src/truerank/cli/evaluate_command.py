@@ -45,6 +45,7 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
 )
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
 @options.columns_option
+@options.formats_option("run", "truth")
 @click.option(
     "--define",
     "definitions",
@@ -63,6 +64,7 @@ def command(
     ties: Any,
     rng: int | None,
     columns: dict[str, str],
+    formats: dict[str, Any],
     definitions: tuple[str, ...],
     per_instance: str | None,
     form: str,
@@ -84,7 +86,7 @@ def command(
     for definition in definitions:
         _define(definition)
     chosen = as_metrics(metrics)
-    ranks = _read(sources, truth, depth, columns)
+    ranks = _read(sources, truth, depth, columns, formats)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
     table = evaluate(ranks, chosen, ties=ties, rng=seed, progress=True)
@@ -93,17 +95,24 @@ def command(
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
 
 
-def _read(sources: dict[str, str], truth: str | None, depth: Any, columns: dict[str, str]) -> dict[str, Ranks]:
+def _read(
+    sources: dict[str, str], truth: str | None, depth: Any, columns: dict[str, str], formats: dict[str, Any]
+) -> dict[str, Ranks]:
     from truerank.ranking.lists import read_lists
     from truerank.ranking.tables import read_ranks
 
     if truth is None:
         if depth is not None:
             raise InputError("--depth is about ranked lists, which need --truth.")
-        return {name: read_ranks(path, columns=columns) for name, path in sources.items()}
+        if formats:
+            raise InputError("--format-of is about ranked lists, which need --truth.")
+        named = options.by_role(columns, "user", "rank", "relevance", "m", "n")
+        return {name: read_ranks(path, **named) for name, path in sources.items()}
     if truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
         raise InputError("--truth can be standard input only with a single run, which is a file.")
-    return {name: read_lists(path, truth, depth=depth, columns=columns) for name, path in sources.items()}
+    named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
+    named |= {f"{source}_format": form for source, form in formats.items()}
+    return {name: read_lists(path, truth, depth=depth, **named) for name, path in sources.items()}
 
 
 def _define(path: str) -> None:

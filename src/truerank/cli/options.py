@@ -12,6 +12,7 @@ from truerank.cli.sources import named_paths
 from truerank.errors import InputError
 
 FORMATS = ("table", "tsv", "json", "latex", "markdown")
+TEXT_FORMATS = ("csv", "movielens", "trec")
 
 LARGEST = 10**12
 """Largest number that an option takes, unless it says otherwise."""
@@ -95,6 +96,14 @@ def _read_columns(_ctx: click.Context, param: click.Parameter, pairs: tuple[str,
     return columns
 
 
+def by_role(columns: dict[str, str], *roles: str) -> dict[str, Any]:
+    """Return the columns as keywords of a reader, which has these roles."""
+    for role in columns:
+        if role not in roles:
+            raise InputError(f"--column has no role {shortened(role)}; choose from {', '.join(roles)}.")
+    return dict(columns)
+
+
 def _read_sources(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     return named_paths(texts)
 
@@ -154,6 +163,31 @@ columns_option = click.option(
     metavar="ROLE=NAME",
     help="Name a column, e.g. user=customer. May be repeated.",
 )
+
+
+def formats_option(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option for the formats of text files that can't be told from their content."""
+
+    def read(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+        formats: dict[str, str] = {}
+        for pair in pairs:
+            source, _, form = pair.partition("=")
+            if source not in sources or form not in TEXT_FORMATS or source in formats:
+                allowed = f"{' or '.join(sources)} with one of {', '.join(TEXT_FORMATS)}, as in {sources[-1]}=trec"
+                raise InputError(f"{option_name(param)} takes {allowed}, each once, got {shortened(pair)}.")
+            formats[source] = form
+        return formats
+
+    return click.option(
+        "--format-of",
+        "formats",
+        multiple=True,
+        callback=read,
+        metavar="FILE=FORMAT",
+        help=f"Format of a text file ({' or '.join(sources)}) where its content fits two: {', '.join(TEXT_FORMATS)}.",
+    )
+
+
 output_option = click.option(
     "-o",
     "--output",

@@ -43,7 +43,7 @@ def command(
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
-    from truerank.data.interactions import read_pairs
+    from truerank.data.reading import read_pairs
     from truerank.formats.arrays import load_array
     from truerank.ranking.exact import rank
     from truerank.scoring.factors import Factors

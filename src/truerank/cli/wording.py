@@ -26,11 +26,16 @@ def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
     'with --depth all each list holds every candidate.'
     >>> in_options("name it with columns={'user': ...}.", options)
     'name it with --column user=NAME.'
+    >>> in_options("give truth_format='trec'.", [click.Option(["--format-of", "formats"])])
+    'give --format-of truth=trec.'
     """
     options = {each.name: max(each.opts, key=len) for each in parameters if isinstance(each, click.Option)}
 
     def replaced(found: re.Match[str]) -> str:
-        option = options.get(found["name"] or found["set"])
+        name = found["name"] or found["set"]
+        if name.endswith("_format") and "formats" in options and found["text"]:
+            return f"{options['formats']} {name.removesuffix('_format')}={found['text']}"
+        option = options.get(name)
         if option is None:
             return found[0]
         value = f"{found['key']}=NAME" if found["key"] else found["text"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids, as_ints
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
 from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.errors import InputError
-from truerank.formats.tables import Source, by_role, load
 
 ALIGNED = ("times", "ratings", "positions")
 """Attributes with one entry for each interaction."""
@@ -211,24 +210,3 @@ def check_same_names(one: Interactions, other: Interactions, names: str) -> None
             f"{names} must have the same {role}s in the same order, got {role}s "
             f"{mine.tolist()[at]!r} and {yours.tolist()[at]!r} at position {at}."
         )
-
-
-def read_pairs(source: Source, shape: tuple[int, int], *, columns: Mapping[str, str] | None = None) -> Interactions:
-    """Read pairs of user and item numbers (from 0) into interactions of that shape.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
-    >>> read_pairs(pairs, (3, 4)).matrix.toarray().astype(int).tolist()
-    [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
-    """
-    table, where = load(source, "score")
-    pairs = by_role(table, where, ("user", "item"), columns)
-    numbers = [as_ints(role, pairs[role].to_numpy()) for role in ("user", "item")]
-    for role, found, size in zip(("user", "item"), numbers, shape, strict=True):
-        if found.size and not 0 <= found.min() <= found.max() < size:
-            raise InputError(f"{where} must number the {role}s 0..{size - 1}, got {found.min()}..{found.max()}.")
-    data = Interactions(sp.coo_array((np.ones(numbers[0].size), (numbers[0], numbers[1])), shape=shape))
-    data.matrix.data[:] = 1  # repeated pairs count once
-    return data

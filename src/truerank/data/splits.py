@@ -10,10 +10,11 @@ import numpy as np
 
 from truerank.data.interactions import Interactions, check_same_names
 from truerank.data.leaks import check_pairs, check_times, later
-from truerank.data.reading import Column, read_parts
+from truerank.data.reading import read_parts
 from truerank.data.split_files import load_parts, save_parts
 from truerank.errors import InputError
-from truerank.formats.tables import Source
+from truerank.formats.columns import Column
+from truerank.formats.source import Source
 from truerank.notes import counted
 
 

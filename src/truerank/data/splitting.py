@@ -13,7 +13,7 @@ from truerank.data.interactions import Interactions
 from truerank.data.reading import grouped, read_interactions
 from truerank.data.splits import Split, describe
 from truerank.errors import InputError
-from truerank.formats.tables import Source
+from truerank.formats.source import Source
 
 Rng = int | np.random.Generator | None
 Events = Interactions | Source
