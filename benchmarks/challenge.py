@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import truerank as tr
+from truerank.challenges.vlnet import read_vlnet
 
 LENGTH, LECTURES = 30, 8_000
 
@@ -45,7 +46,7 @@ def main() -> None:
             wall, processor = [], []
             for _ in range(options.repeats):
                 start = time.perf_counter(), time.process_time()
-                table = tr.evaluate(tr.read_vlnet(*paths), text)
+                table = tr.evaluate(read_vlnet(*paths), text)
                 wall.append(time.perf_counter() - start[0])
                 processor.append(time.process_time() - start[1])
             score = table["all", text].mean

@@ -17,23 +17,23 @@ from functools import partial
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from tests.sampling.terms import law_of
 
 import truerank as tr
 from truerank.arrays import Floats
-from truerank.corrections.corrected import _cached_table
-from truerank.sampling import laws
+from truerank.corrections.base import cached_table
 
 GAMMA = 0.01
 TEXT = f"recall@10~bv({GAMMA:g})"
 
 
 def ours(n: int, m: int, replace: bool) -> Floats:
-    return tr.table(TEXT, m=m, n=n, replace=replace)
+    return tr.correction_table(TEXT, m=m, n=n, replace=replace)
 
 
 def direct(n: int, m: int, replace: bool) -> Floats:
     """Eq. 25 as printed, with every rank and a uniform prior."""
-    law = laws.rows(np.arange(n), m, n - 1, replace=replace)
+    law = law_of(replace).rows(np.arange(n), m, n - 1)
     exact = (np.arange(1, n + 1) <= 10).astype(np.float64)
     system = (1 - GAMMA) * law.T @ law
     system[np.diag_indices(m + 1)] += GAMMA * law.sum(axis=0)
@@ -79,9 +79,9 @@ def show_many_sizes(repeats: int) -> None:
     print("\n6,040 instances with 1,500 different n, m = 100: values in seconds")
     rng = np.random.default_rng(0)
     exact = tr.Ranks.from_ranks(rng.integers(1, 1_000, 6_040), n=rng.integers(2_000, 3_500, 6_040))
-    sampled = tr.SamplingDesign(100).draw(exact, rng=1)
+    sampled = tr.UniformSampling(100).draw(exact, rng=1)
     for text in ("recall@10~bv(0.1)", "ap~bv(0.1)", "recall@10~cls"):
-        _cached_table.cache_clear()
+        cached_table.cache_clear()
         start = time.perf_counter()
         tr.values(sampled, text)
         first = time.perf_counter() - start
@@ -92,9 +92,9 @@ def show_large() -> None:
     script = (
         "import re, time, truerank as tr\n"
         "def peak(): return int(re.search('VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
-        "tr.table('recall@10~bv(0.01)', m=10, n=1000)\n"
+        "tr.correction_table('recall@10~bv(0.01)', m=10, n=1000)\n"
         "before = peak(); start = time.perf_counter()\n"
-        "tr.table('recall@10~bv(0.01)', m=1000, n=10**8)\n"
+        "tr.correction_table('recall@10~bv(0.01)', m=1000, n=10**8)\n"
         "print(time.perf_counter() - start, peak(), before)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import truerank as tr
 from tests import shared
 from truerank.arrays import AnyArray
-from truerank.data.interactions import read_pairs
+from truerank.data.reading import read_pairs
 from truerank.papers.krichene_rendle_2020 import experiment
 
 DATA = shared.DATA

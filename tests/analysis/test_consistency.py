@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from tests.sampling.terms import LAWS, sampled_table
+from tests.sampling.terms import LAWS, law_of, plain, sampled_table
 from tests.sampling.test_expectations import TOY
-from truerank.analysis.orders import Flip, _flips, _settled, expected_term
+from truerank.analysis.expected_curves import expected_term
+from truerank.analysis.orders import Flip, _flips, _settled
 from truerank.arrays import Floats
-from truerank.sampling import laws
 
 N = 9_999
 RANKS = {name: tr.Ranks.from_ranks(ranks, n=N + 1) for name, ranks in TOY.items()}
@@ -81,13 +81,13 @@ def test_unsettled_within_the_sizes() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_expected_term_equals_the_sum_over_the_law(metric: str, replace: bool) -> None:
     size = 60
-    above = np.arange(size + 1)[:, None]
+    above = np.arange(size + 1.0)[:, None]
     sizes = np.array([1, 2, 7, 59, 60])
     for i, n_relevant in [(1, 1), (1, 3), (2, 3), (3, 3)]:
         numbers = (np.array([i]), np.array([n_relevant]), np.array([size + n_relevant]))
-        found = expected_term(tr.metric(metric), above, *numbers, sizes[None, :], replace=replace)
+        found = expected_term(plain(metric), above, *numbers, sizes[None, :], law=law_of(replace))
         summed = [
-            laws.rows(above.ravel(), m, size, replace=replace) @ sampled_table(tr.metric(metric), m, i, n_relevant)
+            law_of(replace).rows(above.ravel(), m, size) @ sampled_table(plain(metric), m, i, n_relevant)
             for m in sizes.tolist()
         ]
         np.testing.assert_allclose(found, np.stack(summed, axis=1), rtol=1e-11, atol=1e-14)
@@ -109,7 +109,7 @@ def test_curves_are_expected_means(metric: str, replace: bool) -> None:
     sizes = [1, 5, 36]
     found = tr.consistency(ranks, metric, replace=replace, sizes=sizes)
     for name, places in ranks.items():
-        means = [tr.risk(metric, tr.SamplingDesign(m, replace), places).mean for m in sizes]
+        means = [tr.risk(places, metric, tr.UniformSampling(m, replace)).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], means, rtol=1e-11, atol=1e-14)
         exact = tr.estimate(places, metric.partition("~")[0]).mean
         assert found.exact[name] == pytest.approx(exact, rel=1e-13)
@@ -124,11 +124,10 @@ def test_lower_is_better_for_the_mean_rank() -> None:
     ("ranks", "options", "message"),
     [
         ({"A": RANKS["A"]}, {}, "at least two"),
-        ({"A": RANKS["A"], "B": tr.Ranks(above=[2], tied=[1], n_candidates=9)}, {}, "without ties"),
         ({"A": RANKS["A"], "B": tr.Ranks.from_sampled([1], m=3, n=9)}, {}, "must be exact"),
         (RANKS, {"sizes": []}, "`sizes` must hold"),
         ({"A": RANKS["A"], "B": tr.Ranks.from_ranks([[]], n=9)}, {}, "must have an instance with a relevant item"),
-        (RANKS, {"sizes": [0, 5]}, "`m` must be a whole number from 1"),
+        (RANKS, {"sizes": [0, 5]}, "at least one candidate must be sampled"),
         (RANKS, {"sizes": [5, N + 1]}, "`m` must be at most"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from tests.sampling import reference
-from tests.sampling.terms import LAWS
+from tests.sampling.terms import LAWS, plain
 from tests.sampling.test_expectations import TABLE_2, TOY
 from truerank.arrays import Floats
 
@@ -54,7 +54,7 @@ def test_risk_equals_the_enumeration_of_all_samples(correction: str, n_relevant:
     ranks = all_ranks(n_relevant)
     samples, number = all_samples(n_relevant, M, replace)
     for metric in METRICS if correction else METRICS + MORE:
-        found = tr.risk(metric + correction, tr.SamplingDesign(M, replace), ranks)
+        found = tr.risk(ranks, metric + correction, tr.UniformSampling(M, replace))
         values = tr.values(samples, metric + correction).reshape(len(ranks), number)
         np.testing.assert_array_equal(found.exact, tr.values(ranks, metric))
         np.testing.assert_allclose(found.expected, values.mean(axis=1), rtol=1e-12, atol=1e-13, err_msg=metric)
@@ -70,11 +70,11 @@ def test_risk_of_instances_of_all_kinds_at_once(replace: bool) -> None:
     n = [9, 9, 8, 12, 40, 9]
     ranks = tr.Ranks.from_ranks(places, n=n)
     for metric in ("ap", "ndcg@5~cls", "recall@3~bv(0.1)", "ap~ls", "rr~rank"):
-        design = tr.SamplingDesign(5, replace)
-        found = tr.risk(metric, design, ranks)
+        design = tr.UniformSampling(5, replace)
+        found = tr.risk(ranks, metric, design)
         for place, (own, size) in enumerate(zip(places, n, strict=True)):
             if own:
-                alone = tr.risk(metric, design, tr.Ranks.from_ranks([own], n=size))
+                alone = tr.risk(tr.Ranks.from_ranks([own], n=size), metric, design)
                 np.testing.assert_allclose(found.expected[place], alone.expected[0], rtol=1e-9)
                 np.testing.assert_allclose(found.variance[place], alone.variance[0], rtol=1e-9, atol=1e-15)
             else:
@@ -95,7 +95,7 @@ def test_everything_sampled_gives_the_exact_metric(correction: str, n_relevant: 
     for metric in METRICS + MORE:
         exact = tr.values(ranks, metric)
         np.testing.assert_allclose(tr.values(samples, metric + correction), exact, rtol=0, atol=1e-12, err_msg=metric)
-        found = tr.risk(metric + correction, tr.SamplingDesign(N), ranks[::4])
+        found = tr.risk(ranks[::4], metric + correction, tr.UniformSampling(N))
         np.testing.assert_allclose(found.expected, exact[::4], rtol=0, atol=1e-12, err_msg=metric)
         np.testing.assert_allclose(found.variance, 0, atol=1e-20, err_msg=metric)
 
@@ -111,9 +111,9 @@ def test_gamma_one_is_equation_26(metric: str, n: int, m: int, replace: bool) ->
         for i in range(1, n_relevant + 1):
             whole = np.full(size + 1, n)
             numbers = (np.full_like(whole, i), np.full_like(whole, n_relevant), whole)
-            term = tr.metric(metric).term(np.arange(size + 1) + i, *numbers)
+            term = plain(metric).term(np.arange(size + 1) + i, *numbers)
             direct = probabilities.T @ term / probabilities.sum(axis=0)
-            table = tr.table(f"{metric}~bv(1)", m=m, n=n, replace=replace, i=i, n_relevant=n_relevant)
+            table = tr.correction_table(f"{metric}~bv(1)", m=m, n=n, replace=replace, i=i, n_relevant=n_relevant)
             np.testing.assert_allclose(table, direct, rtol=1e-10, atol=1e-13)
 
 
@@ -125,7 +125,7 @@ def _laws(m: int, size: int, replace: bool) -> Floats:
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize(("name", "metric"), TABLE_2)
 def test_table_2(name: str, metric: str, replace: bool) -> None:
-    found = tr.risk(metric, tr.SamplingDesign(99, replace), tr.Ranks.from_ranks(TOY[name], n=10_000))
+    found = tr.risk(tr.Ranks.from_ranks(TOY[name], n=10_000), metric, tr.UniformSampling(99, replace))
     mean, deviation = TABLE_2[name, metric]
     assert abs(found.mean - mean) < 3 * deviation / np.sqrt(1000) + 0.0005
 
@@ -135,20 +135,18 @@ def test_table_2(name: str, metric: str, replace: bool) -> None:
 def test_drawn_samples_have_the_risk(metric: str, replace: bool) -> None:
     draws = 20_000
     ranks = tr.Ranks.from_ranks([[3, 20, 21, 77]], n=100)
-    design = tr.SamplingDesign(20, replace)
-    found = tr.risk(metric, design, ranks)
+    design = tr.UniformSampling(20, replace)
+    found = tr.risk(ranks, metric, design)
     values = tr.values(design.draw(ranks[np.zeros(draws, dtype=int)], rng=5), metric)
     assert abs(values.mean() - found.expected[0]) < 5 * np.sqrt(found.variance[0] / draws)
     fourth = np.mean((values - found.expected[0]) ** 4)
     assert abs(values.var() - found.variance[0]) < 5 * np.sqrt((fourth - found.variance[0] ** 2) / draws)
 
 
-def test_risk_needs_exact_ranks_without_ties() -> None:
-    design = tr.SamplingDesign(3)
-    for ranks in (tr.Ranks(above=[2], tied=[1], n_candidates=9), tr.Ranks.from_sampled([1], m=3, n=9)):
-        with pytest.raises(tr.InputError, match="exact and without ties"):
-            tr.risk("ap", design, ranks)
+def test_risk_needs_exact_ranks() -> None:
+    with pytest.raises(tr.InputError, match="must be exact"):
+        tr.risk(tr.Ranks.from_sampled([1], m=3, n=9), "ap", tr.UniformSampling(3))
     with pytest.raises(tr.InputError, match="`m` must be at most"):
-        tr.risk("ap", tr.SamplingDesign(9), tr.Ranks.from_ranks([1], n=9))
+        tr.risk(tr.Ranks.from_ranks([1], n=9), "ap", tr.UniformSampling(9))
     with pytest.raises(tr.InputError, match="needs uniform sampling"):
-        tr.risk("ap", tr.SamplingDesign(3, popularity=1.0), tr.Ranks.from_ranks([1], n=9))
+        tr.risk(tr.Ranks.from_ranks([1], n=9), "ap", tr.PopularitySampling(3, power=1.0))

@@ -11,7 +11,7 @@ import pytest
 import truerank as tr
 from tests import reference
 from tests.cli.running import truerank
-from truerank.challenges.vlnet import CUTOFFS
+from truerank.challenges.vlnet import CUTOFFS, read_vlnet
 from truerank.metrics.graded import MARp
 
 Files = Callable[[str | bytes, str | bytes], tuple[Path, Path]]
@@ -42,14 +42,14 @@ def files(tmp_path: Path) -> Files:
 def test_the_first_example_of_the_text(files: Files) -> None:
     solution = f"1:1:{pairs(range(1, 11), range(100, 90, -1))}\n2:0:{pairs(range(101, 111), range(50, 40, -1))}\n"
     submission = "1: 1, 2, 3, 20, 10, 6, 7, 8, 21, 22\n2: 101, 102, 103, 50, 30, 106, 107, 108, 109, 52\n"
-    ranks = tr.read_vlnet(*files(solution, submission))["all"]
+    ranks = read_vlnet(*files(solution, submission))["all"]
     np.testing.assert_allclose(tr.values(ranks, "rp@5"), [3 / 5, 3 / 5], rtol=1e-12)
     np.testing.assert_allclose(tr.values(ranks, "rp@10"), [7 / 10, 7 / 10], rtol=1e-12)
     assert tr.estimate(ranks, "marp@5,10").mean == pytest.approx(0.65, rel=1e-12)
 
 
 def test_the_second_example_of_the_text(files: Files) -> None:
-    ranks = tr.read_vlnet(*files(SECOND_SOLUTION, SECOND_SUBMISSION))
+    ranks = read_vlnet(*files(SECOND_SOLUTION, SECOND_SUBMISSION))
     np.testing.assert_allclose(tr.values(ranks["all"], "rp@5"), [4 / 5, 2 / 5], rtol=1e-12)
     np.testing.assert_allclose(tr.values(ranks["all"], "rp@10"), [6 / 10, 4 / 7], rtol=1e-12)
     table = tr.evaluate(ranks, "marp@5,10")
@@ -59,7 +59,7 @@ def test_the_second_example_of_the_text(files: Files) -> None:
 
 def test_solutions_need_not_be_sorted(files: Files) -> None:
     shuffled = f"2:0:{pairs([7, 3, 1, 2, 6, 5, 4], [44, 48, 50, 49, 45, 46, 47])}\n" + SECOND_SOLUTION.splitlines()[0]
-    ranks = tr.read_vlnet(*files(shuffled, SECOND_SUBMISSION))["all"]
+    ranks = read_vlnet(*files(shuffled, SECOND_SUBMISSION))["all"]
     assert ranks.ids is not None
     assert ranks.ids.tolist() == [2, 1]
     np.testing.assert_allclose(tr.values(ranks, "marp@5,10"), [17 / 35, 0.7], rtol=1e-12)
@@ -83,7 +83,7 @@ def test_random_files_against_the_slow_definition(files: Files) -> None:
         missed = [grade for lecture, grade in known.items() if lecture not in seen]
         ranking += [0.0] * (30 - len(ranking)) + missed
         expected.append(reference.marp(ranking, CUTOFFS[1]) if known else np.nan)
-    ranks = tr.read_vlnet(*files(solution, submission), depth=30)
+    ranks = read_vlnet(*files(solution, submission), depth=30)
     np.testing.assert_allclose(tr.values(ranks["all"], MARp(CUTOFFS[1])), expected, rtol=1e-12)
     assert (len(ranks["leaderboard"]), len(ranks["rest"])) == (100, 100)
     result = tr.estimate(ranks["all"], "marp@5,10")
@@ -91,7 +91,7 @@ def test_random_files_against_the_slow_definition(files: Files) -> None:
 
 
 def test_a_repeated_lecture_counts_once_but_takes_its_place(files: Files) -> None:
-    ranks = tr.read_vlnet(*files("1:0:5|3,6|2,7|1\n", "1: 5, 5, 6, 7\n"))["all"]
+    ranks = read_vlnet(*files("1:0:5|3,6|2,7|1\n", "1: 5, 5, 6, 7\n"))["all"]
     assert tr.values(ranks, "rp@2")[0] == 1 / 2
     assert tr.values(ranks, "rp@3")[0] == pytest.approx(2 / 3)
 
@@ -100,22 +100,22 @@ def test_queries_that_are_missing_from_the_submission(files: Files) -> None:
     paths = files(SECOND_SOLUTION, SECOND_SUBMISSION.splitlines()[0] + "\n")
     message = r"query 2 \(line 2 of the solution\) has no line in the submission; add one, or let the 1 missing score 0"
     with pytest.raises(tr.InputError, match=message):
-        tr.read_vlnet(*paths)
-    ranks = tr.read_vlnet(*paths, missing="zero")["all"]
+        read_vlnet(*paths)
+    ranks = read_vlnet(*paths, missing="zero")["all"]
     np.testing.assert_allclose(tr.values(ranks, "marp@5,10"), [0.7, 0.0], rtol=1e-12)
     with pytest.raises(tr.InputError, match="`missing` must be 'refuse' or 'zero', got 'drop'"):
-        tr.read_vlnet(*paths, missing="drop")  # type: ignore[arg-type]
+        read_vlnet(*paths, missing="drop")  # type: ignore[arg-type]
 
 
 def test_queries_that_the_solution_lacks_are_left_out_and_noted(files: Files) -> None:
-    ranks = tr.read_vlnet(*files("1:0:5|3\n", "2: 5\n1: 5\n"))["all"]
+    ranks = read_vlnet(*files("1:0:5|3\n", "2: 5\n1: 5\n"))["all"]
     assert len(ranks) == 1
     assert ranks.notes[0] == "1 listed users are not in the truth and are left out"
 
 
 def test_blanks_mean_nothing(files: Files) -> None:
-    plain = tr.read_vlnet(*files("1:1:5|3,6|2\n2:0:\n", "1:6,5\n2:\n"))["all"]
-    assert tr.read_vlnet(*files(" 1 : 1 :5 | 3 ,\t6|2\n2:0:  \n\n", "1 :  6 ,5\n2: \t\n"))["all"] == plain
+    plain = read_vlnet(*files("1:1:5|3,6|2\n2:0:\n", "1:6,5\n2:\n"))["all"]
+    assert read_vlnet(*files(" 1 : 1 :5 | 3 ,\t6|2\n2:0:  \n\n", "1 :  6 ,5\n2: \t\n"))["all"] == plain
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_malformed_submissions(files: Files, line: str | bytes, message: str) ->
     content = b"1: 5, 6\n" + (line.encode() if isinstance(line, str) else line) + b"\n9: 4\n"
     solution, submission = files("1:0:5|3\n", content)
     with pytest.raises(tr.InputError) as error:
-        tr.read_vlnet(solution, submission)
+        read_vlnet(solution, submission)
     assert str(error.value).startswith(f"{str(submission)!r}, line 2: {message}")
 
 
@@ -173,7 +173,7 @@ def test_malformed_submissions(files: Files, line: str | bytes, message: str) ->
 def test_malformed_solutions(files: Files, line: str, message: str) -> None:
     solution, submission = files(f"1:0:5|3.5,6|0\n{line}\n9:1:4|1\n", "1: 5, 6\n")
     with pytest.raises(tr.InputError) as error:
-        tr.read_vlnet(solution, submission)
+        read_vlnet(solution, submission)
     assert str(error.value).startswith(f"{str(solution)!r}, line 2: {message}")
 
 
@@ -189,9 +189,9 @@ def test_the_command_answers_malformed_lines_with_one_sentence(files: Files) -> 
 def test_empty_and_missing_files(files: Files, content: str, tmp_path: Path) -> None:
     solution, submission = files("1:0:5|3\n", content)
     with pytest.raises(tr.InputError, match=r"submission.txt' is empty\."):
-        tr.read_vlnet(solution, submission)
+        read_vlnet(solution, submission)
     with pytest.raises(tr.InputError, match=r"there is no file '.*nowhere\.txt'"):
-        tr.read_vlnet(tmp_path / "nowhere.txt", submission)
+        read_vlnet(tmp_path / "nowhere.txt", submission)
 
 
 def test_the_command(files: Files, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     rows = {row["recommender"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["all"]["mean"] == pytest.approx((0.7 + 17 / 35) / 2, rel=1e-15)
     assert [rows[name]["n"] for name in ("all", "leaderboard", "rest")] == [2, 1, 1]
-    assert "note: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
+    assert "note: all: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
     values = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
     assert values[0] == ["instance", "marp@5,10", "rp@5", "rp@10"]
     assert [float(cell) for cell in values[2]] == pytest.approx([2, 17 / 35, 2 / 5, 4 / 7])
@@ -216,14 +216,8 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     [
         ([], "give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2"),
         (["--task", "1", "--cutoffs", "5"], "give the cut-offs either by --cutoffs"),
-        (
-            ["--cutoffs", "5,ten"],
-            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several",
-        ),
-        (
-            ["--cutoffs", "0"],
-            "or several with commas, got '0'",
-        ),
+        (["--cutoffs", "5,ten"], "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several"),
+        (["--cutoffs", "0"], "or several with commas, got '0'"),
         (["--task", "3"], "'3' is not one of '1', '2'"),
     ],
 )

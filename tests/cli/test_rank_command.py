@@ -39,7 +39,7 @@ def test_the_output_is_checked_first(factors: list[object], tmp_path: Path, out:
 
 def test_input_is_checked_before_the_work(factors: list[object], tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text("user\titem\n0\t3\n")
-    assert "must number the items 0..2, got 3..3" in refusal(*factors, "-o", tmp_path / "ranks.npz")
+    assert "line 2: the item must lie in 0..2, got 3." in refusal(*factors, "-o", tmp_path / "ranks.npz")
     assert not (tmp_path / "ranks.npz").exists()
 
 

@@ -11,7 +11,7 @@ from tests.cli.running import refusal, run_here, truerank
 def test_samples_are_those_of_the_library(toy: dict[str, Path], tmp_path: Path) -> None:
     done = truerank("sample", toy["C"], "-m", "99", "--seed", "3", "-o", tmp_path / "sampled.npz")
     assert done.returncode == 0, done.stderr
-    sampled = tr.SamplingDesign(99).draw(tr.Ranks.load(toy["C"]), rng=3)
+    sampled = tr.UniformSampling(99).draw(tr.Ranks.load(toy["C"]), rng=3)
     assert tr.Ranks.load(tmp_path / "sampled.npz") == sampled
 
 
@@ -20,7 +20,7 @@ def test_several_files(toy: dict[str, Path], tmp_path: Path) -> None:
     done = run_here("sample", *files, "-m", "99", "--seed", "3", "--replace", "-o", tmp_path / "s-{name}.parquet")
     assert done.exit_code == 0, done.output
     for name, source in {"A": "A", "best": "C"}.items():
-        expected = tr.SamplingDesign(99, replace=True).draw(tr.Ranks.load(toy[source]), rng=3)
+        expected = tr.UniformSampling(99, replace=True).draw(tr.Ranks.load(toy[source]), rng=3)
         assert tr.Ranks.load(tmp_path / f"s-{name}.parquet") == expected
     message = "--output must contain {name} to write 2 files, got 's.npz'."
     assert refusal("sample", *files, "-o", "s.npz") == message

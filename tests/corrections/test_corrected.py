@@ -8,7 +8,6 @@ import pytest
 
 import truerank as tr
 from truerank.arrays import Floats, Ints
-from truerank.corrections.corrected import BiasVariance, ConstrainedLeastSquares, Corrected, LeastSquares, RankEstimate
 from truerank.metrics.plain import AP, Recall
 
 CORRECTIONS = ["rank", "rank(interpolate)", "ls", "cls", "bv(1)", "bv(0.1)", "bv(0.001)"]
@@ -22,20 +21,22 @@ def test_text_form_parses_back(correction: str) -> None:
 
 
 def test_what_the_text_means() -> None:
-    assert tr.metric("map~rank") == Corrected(AP(), RankEstimate())
-    assert tr.metric("recall@5~ls") == Corrected(Recall(5), LeastSquares())
-    assert tr.metric("recall@5~cls") == Corrected(Recall(5), ConstrainedLeastSquares())
-    assert tr.metric("recall@5~bv(1e-2)") == Corrected(Recall(5), BiasVariance(0.01))
+    assert tr.metric("map~rank") == tr.Corrected(AP(), tr.RankEstimate())
+    assert tr.metric("recall@5~ls") == tr.Corrected(Recall(5), tr.LeastSquares())
+    assert tr.metric("recall@5~cls") == tr.Corrected(Recall(5), tr.ConstrainedLeastSquares())
+    assert tr.metric("recall@5~bv(1e-2)") == tr.Corrected(Recall(5), tr.BiasVariance(0.01))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ap~bv", r"unknown correction '~bv'; known are ~rank"),
+        ("ap~bv", r"bv is written 'bv\(gamma\)', got 'bv'"),
         ("ap~bv(2)", r"the gamma of ~bv\(gamma\) must lie in \(0, 1\], got 2"),
         ("ap~bv(0)", r"must lie in \(0, 1\], got 0"),
-        ("ap~bv(x)", r"unknown correction '~bv\(x\)'"),
+        ("ap~bv(x)", r"bv is written 'bv\(gamma\)', got 'bv\(x\)'"),
         ("ndgc@10~cls", "did you mean 'ndcg@10'"),
+        ("ap~zzz", "unknown correction 'zzz'; choose from bv, cls, ls, rank"),
+        ("ap~bw(0.1)", r"did you mean 'bv\(0.1\)'"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:
@@ -56,7 +57,7 @@ def test_values_are_looked_up_in_each_instances_own_table(correction: str, repla
     text = f"ap~{correction}"
     expected = [
         sum(
-            tr.table(text, m=12, n=n, replace=replace, i=i, n_relevant=len(ranks))[rank - i]
+            tr.correction_table(text, m=12, n=n, replace=replace, i=i, n_relevant=len(ranks))[rank - i]
             for i, rank in enumerate(ranks, start=1)
         )
         if ranks
@@ -71,13 +72,13 @@ def test_values_are_looked_up_in_each_instances_own_table(correction: str, repla
 def test_everything_sampled_gives_the_exact_metric(metric: str, correction: str) -> None:
     ranks = [[1], [9], [15], [7]]
     exact = tr.Ranks.from_ranks(ranks, n=16)
-    sampled = tr.SamplingDesign(15).draw(exact, rng=0)
+    sampled = tr.UniformSampling(15).draw(exact, rng=0)
     np.testing.assert_allclose(tr.values(sampled, f"{metric}~{correction}"), tr.values(exact, metric), atol=1e-7)
 
 
 def test_ties_are_averaged_over_the_table() -> None:
-    table = tr.table("ap~bv(0.1)", m=10, n=200)
-    tied = tr.Ranks(above=[2], tied=[3], n_candidates=11, design=tr.SamplingDesign(10), n_catalogue=200)
+    table = tr.correction_table("ap~bv(0.1)", m=10, n=200)
+    tied = tr.Ranks(above=[2], tied=[3], n_candidates=11, design=tr.UniformSampling(10), n_catalogue=200)
     assert tr.values(tied, "ap~bv(0.1)")[0] == pytest.approx(table[2:6].mean(), rel=1e-9)
 
 
@@ -85,8 +86,8 @@ def test_corrected_estimates_come_closer_on_average() -> None:
     rng = np.random.default_rng(0)
     exact = tr.Ranks.from_ranks(np.minimum(rng.geometric(0.01, 4000), 2000), n=2000)
     truth = tr.estimate(exact, "recall@10").mean
-    design = tr.SamplingDesign(100)
-    plain, corrected = (tr.risk(text, design, exact) for text in ("recall@10", "recall@10~bv(0.01)"))
+    design = tr.UniformSampling(100)
+    plain, corrected = (tr.risk(exact, text, design) for text in ("recall@10", "recall@10~bv(0.01)"))
     assert abs(corrected.mean - truth) < 0.1 * abs(plain.mean - truth)
     drawn = [tr.estimate(design.draw(exact, rng=seed), "recall@10~bv(0.01)").mean for seed in range(100)]
     error = corrected.standard_deviation / 10
@@ -114,16 +115,16 @@ def test_metrics_of_ones_own_are_corrected_too() -> None:
         return i / rank / n_relevant
 
     for correction in CORRECTIONS:
-        ours = tr.table(f"reciprocal-again~{correction}", m=15, n=300)
-        np.testing.assert_allclose(ours, tr.table(f"ap~{correction}", m=15, n=300), rtol=1e-6, atol=1e-9)
+        ours = tr.correction_table(f"reciprocal-again~{correction}", m=15, n=300)
+        np.testing.assert_allclose(ours, tr.correction_table(f"ap~{correction}", m=15, n=300), rtol=1e-6, atol=1e-9)
 
 
 def test_priors() -> None:
     top_heavy = tr.as_prior(1.0 / np.arange(1, 200))
-    corrected = Corrected(AP(), BiasVariance(0.1, prior=top_heavy))
+    corrected = tr.Corrected(AP(), tr.BiasVariance(0.1, prior=top_heavy))
     assert str(corrected) == "ap~bv(0.1, prior)"
     sampled = tr.Ranks.from_sampled([1, 2, 5], m=20, n=200)
-    uniform = Corrected(AP(), BiasVariance(0.1, prior=tr.as_prior([1, 1, 1])))
+    uniform = tr.Corrected(AP(), tr.BiasVariance(0.1, prior=tr.as_prior([1, 1, 1])))
     np.testing.assert_allclose(tr.values(sampled, uniform), tr.values(sampled, "ap~bv(0.1)"), rtol=1e-9)
     assert np.all(tr.values(sampled, corrected) != tr.values(sampled, "ap~bv(0.1)"))
     for bad in ([], [-1, 2], [0, 0], [np.nan]):
@@ -139,7 +140,7 @@ def test_a_prior_learned_from_a_sample_resembles_the_truth(replace: bool) -> Non
     exact = tr.Ranks.from_ranks(1 + 50 * rng.choice(10, 20_000, p=shares) + rng.integers(0, 50, 20_000), n=500)
     truth = np.array(tr.learn_prior(exact, parts=10))
     assert abs(truth - shares).sum() < 0.02
-    learned = np.array(tr.learn_prior(tr.SamplingDesign(100, replace).draw(exact, rng=2), parts=10))
+    learned = np.array(tr.learn_prior(tr.UniformSampling(100, replace).draw(exact, rng=2), parts=10))
     assert abs(learned - truth).sum() < 0.05
     assert learned.sum() == pytest.approx(1.0)
 
@@ -167,21 +168,21 @@ def test_sampled_ranks_survive_files_slices_and_joins(tmp_path: Path) -> None:
     with pytest.raises(tr.InputError, match="only ranks of one sampling design"):
         tr.Ranks.concatenate([sampled, tr.Ranks.from_ranks([1], n=100)])
     with pytest.raises(tr.InputError, match="`design` and `n_catalogue` belong together"):
-        tr.Ranks(above=[1], n_candidates=21, design=tr.SamplingDesign(20))
+        tr.Ranks(above=[1], n_candidates=21, design=tr.UniformSampling(20))
 
 
 def test_tables_of_sampled_ranks(tmp_path: Path) -> None:
     (tmp_path / "study.csv").write_text("user,rank,m,n\na,3,20,100\nb,1,20,90\na,1,20,100\n")
     expected = tr.Ranks.from_sampled([[1, 3], [1]], m=20, n=[100, 90], ids=["a", "b"])
-    assert tr.read_sampled(tmp_path / "study.csv") == expected
+    assert tr.read_ranks(tmp_path / "study.csv") == expected
     (tmp_path / "bare.csv").write_text("rank\n3\n1\n")
-    bare = tr.read_sampled(tmp_path / "bare.csv", m=20, n=100, replace=True)
+    bare = tr.read_ranks(tmp_path / "bare.csv", m=20, n=100, replace=True)
     assert bare == tr.Ranks.from_sampled([3, 1], m=20, n=100, replace=True)
-    with pytest.raises(tr.InputError, match="does not say how many candidates there were: give m"):
-        tr.read_sampled(tmp_path / "bare.csv", n=100)
+    with pytest.raises(tr.InputError, match="does not say how many candidates there were: give n"):
+        tr.read_ranks(tmp_path / "bare.csv", m=20)
     tr.Ranks.from_ranks([1], n=5).save(tmp_path / "exact.npz")
-    with pytest.raises(tr.InputError, match="holds exact ranks, which need no correction"):
-        tr.read_sampled(tmp_path / "exact.npz")
+    with pytest.raises(tr.InputError, match="holds exact ranks, so that m can't be given"):
+        tr.read_ranks(tmp_path / "exact.npz", m=20)
 
 
 @pytest.mark.parametrize(
@@ -194,4 +195,4 @@ def test_tables_of_sampled_ranks(tmp_path: Path) -> None:
 )
 def test_bad_tables(text: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(tr.InputError, match=message):
-        tr.table(text, **({"m": 10, "n": 100} | options))
+        tr.correction_table(text, **({"m": 10, "n": 100} | options))

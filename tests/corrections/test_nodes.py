@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling.terms import LAWS
+from tests.sampling.terms import LAWS, law_of
 from truerank.arrays import Floats
 from truerank.corrections.nodes import Nodes, nodes
-from truerank.sampling import laws
+from truerank.sampling.laws import BINOMIAL
 
 
 @settings(max_examples=60)
@@ -17,7 +17,7 @@ def test_nodes_cover_everything_once(N: int, m: int, replace: bool, breaks: list
     m = min(m, N)
     if N / m < 50 and N > 10**6:
         return  # every count, and many of them
-    points = nodes(N, m, replace=replace, breaks=breaks)
+    points = nodes(N, m, law=law_of(replace), breaks=breaks)
     assert np.all(np.diff(points.g) > 0)
     assert np.all(points.weight > 0)
     assert points.g[0] >= 0
@@ -27,7 +27,7 @@ def test_nodes_cover_everything_once(N: int, m: int, replace: bool, breaks: list
 
 
 def test_no_block_straddles_a_break() -> None:
-    points = nodes(10**6, 100, replace=True, breaks=[12_345])
+    points = nodes(10**6, 100, law=BINOMIAL, breaks=[12_345])
     assert points.weight[points.g < 12_345].sum() == pytest.approx(12_345, rel=1e-13)
 
 
@@ -42,15 +42,15 @@ def test_compressed_sums_equal_full_sums(N: int, m: int, replace: bool) -> None:
     ]
 
     def weighted(points: Nodes) -> tuple[Floats, Floats]:
-        law = laws.rows(points.g, m, N, replace=replace)
+        law = law_of(replace).rows(points.g, m, N)
         return law, points.weight[:, None] * law
 
-    full = nodes(N, m, replace=replace, compress=False)
+    full = nodes(N, m, law=law_of(replace), compress=False)
     full_law, full_weighted = weighted(full)
     full_gram, full_evidence = full_law.T @ full_weighted, full_weighted.sum(axis=0)
     scale = np.sqrt(np.outer(full_evidence, full_evidence))
     for metric, breaks in metrics:
-        few = nodes(N, m, replace=replace, breaks=breaks)
+        few = nodes(N, m, law=law_of(replace), breaks=breaks)
         assert len(few.g) < N / 3
         law, mass = weighted(few)
         assert np.abs((law.T @ mass - full_gram) / scale).max() < 1e-13

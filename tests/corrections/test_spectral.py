@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from tests.sampling.terms import LAWS
+from tests.sampling.terms import LAWS, law_of
 from truerank.arrays import Floats, Ints
-from truerank.corrections import least_squares, spectral
-from truerank.sampling import laws
+from truerank.corrections import problems, solvers, spectral
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 TERMS: dict[str, tuple[Callable[[Floats, Any], Any], int | None]] = {
     "recall@10": (lambda g, N: (g < 10) * 1.0, 9),
@@ -26,21 +26,21 @@ def by_row(name: str, sizes: Sequence[int]) -> spectral.RowTerm:
 
 
 @lru_cache
-def single(name: str, N: int, m: int, replace: bool) -> least_squares.Problem:
+def single(name: str, N: int, m: int, replace: bool) -> problems.Problem:
     """One problem over every count."""
-    return least_squares.problem(lambda g: TERMS[name][0](g, N), N, m, replace=replace, smooth=False)
+    return problems.problem(lambda g: TERMS[name][0](g, N), N, m, law=law_of(replace), smooth=False)
 
 
 @pytest.mark.parametrize(("N", "m"), [(12, 12), (30, 10), (500, 25)])
 def test_law_without_replacement_is_diagonal(N: int, m: int) -> None:
-    law = laws.rows(np.arange(N + 1), m, N, replace=False)
+    law = HYPERGEOMETRIC.rows(np.arange(N + 1), m, N)
     found = np.linalg.svd(law * np.sqrt((m + 1) / (N + 1)), compute_uv=False)
-    np.testing.assert_allclose(found, spectral.singular_values(N, m, replace=False), atol=1e-13)
+    np.testing.assert_allclose(found, spectral.SPECTRA[HYPERGEOMETRIC].singular_values(N, m), atol=1e-13)
 
 
 def test_means_of_sampled_polynomials_are_polynomials_of_the_count() -> None:
     N, m = 50, 9
-    law = laws.rows(np.arange(N + 1), m, N, replace=False)
+    law = HYPERGEOMETRIC.rows(np.arange(N + 1), m, N)
     means = law @ spectral.sampled_polynomials(m)
     for d in range(m + 1):
         assert np.abs(np.diff(means[:, d], n=d + 1)).max() < 1e-10
@@ -52,9 +52,11 @@ def test_means_of_sampled_polynomials_are_polynomials_of_the_count() -> None:
 @pytest.mark.parametrize("gamma", [1, 0.1, 0.001])
 @pytest.mark.parametrize("name", TERMS)
 def test_tables_equal_single_solves(name: str, gamma: float, replace: bool) -> None:
-    tables = spectral.bias_variance_tables(by_row(name, SIZES), SIZES, M, gamma, replace=replace, last=TERMS[name][1])
+    tables = spectral.bias_variance_tables(
+        by_row(name, SIZES), SIZES, M, gamma, law=law_of(replace), last=TERMS[name][1]
+    )
     for N, table in zip(SIZES, tables, strict=True):
-        exact = least_squares.bias_variance(single(name, N, M, replace), gamma).values
+        exact = solvers.bias_variance(single(name, N, M, replace), gamma).values
         assert np.abs(table - exact).max() < 1e-10
 
 
@@ -63,17 +65,17 @@ def test_tables_equal_single_solves(name: str, gamma: float, replace: bool) -> N
 @pytest.mark.parametrize("replace", LAWS)
 def test_samples_not_small_against_the_catalogue(m: int, replace: bool, ratio: float) -> None:
     N = int(ratio * m)
-    table = spectral.bias_variance_tables(by_row("ap", [N]), [N], m, 0.01, replace=replace)[0]
-    exact = least_squares.bias_variance(single("ap", N, m, replace), 0.01).values
+    table = spectral.bias_variance_tables(by_row("ap", [N]), [N], m, 0.01, law=law_of(replace))[0]
+    exact = solvers.bias_variance(single("ap", N, m, replace), 0.01).values
     assert np.abs(table - exact).max() < 1e-11
 
 
 @pytest.mark.parametrize("sizes", [[1000], [1000, 1003], [1000, 1020], [1000, 50_000]])
 def test_few_sizes(sizes: list[int]) -> None:
-    tables = spectral.bias_variance_tables(by_row("recall@10", sizes), sizes, 30, 0.01, replace=True, last=9)
+    tables = spectral.bias_variance_tables(by_row("recall@10", sizes), sizes, 30, 0.01, law=BINOMIAL, last=9)
     for N, table in zip(sizes, tables, strict=True):
-        task = least_squares.problem(lambda g: (g < 10) * np.ones(g.size), N, 30, replace=True, breaks=[10])
-        assert np.abs(table - least_squares.bias_variance(task, 0.01).values).max() < 1e-11
+        task = problems.problem(lambda g: (g < 10) * np.ones(g.size), N, 30, law=BINOMIAL, breaks=[10])
+        assert np.abs(table - solvers.bias_variance(task, 0.01).values).max() < 1e-11
 
 
 @pytest.mark.parametrize("replace", LAWS)
@@ -85,14 +87,14 @@ def test_rows_with_their_own_item_and_number_of_relevant_items(replace: bool) ->
     def term(g: Floats, row: Ints | int) -> Floats:
         return np.where(g + i[row] <= k, i[row] / (g + i[row]) / n_relevant[row], 0.0)
 
-    tables = spectral.bias_variance_tables(term, N, m, 0.05, replace=replace, last=k - i)
+    tables = spectral.bias_variance_tables(term, N, m, 0.05, law=law_of(replace), last=k - i)
     for j, table in enumerate(tables):
-        task = least_squares.problem(partial(term, row=j), int(N[j]), m, replace=replace, smooth=False)
-        assert np.abs(table - least_squares.bias_variance(task, 0.05).values).max() < 1e-11
+        task = problems.problem(partial(term, row=j), int(N[j]), m, law=law_of(replace), smooth=False)
+        assert np.abs(table - solvers.bias_variance(task, 0.05).values).max() < 1e-11
 
 
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize("i", [1, 2, 3, 4])
 def test_items_that_can_never_be_within_the_cutoff_add_nothing(i: int, replace: bool) -> None:
-    values = tr.table("recall@1~bv(0.1)", m=10, n=1000, replace=replace, i=i, n_relevant=4)
+    values = tr.correction_table("recall@1~bv(0.1)", m=10, n=1000, replace=replace, i=i, n_relevant=4)
     assert (i == 1) == bool(values.any())

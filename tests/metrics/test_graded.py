@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from tests import reference
 from truerank.corrections.corrected import Corrected
-from truerank.corrections.corrected import correction as as_correction
+from truerank.corrections.registry import read_correction
 from truerank.metrics.graded import DCG, GradedNDCG, MARp, Rp, WeightedRecall
-from truerank.metrics.plain import Metric
 
 every_graded_metric = pytest.mark.parametrize("text", reference.GRADED)
 
@@ -127,7 +126,7 @@ def test_ndcg_stays_that_of_the_paper() -> None:
         ("wrecall@3", WeightedRecall(3)),
     ],
 )
-def test_names(text: str, metric: Metric) -> None:
+def test_names(text: str, metric: tr.Metric) -> None:
     assert tr.metric(text) == metric
 
 
@@ -182,7 +181,7 @@ SEVERAL = ["marp@2,5", "rp@5", "gndcg@5", "gndcg(exp)", "dcg@9", "weighted-recal
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_everything_sampled_gives_the_exact_metric(text: str, correction: str) -> None:
     exact = tr.Ranks.from_ranks([[1, 5, 6, 12]], n=16, grades=[[1, 3, 3, 2]])
-    sampled = tr.SamplingDesign(12).draw(exact, rng=0)
+    sampled = tr.UniformSampling(12).draw(exact, rng=0)
     np.testing.assert_allclose(tr.values(sampled, f"{text}~{correction}"), tr.values(exact, text), atol=1e-7)
 
 
@@ -197,7 +196,7 @@ def test_a_corrected_term_is_looked_up_in_a_table_of_the_whole_term(text: str, c
         values = [reference_value(text, int(place)) for place in flat]
         return np.reshape(values, np.shape(rank))
 
-    corrected = Corrected(tr.metric(whole), as_correction(correction))
+    corrected = Corrected(tr.metric(whole), read_correction(correction))
     got, expected = tr.values(sampled, f"{text}~{correction}"), tr.values(sampled, corrected)
     np.testing.assert_allclose(got, expected, atol=1e-9)
 
@@ -211,8 +210,8 @@ def reference_value(text: str, rank: int) -> float:
 @pytest.mark.parametrize("text", ["marp@2,5", "gndcg@5", "marp@2,5~bv(0.1)", "gndcg@5~cls", "marp@2,5~rank"])
 @pytest.mark.parametrize("replace", [False, True])
 def test_risk_is_what_many_samples_show(text: str, replace: bool) -> None:
-    exact, design = graded(), tr.SamplingDesign(8, replace)
-    risk = tr.risk(text, design, exact)
+    exact, design = graded(), tr.UniformSampling(8, replace)
+    risk = tr.risk(exact, text, design)
     repeated = tr.Ranks.concatenate([exact] * 5000)
     drawn = tr.values(design.draw(repeated, rng=4), text).reshape(5000, len(exact))
     error = drawn.std(axis=0) / math.sqrt(len(drawn))
@@ -229,7 +228,7 @@ def test_consistency_is_the_expectation_at_each_size() -> None:
     for text in ("marp@2,5", "gndcg@5", "gndcg@5~bv(0.1)"):
         found = tr.consistency(both, text, sizes=[5, 12])
         for name, ranks in both.items():
-            expected = [tr.risk(text, tr.SamplingDesign(m), ranks).mean for m in (5, 12)]
+            expected = [tr.risk(ranks, text, tr.UniformSampling(m)).mean for m in (5, 12)]
             np.testing.assert_allclose(found.curves[name], expected, rtol=1e-9)
 
 
@@ -238,13 +237,13 @@ def test_relevant_items_of_other_grades_that_tie_are_ties() -> None:
     assert (alike.has_ties, apart.has_ties) == (False, True)
     assert tr.estimate(apart, "gndcg").n_tied == 1
     with pytest.raises(tr.InputError, match="must be exact and without ties"):
-        tr.risk("gndcg", tr.SamplingDesign(1), apart)
-    assert tr.risk("gndcg", tr.SamplingDesign(1), apart.break_ties("optimistic")).exact.tolist() == [1.0]
+        tr.risk(apart, "gndcg", tr.UniformSampling(1))
+    assert tr.risk(apart.break_ties("optimistic"), "gndcg", tr.UniformSampling(1)).exact.tolist() == [1.0]
 
 
 def test_ties_among_relevant_items_survive_a_sample_that_has_no_other_tied_item() -> None:
     exact = ranks_of(([9.0, 9.0, 9.0] + [1.0] * 20, [2.0, 1.0, 0.0] + [0.0] * 20))
-    parts = [tr.SamplingDesign(2).draw(exact, rng=seed) for seed in range(20)]
+    parts = [tr.UniformSampling(2).draw(exact, rng=seed) for seed in range(20)]
     alone = next(part for part in parts if not part.tied.any())
     assert tr.values(alone, "gndcg")[0] == pytest.approx(mean_over_orders("gndcg", ([9.0, 9.0, 1.0], [2.0, 1.0, 0.0])))
 
@@ -316,7 +315,7 @@ def test_grades_in_tables_of_ranks(tmp_path: Path) -> None:
     expected = tr.Ranks.from_ranks([[1, 3], [1]], n=[10, 9], ids=["a", "b"], grades=[[4.0, 2.0], [1.5]])
     assert tr.read_ranks(tmp_path / "ranks.csv") == expected
     (tmp_path / "sampled.csv").write_text("user,rank,m,n,grade\na,3,20,100,2\na,1,20,100,4\n")
-    sampled = tr.read_sampled(tmp_path / "sampled.csv")
+    sampled = tr.read_ranks(tmp_path / "sampled.csv")
     assert sampled == tr.Ranks.from_sampled([[1, 3]], m=20, n=100, ids=["a"], grades=[[4, 2]])
     (tmp_path / "single.csv").write_text("rank,n,grade\n3,10,2\n")
     assert tr.read_ranks(tmp_path / "single.csv") == tr.Ranks.from_ranks([3], n=10, grades=[2])
@@ -350,4 +349,4 @@ def test_repeats_count_once_and_take_their_place() -> None:
 
 def test_a_table_belongs_to_a_part() -> None:
     with pytest.raises(tr.InputError, match="rp@5 depends on grades and has no term of its own"):
-        tr.table("rp@5~bv(0.1)", m=10, n=100)
+        tr.correction_table("rp@5~bv(0.1)", m=10, n=100)

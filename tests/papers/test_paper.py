@@ -10,9 +10,9 @@ from scipy.optimize import lsq_linear
 import truerank as tr
 from tests import shared
 from truerank.papers.krichene_rendle_2020 import experiment, movielens, reproduction, toy
-from truerank.papers.krichene_rendle_2020.cells import Cell, Table
+from truerank.papers.krichene_rendle_2020.comparisons import Compared, PublishedTable
 from truerank.papers.krichene_rendle_2020.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4
-from truerank.sampling import laws
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 # typed from the paper's Table 1 on its own, so that a slip in `published` does not go unseen
 PRINTED = """
@@ -29,7 +29,7 @@ def test_published_table_1_is_what_the_paper_prints() -> None:
 
 
 @pytest.mark.parametrize("cell", toy.table_1(), ids=lambda cell: f"{cell.row}-{cell.column}")
-def test_table_1_digit_by_digit(cell: Cell) -> None:
+def test_table_1_digit_by_digit(cell: Compared) -> None:
     assert f"{tr.estimate(toy.RANKS[cell.row], cell.column).mean:.3f}" == cell.published
     assert cell.agrees
 
@@ -48,20 +48,20 @@ def test_published_table_2_is_what_the_paper_prints() -> None:
 
 
 @pytest.mark.parametrize("cell", toy.table_2(), ids=lambda cell: f"{cell.row}-{cell.column}")
-def test_table_2_within_its_monte_carlo_error(cell: Cell) -> None:
+def test_table_2_within_its_monte_carlo_error(cell: Compared) -> None:
     assert cell.agrees
     deviation = float(TABLE_2[cell.row][cell.column][1])
     # the deviation of a deviation from 1,000 repetitions is about 1 / sqrt(2,000) of it
-    exact = tr.risk(cell.column, tr.SamplingDesign(99), toy.RANKS[cell.row]).standard_deviation
+    exact = tr.risk(toy.RANKS[cell.row], cell.column, tr.UniformSampling(99)).standard_deviation
     assert exact == pytest.approx(deviation, abs=5 * deviation / 2_000**0.5 + 0.0005)
 
 
 def test_a_wrong_number_would_be_seen() -> None:
-    assert Cell(1, "A", "auc", "0.991", 0.9901).verdict == "outside"
-    assert Cell(2, "A", "ap", "0.630", 0.645, standard_error=0.004).verdict == "outside"
-    assert Cell(2, "A", "ap", "0.630", 0.641, standard_error=0.004).verdict == "within error"
-    assert Cell(3, "X", "exact", "7.60", 7.85, seed_range=(7.59, 8.0)).verdict == "within seeds"
-    assert Cell(3, "X", "exact", "7.60", 7.85, seed_range=(7.61, 8.0)).verdict == "outside"
+    assert Compared(1, "A", "auc", "0.991", 0.9901).verdict == "outside"
+    assert Compared(2, "A", "ap", "0.630", 0.645, standard_error=0.004).verdict == "outside"
+    assert Compared(2, "A", "ap", "0.630", 0.641, standard_error=0.004).verdict == "within error"
+    assert Compared(3, "X", "exact", "7.60", 7.85, seed_range=(7.59, 8.0)).verdict == "within seeds"
+    assert Compared(3, "X", "exact", "7.60", 7.85, seed_range=(7.61, 8.0)).verdict == "outside"
 
 
 def test_the_orders_that_table_1_implies() -> None:
@@ -120,13 +120,13 @@ def test_published_rows_are_in_the_text_of_the_paper() -> None:
 
 
 @cache
-def study_tables() -> dict[int, list[Cell]]:
+def study_tables() -> dict[int, list[Compared]]:
     study = experiment.embedded()
     repeated = movielens.repeat(study)
     return {3: movielens.table_3(study, repeated), 4: movielens.table_4(study, repeated)}
 
 
-def cells_3(names: str, metrics: tuple[str, ...] = ("recall@10", "ndcg@10", "ap")) -> list[Cell]:
+def cells_3(names: str, metrics: tuple[str, ...] = ("recall@10", "ndcg@10", "ap")) -> list[Compared]:
     return [cell for cell in study_tables()[3] if cell.row[-1] in names and cell.row.split()[0] in metrics]
 
 
@@ -182,7 +182,7 @@ def test_default_is_risk_with_each_users_own_n() -> None:
     defaults = {(cell.row, cell.column): cell.own_n for cell in study_tables()[3]}
     for metric, column in (("recall@10", "~bv(0.1)"), ("ap", "~cls"), ("ndcg@10", "sampled")):
         text = metric + column.removeprefix("sampled")
-        expected = tr.risk(text, tr.SamplingDesign(100), ranks).mean
+        expected = tr.risk(ranks, text, tr.UniformSampling(100)).mean
         assert defaults[f"{metric} Y", column] == pytest.approx(100 * expected, rel=1e-9)
 
 
@@ -204,20 +204,20 @@ def test_printed_deviations_of_tables_2_and_3() -> None:
     cells = [*toy.table_2(), *(cell for cell in study_tables()[3] if cell.column != "exact")]
     assert len(cells) == 12 + 84
     assert [cell for cell in cells if not cell.deviation_agrees] == []
-    assert not Cell(3, "Y", "sampled", "1.00", 1.0, 0.02, published_deviation=0.2, deviation=0.3).deviation_agrees
+    assert not Compared(3, "Y", "sampled", "1.00", 1.0, 0.02, published_deviation=0.2, deviation=0.3).deviation_agrees
 
 
 def test_readings_of_section_5_that_do_not_fit() -> None:
     """Numbers that docs/reproduction.md tells of readings which were not the paper's."""
     ranks = experiment.embedded().y
-    with_replacement = tr.risk("recall@10~rank", tr.SamplingDesign(100, replace=True), ranks)
+    with_replacement = tr.risk(ranks, "recall@10~rank", tr.UniformSampling(100, replace=True))
     assert 100 * with_replacement.mean == pytest.approx(17.41, abs=0.005)
-    divided_by_m = tr.risk("auc~rank", tr.SamplingDesign(100), ranks)
+    divided_by_m = tr.risk(ranks, "auc~rank", tr.UniformSampling(100))
     assert 100 * divided_by_m.mean == pytest.approx(85.35, abs=0.005)
     n = int(ranks.n_candidates.mean())
-    law = laws.rows(np.arange(n), 100, n - 1, replace=True)
+    law = BINOMIAL.rows(np.arange(n), 100, n - 1)
     sums = np.triu(np.ones((101, 101)))
-    sampled = laws.tied_rows(ranks.above, ranks.tied, 100, ranks.n_candidates - 1).mean(axis=0)
+    sampled = HYPERGEOMETRIC.tied_rows(ranks.above, ranks.tied, 100, ranks.n_candidates - 1).mean(axis=0)
     for least, recall in ((0.0, 8.43), (-np.inf, 8.29)):
         lower = np.append(np.zeros(100), least)
         decrements = lsq_linear(law @ sums, np.arange(n) < 10, (lower, np.inf), tol=1e-14, max_iter=2_000).x
@@ -226,10 +226,10 @@ def test_readings_of_section_5_that_do_not_fit() -> None:
 
 def test_a_table_says_how_many_cells_agree() -> None:
     cells = [
-        Cell(3, "Y", "exact", "1.00", 1.001),
-        Cell(3, "Y", "sampled", "2.00", 2.5, 0.01),
+        Compared(3, "Y", "exact", "1.00", 1.001),
+        Compared(3, "Y", "sampled", "2.00", 2.5, 0.01),
     ]
-    assert str(Table("a title", cells)).splitlines() == [
+    assert str(PublishedTable("a title", cells)).splitlines() == [
         "a title",
         "                exact  sampled",
         "Y   published    1.00     2.00",

@@ -11,7 +11,7 @@ from scipy import stats
 import truerank as tr
 from tests import shared
 from truerank.arrays import AnyArray, Ints
-from truerank.data.interactions import read_pairs
+from truerank.data.reading import read_pairs
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
 
@@ -36,7 +36,7 @@ def test_drawing_from_ranks_equals_sampling_items(replace: bool) -> None:
     assert exact.above.tolist() == [2, 2, 6]
     assert exact.tied.tolist() == [2, 2, 2]
     repeated = tr.Ranks.concatenate([exact] * times)
-    drawn = tr.SamplingDesign(m, replace).draw(repeated, rng=1)
+    drawn = tr.UniformSampling(m, replace).draw(repeated, rng=1)
     shown = np.column_stack([drawn.above.reshape(-1, 3), drawn.tied.reshape(-1, 3)])
 
     rng = np.random.default_rng(2)
@@ -57,10 +57,10 @@ def test_really_sampled_ranks_follow_the_law(replace: bool) -> None:
     scores = np.tile(np.linspace(1, 0, n_items), (n_users, 1))
     test = [[10]] * n_users
     sampled = tr.rank_sampled(scores, train=[[0, 29]] * n_users, test=test, m=m, replace=replace, rng=5)
-    assert sampled.design == tr.SamplingDesign(m, replace)
+    assert sampled.design == tr.UniformSampling(m, replace)
     assert sampled.n_catalogue is not None
     assert set(sampled.n_catalogue.tolist()) == {28}
-    expected = tr.SamplingDesign(m, replace).pmf(np.arange(1, m + 2), rank=10, n=28) * n_users
+    expected = tr.UniformSampling(m, replace).pmf(np.arange(1, m + 2), rank=10, n=28) * n_users
     seen = np.bincount(sampled.rank, minlength=m + 2)[1:]
     assert seen[expected == 0].sum() == 0
     frequent = expected > 5
@@ -74,7 +74,7 @@ def test_really_sampled_ranks_follow_the_law(replace: bool) -> None:
 
 def test_the_law_sums_to_one_and_its_cdf_adds_it_up() -> None:
     for replace in (False, True):
-        design = tr.SamplingDesign(20, replace)
+        design = tr.UniformSampling(20, replace)
         chance = design.pmf(np.arange(1, 22), rank=[[3], [57], [100]], n=100)
         np.testing.assert_allclose(chance.sum(axis=1), 1.0, rtol=1e-13)
         np.testing.assert_allclose(design.cdf(np.arange(1, 22), rank=[[3], [57], [100]], n=100), chance.cumsum(axis=1))
@@ -117,7 +117,8 @@ def test_popularity_weighted_sampling_takes_popular_items() -> None:
         asked.append(items)
         return items * 1.0
 
-    ranks = tr.rank_sampled(score, train=train, test=test.tocsr(), m=2000, replace=True, popularity=0.5, rng=1)
+    design = tr.PopularitySampling(2000, power=0.5, replace=True)
+    ranks = tr.rank_sampled(score, train=train, test=test.tocsr(), design=design, rng=1)
     popular = float(np.isin(asked[0], [5, 6, 7, 8, 9]).mean())
     share = 5 * 40**0.5 / (5 * 40**0.5 + 5 * 1)
     assert abs(popular - share) < 5 * (share * (1 - share) / 2000) ** 0.5 + 1 / 2000
@@ -130,7 +131,7 @@ def test_fixed_negatives() -> None:
     scores = np.tile(np.arange(10.0), (3, 1))
     ranks = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7], [8, 9], [0, 1]])
     assert ranks.rank.tolist() == [2, 3, 1]
-    assert ranks.design == tr.SamplingDesign(2)
+    assert ranks.design == tr.UniformSampling(2)
     assert ranks.notes == ("6 negatives, of which 5 distinct items",)
     odd = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7, 7], [8, 5, 9], [0, 1, 2]])
     assert odd.rank.tolist() == [2, 3, 1]

@@ -106,7 +106,7 @@ def test_figure_6_says_from_where_the_order_is_right() -> None:
     assert f"exact order from m = {uncorrected.settled}, corrected" in says
     ranks = {name: places.break_ties("random", rng=0) for name, places in study.ranks.items()}
     before, after = (
-        [tr.risk("recall@10", tr.SamplingDesign(uncorrected.settled + step), places).mean for places in ranks.values()]
+        [tr.risk(places, "recall@10", tr.UniformSampling(uncorrected.settled + step)).mean for places in ranks.values()]
         for step in (-1, 0)
     )
     assert sorted(before) != before

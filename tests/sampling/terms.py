@@ -7,13 +7,28 @@ import numpy as np
 
 import truerank as tr
 from truerank.arrays import AnyArray, Floats, Ints
-from truerank.corrections import least_squares
+from truerank.corrections import problems
+from truerank.metrics.base import PlainMetric
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 LAWS = [False, True]
-METRICS = [tr.metric(text) for text in ("auc", "ap", "ndcg", "rbp(0.9)", "recall@10", "ap@5", "ndcg@10", "recall@1")]
 
 
-def term_of(metric: tr.Metric, i: int, n_relevant: int, n: int) -> Callable[[AnyArray], Floats]:
+def law_of(replace: bool) -> Law:
+    return BINOMIAL if replace else HYPERGEOMETRIC
+
+
+def plain(text: str) -> PlainMetric:
+    """Return a metric that has one term."""
+    metric = tr.metric(text)
+    assert isinstance(metric, PlainMetric)
+    return metric
+
+
+METRICS = [plain(text) for text in ("auc", "ap", "ndcg", "rbp(0.9)", "recall@10", "ap@5", "ndcg@10", "recall@1")]
+
+
+def term_of(metric: PlainMetric, i: int, n_relevant: int, n: int) -> Callable[[AnyArray], Floats]:
     """What the i-th relevant item adds, by the number g of irrelevant candidates above it."""
     numbers = (np.array([i]), np.array([n_relevant]), np.array([n]))
 
@@ -24,14 +39,14 @@ def term_of(metric: tr.Metric, i: int, n_relevant: int, n: int) -> Callable[[Any
 
 
 def problem_of(
-    metric: tr.Metric, n: int, m: int, replace: bool, i: int = 1, n_relevant: int = 1, **options: Any
-) -> least_squares.Problem:
+    metric: PlainMetric, n: int, m: int, replace: bool, i: int = 1, n_relevant: int = 1, **options: Any
+) -> problems.Problem:
     cutoff = metric.cutoff(np.array([n_relevant]))
     breaks = () if cutoff is None else (int(cutoff[0]) - i + 1,)
     term = term_of(metric, i, n_relevant, n)
-    return least_squares.problem(term, n - n_relevant, m, replace=replace, breaks=breaks, **options)
+    return problems.problem(term, n - n_relevant, m, law=law_of(replace), breaks=breaks, **options)
 
 
-def sampled_table(metric: tr.Metric, m: int, i: int = 1, n_relevant: int = 1) -> Floats:
+def sampled_table(metric: PlainMetric, m: int, i: int = 1, n_relevant: int = 1) -> Floats:
     """What the uncorrected sampled metric reads at h = 0..m."""
     return term_of(metric, i, n_relevant, m + n_relevant)(np.arange(m + 1))

@@ -2,14 +2,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import truerank as tr
 from tests.sampling import reference
-from tests.sampling.terms import LAWS, METRICS, problem_of, sampled_table, term_of
+from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, sampled_table, term_of
 from truerank.arrays import Floats
-from truerank.corrections import least_squares
+from truerank.corrections import solvers
+from truerank.corrections.rank_estimate import rank_estimate
 from truerank.metrics.plain import AP
-from truerank.sampling import expectations, laws
+from truerank.sampling import expectations
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 TOY = {"A": [100] * 5, "B": [40, 40, 8437, 9266, 4482], "C": [212, 2, 743, 5342, 1548]}
 # Table 2 of the paper: mean and deviation over 1,000 repetitions, m = 99, n = 10,000.
@@ -21,13 +24,17 @@ TABLE_2 = {
 }  # fmt: skip
 
 
+def table_moments(table: ArrayLike, g: ArrayLike, N: int, law: Law) -> tuple[Floats, Floats]:
+    return expectations.table_moments(table, expectations.ItemLaws(law, g, np.size(table) - 1, N))
+
+
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize("g", [[0], [3], [6], [1, 4], [2, 2], [0, 6], [1, 3, 5], [0, 0, 6]], ids=str)
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_joint_moments_equal_enumeration(metric: tr.Metric, g: list[int], replace: bool) -> None:
+def test_joint_moments_equal_enumeration(metric: tr.PlainMetric, g: list[int], replace: bool) -> None:
     N, m = 6, 4
     tables = [sampled_table(metric, m, i, len(g)) for i in range(1, len(g) + 1)]
-    found = expectations.joint_moments(tables, g, N, replace=replace)
+    found = expectations.joint_moments(tables, g, N, law=law_of(replace))
     enumerated = reference.enumerated_moments(tables, g, N, m, replace)
     np.testing.assert_allclose(found, enumerated, rtol=1e-12, atol=1e-15)
 
@@ -45,13 +52,13 @@ def test_bias_with_many_relevant_items_is_the_sum_of_the_terms(method: str, g: l
         if method == "uncorrected":
             return sampled_table(metric, m, i, R)
         if method == "rank":
-            return least_squares.rank_estimate(term_of(metric, i, R, n), N, m)
-        return (least_squares.constrained(task) if method == "cls" else least_squares.bias_variance(task, 0.1)).values
+            return rank_estimate(term_of(metric, i, R, n), N, m)
+        return (solvers.constrained(task) if method == "cls" else solvers.bias_variance(task, 0.1)).values
 
     tables = [table_for(i) for i in range(1, R + 1)]
     exact = [term_of(metric, i, R, n)(np.array(above)).item() for i, above in enumerate(g, 1)]
     formula = sum(
-        expectations.table_moments(table, above, N, replace=replace)[0] - f
+        table_moments(table, [above], N, law_of(replace))[0].item() - f
         for table, f, above in zip(tables, exact, g, strict=True)
     )
     mean, _ = reference.enumerated_moments(tables, g, N, m, replace)
@@ -60,7 +67,7 @@ def test_bias_with_many_relevant_items_is_the_sum_of_the_terms(method: str, g: l
 
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_walk_equals_table(metric: tr.Metric, replace: bool) -> None:
+def test_walk_equals_table(metric: tr.PlainMetric, replace: bool) -> None:
     N, m = 700, 60
     g = np.arange(N + 1)
 
@@ -68,8 +75,8 @@ def test_walk_equals_table(metric: tr.Metric, replace: bool) -> None:
         rank, among = h.astype(np.int64) + 1, size.astype(np.int64) + 1
         return metric.term(rank, np.ones_like(rank), np.ones_like(rank), among)
 
-    mean, variance = expectations.moments(term, g, m, N, replace=replace)
-    by_table = expectations.table_moments(sampled_table(metric, m), g, N, replace=replace)
+    mean, variance = expectations.moments(term, g, m, N, law=law_of(replace))
+    by_table = table_moments(sampled_table(metric, m), g, N, law_of(replace))
     np.testing.assert_allclose(mean, by_table[0], rtol=1e-12, atol=1e-17)
     np.testing.assert_allclose(variance, by_table[1], rtol=1e-10, atol=1e-17)
 
@@ -79,29 +86,29 @@ def test_walk_equals_table(metric: tr.Metric, replace: bool) -> None:
 def test_closed_forms_equal_sums(m: int, replace: bool) -> None:
     N = 99
     g, h = np.arange(N + 1), np.arange(m + 1)
-    law = laws.rows(g, m, N, replace=replace)
-    reciprocal = expectations.mean_reciprocal(g, m, N, replace=replace)
+    law = law_of(replace).rows(g, m, N)
+    reciprocal = expectations.mean_reciprocal(g, m, N, law=law_of(replace))
     np.testing.assert_allclose(reciprocal, law @ (1 / (h + 1)), rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(law @ (1 - h / m), 1 - g / N, rtol=1e-12, atol=1e-14)  # eq. 17
     for k in (0, 1, 5, 50, 200):
-        cut = expectations.mean_reciprocal(g, m, N, replace=replace, k=k)
+        cut = expectations.mean_reciprocal(g, m, N, law=law_of(replace), k=k)
         np.testing.assert_allclose(cut, law[:, :k] @ (1 / (h[:k] + 1)), rtol=1e-11, atol=1e-300)
-        hit = laws.cdf(k - 1, g, m, N, replace=replace)
+        hit = law_of(replace).cdf(k - 1, g, m, N)
         np.testing.assert_allclose(hit, law[:, :k].sum(axis=1), rtol=1e-12, atol=1e-300)
 
 
 def test_equation_19_as_printed() -> None:
     n, m, r = 10_000, 99, np.array([2, 100, 5000])
     printed = (1 - ((n - r) / (n - 1)) ** (m + 1)) / ((r - 1) * (m + 1) / (n - 1))
-    np.testing.assert_allclose(expectations.mean_reciprocal(r - 1, m, n - 1, replace=True), printed, rtol=1e-11)
+    np.testing.assert_allclose(expectations.mean_reciprocal(r - 1, m, n - 1, law=BINOMIAL), printed, rtol=1e-11)
 
 
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize(("name", "metric"), TABLE_2)
 def test_table_2(name: str, metric: str, replace: bool) -> None:
     g = np.array(TOY[name]) - 1
-    table = sampled_table(tr.metric(metric), 99)
-    mean, variance = expectations.table_moments(table, g, 9999, replace=replace)
+    table = sampled_table(plain(metric), 99)
+    mean, variance = table_moments(table, g, 9999, law_of(replace))
     deviation = np.sqrt(variance.sum()) / len(g)
     published_mean, published_deviation = TABLE_2[name, metric]
     # Five standard errors of the paper's 1,000 repetitions, and its rounding.
@@ -116,7 +123,7 @@ def test_monte_carlo_of_a_shared_sample() -> None:
     drawn = np.array([rng.choice(N, m, replace=False) for _ in range(20_000)])
     counts = np.stack([(drawn < above).sum(axis=1) for above in g])
     values = np.sum([table[h] for table, h in zip(tables, counts, strict=True)], axis=0)
-    mean, variance = expectations.joint_moments(tables, g, N, replace=False)
+    mean, variance = expectations.joint_moments(tables, g, N, law=HYPERGEOMETRIC)
     assert abs(values.mean() - mean) < 5 * np.sqrt(variance / 20_000)
     fourth = np.mean((values - mean) ** 4)
     assert abs(values.var() - variance) < 5 * np.sqrt((fourth - variance**2) / 20_000)
@@ -124,5 +131,5 @@ def test_monte_carlo_of_a_shared_sample() -> None:
 
 def test_risk_of_an_unreachable_unknown_value() -> None:
     table: Sequence[float] = [1.0, 0.5, np.nan]
-    assert np.isfinite(expectations.table_moments(table, [0, 1], 9, replace=False)).all()
-    assert np.isnan(expectations.table_moments(table, 2, 9, replace=False)[0])
+    assert np.isfinite(table_moments(table, [0, 1], 9, HYPERGEOMETRIC)).all()
+    assert np.isnan(table_moments(table, [2], 9, HYPERGEOMETRIC)[0]).all()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.sampling import reference
-from tests.sampling.terms import LAWS
-from truerank.sampling import laws
+from tests.sampling.terms import LAWS, law_of
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 
 def cases(sizes: Sequence[int], samples: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
@@ -25,7 +25,7 @@ def cases(sizes: Sequence[int], samples: Sequence[int]) -> Iterator[tuple[int, i
 @pytest.mark.parametrize("replace", LAWS)
 def test_pmf_is_accurate_for_all_sizes(replace: bool) -> None:
     asked = list(cases((10, 3540, 10**5, 10**9), (1, 10, 100, 10**4)))
-    got = laws.pmf(*np.array(asked).T, replace=replace)
+    got = law_of(replace).pmf(*np.array(asked).T)
     exact = [reference.pmf(*case, replace) for case in asked]
     for value, truth, case in zip(got, exact, asked, strict=True):
         if truth > 1e-250:
@@ -38,16 +38,16 @@ def test_pmf_is_accurate_for_all_sizes(replace: bool) -> None:
 def test_cdf_and_sf_are_relatively_accurate_in_both_tails(replace: bool) -> None:
     for case in cases((60, 3540, 10**8), (1, 20, 150)):
         below, above = reference.tails(*case, replace)
-        assert abs(laws.cdf(*case, replace=replace) - below) <= 1e-12 * below + 1e-250
-        assert abs(laws.sf(*case, replace=replace) - above) <= 1e-12 * above + 1e-250
+        assert abs(law_of(replace).cdf(*case) - below) <= 1e-12 * below + 1e-250
+        assert abs(law_of(replace).sf(*case) - above) <= 1e-12 * above + 1e-250
 
 
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize(("N", "m"), [(7, 7), (7, 3), (500, 40), (10**6, 300)])
 def test_rows_agree_with_pmf(N: int, m: int, replace: bool) -> None:
     g = np.unique(np.linspace(0, N, 60).astype(int))
-    single = laws.pmf(np.arange(m + 1), g[:, None], m, N, replace=replace)
-    whole = laws.rows(g, m, N, replace=replace)
+    single = law_of(replace).pmf(np.arange(m + 1), g[:, None], m, N)
+    whole = law_of(replace).rows(g, m, N)
     np.testing.assert_allclose(whole, single, rtol=1e-12, atol=1e-200)
     np.testing.assert_allclose(whole.sum(axis=1), 1, rtol=1e-12)
 
@@ -55,16 +55,16 @@ def test_rows_agree_with_pmf(N: int, m: int, replace: bool) -> None:
 def test_rows_between_the_integers_are_a_polynomial() -> None:
     # Degree m in g: the difference of order m + 1 vanishes.
     m, N = 4, 30
-    quarter = laws.rows(np.arange(8, 14, 0.25), m, N, replace=False)
+    quarter = HYPERGEOMETRIC.rows(np.arange(8, 14, 0.25), m, N)
     assert np.abs(np.diff(quarter, n=m + 1, axis=0)).max() < 1e-13
 
 
 def test_outside_the_support() -> None:
-    assert laws.pmf(3, 2, 3, 9, replace=False) == 0
-    assert laws.pmf(0, 8, 3, 9, replace=False) == 0
-    assert laws.cdf(-1, 4, 3, 9, replace=True) == 0
-    assert laws.cdf(3, 4, 3, 9, replace=True) == 1
-    assert laws.sf(-1, 4, 3, 9, replace=False) == 1
+    assert HYPERGEOMETRIC.pmf(3, 2, 3, 9) == 0
+    assert HYPERGEOMETRIC.pmf(0, 8, 3, 9) == 0
+    assert BINOMIAL.cdf(-1, 4, 3, 9) == 0
+    assert BINOMIAL.cdf(3, 4, 3, 9) == 1
+    assert HYPERGEOMETRIC.sf(-1, 4, 3, 9) == 1
 
 
 @given(st.data(), st.booleans())
@@ -72,24 +72,24 @@ def test_counting_from_below_mirrors_the_law(data: st.DataObject, replace: bool)
     N = data.draw(st.integers(1, 200))
     m = data.draw(st.integers(1, N))
     g = data.draw(st.integers(0, N))
-    law = laws.rows([g], m, N, replace=replace)[0]
-    mirrored = laws.rows([N - g], m, N, replace=replace)[0]
+    law = law_of(replace).rows([g], m, N)[0]
+    mirrored = law_of(replace).rows([N - g], m, N)[0]
     np.testing.assert_allclose(law, mirrored[::-1], rtol=1e-11, atol=1e-300)
-    assert law[int(laws.mode(g, m, N, replace=replace))] == pytest.approx(law.max(), rel=1e-9)
+    assert law[int(law_of(replace).mode(g, m, N))] == pytest.approx(law.max(), rel=1e-9)
 
 
 def test_agrees_with_scipy_where_scipy_is_accurate() -> None:
     h = np.arange(21)
     hypergeometric, binomial = stats.hypergeom.pmf(h, 100, 30, 20), stats.binom.cdf(h, 20, 0.3)
-    np.testing.assert_allclose(laws.pmf(h, 30, 20, 100, replace=False), hypergeometric, rtol=1e-11)
-    np.testing.assert_allclose(laws.cdf(h, 30, 20, 100, replace=True), binomial, rtol=1e-12)
+    np.testing.assert_allclose(HYPERGEOMETRIC.pmf(h, 30, 20, 100), hypergeometric, rtol=1e-11)
+    np.testing.assert_allclose(BINOMIAL.cdf(h, 30, 20, 100), binomial, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("N", "m"), [(12, 5), (12, 12), (3_540, 100)])
 def test_tied_law_is_the_mean_over_the_places_in_the_block(N: int, m: int) -> None:
     above, tied = np.array([0, 0, N // 3, N // 2, N]), np.array([0, N, N // 2, 1, 0])
-    law = laws.tied_rows(above, tied, m, N)
+    law = HYPERGEOMETRIC.tied_rows(above, tied, m, N)
     for row, first, more in zip(law, above, tied, strict=True):
-        slow = laws.rows(np.arange(first, first + more + 1), m, N, replace=False).mean(axis=0)
+        slow = HYPERGEOMETRIC.rows(np.arange(first, first + more + 1), m, N).mean(axis=0)
         # a difference of sums up to 1, times N / m
         np.testing.assert_allclose(row, slow, atol=1e-14 * (N + 1) / (m + 1))

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
-from truerank.analysis.risks import risk
+from truerank.analysis.expected_curves import expected_curve
+from truerank.analysis.risks import check_exact
 from truerank.arrays import Floats, Ints, as_ints
-from truerank.corrections.corrected import Corrected
+from truerank.corrections.reading import AnyMetric
+from truerank.corrections.reading import metric as as_metric
 from truerank.display import render
 from truerank.errors import InputError
 from truerank.evaluation.estimates import estimate
-from truerank.metrics.names import metric as as_metric
-from truerank.metrics.plain import AP, F1, HR, RR, Accuracy, Metric, Precision, Recall, RPrecision, Term
 from truerank.ranking.ranks import Ranks
-from truerank.sampling import laws
 from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.expectations import mean_reciprocal, moments
+from truerank.sampling.uniform import as_design
 
 # differences this small, relative to the larger value, are ties
 _TIE = 1e-12
-# expectations computed at once; each needs some twenty temporaries
-_CHUNK = 500_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,13 @@ class Consistency:
         ]
 
     def _best_first(self, means: dict[str, float]) -> str:
-        return " > ".join(sorted(means, key=means.__getitem__, reverse=not self.lower_is_better))
+        """Names from best to worst, those that differ by no more than rounding joined by =."""
+        names = sorted(means, key=means.__getitem__, reverse=not self.lower_is_better)
+        text = names[0]
+        for better, worse in pairwise(names):
+            same = _order(np.array([means[better]]), np.array([means[worse]]))[0] == 0
+            text += f" {'=' if same else '>'} {worse}"
+        return text
 
     def __str__(self) -> str:
         rows = [[f"m >= {start}", order] for start, order in self.orders()]
@@ -90,23 +94,30 @@ class Consistency:
 
 def consistency(
     ranks: Mapping[str, Ranks],
-    metric: str | Metric | Term,
+    metric: AnyMetric,
+    design: SamplingDesign | None = None,
     *,
     replace: bool = False,
     sizes: Iterable[int] | None = None,
+    progress: bool = False,
 ) -> Consistency:
     """Return the expected sampled metric of recommenders as a function of the sample size m.
 
     Parameters
     ----------
     ranks : dict of name to Ranks
-        Exact ranks without ties of two recommenders or more.
+        Exact ranks of two recommenders or more. Ties are in random order.
     metric : str, Metric or function
         For instance ``"ap"``, or ``"ap~bv(0.1)"`` for a corrected one.
+    design : SamplingDesign, optional
+        How candidates are sampled, its m left open, e.g. ``UniformSampling(replace=True)``.
     replace : bool
-        Whether candidates are sampled with replacement, as in the paper's eq. 15.
+        Short for that design: with replacement, as in the paper's eq. 15.
     sizes : iterable of int, optional
-        The m to look at; all of 1, 2, ..., number of irrelevant candidates by default.
+        The m to look at. By default they grow from 1 to the number of irrelevant candidates, by 5 % and at least 1, and
+        wherever two recommenders change places every m in between is considered.
+    progress : bool
+        Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
     Examples
     --------
@@ -128,17 +139,28 @@ def consistency(
     exact order           never
     """
     chosen = as_metric(metric)
+    kind = as_design(design, replace=replace)
     if len(ranks) < 2:
         raise InputError("consistency compares recommenders: give at least two.")
-    for places in ranks.values():
-        if places.design is not None or places.depth is not None or places.has_ties:
-            raise InputError("`ranks` must be exact and without ties; resolve them with ranks.break_ties('random').")
-        if not places.n_relevant.any():
+    for one in ranks.values():
+        check_exact(one)
+        if not one.n_relevant.any():
             raise InputError("every recommender must have an instance with a relevant item.")
-    chosen_sizes = _sizes(ranks, sizes, replace)
-    curves = {name: _curve(chosen, places, chosen_sizes, replace) for name, places in ranks.items()}
-    base = chosen.metric if isinstance(chosen, Corrected) else chosen
-    exact = {name: estimate(places, base).mean for name, places in ranks.items()}
+    chosen_sizes = _sizes(ranks, sizes, kind)
+
+    def curves_at(asked: Ints) -> dict[str, Floats]:
+        return {name: expected_curve(chosen, one, asked, kind) for name, one in ranks.items()}
+
+    with tqdm(desc="sample sizes", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        curves = curves_at(chosen_sizes)
+        bar.update(chosen_sizes.size)
+        while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
+            more = curves_at(between)
+            order = np.argsort(np.concatenate([chosen_sizes, between]))
+            chosen_sizes = np.concatenate([chosen_sizes, between])[order]
+            curves = {name: np.concatenate([curves[name], more[name]])[order] for name in curves}
+            bar.update(between.size)
+    exact = {name: estimate(one, chosen.estimated).mean for name, one in ranks.items()}
     sign = -1.0 if chosen.lower_is_better else 1.0
     gains = {name: sign * curve for name, curve in curves.items()}
     return Consistency(
@@ -152,70 +174,26 @@ def consistency(
     )
 
 
-def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, replace: bool) -> Ints:
-    least = min(
-        int((places.n_candidates - places.n_relevant)[places.n_relevant > 0].min(initial=2**62))
-        for places in ranks.values()
-    )
-    wanted = np.arange(1, least + 1) if sizes is None else np.unique(as_ints("sizes", list(sizes)))
+def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, kind: SamplingDesign) -> Ints:
+    least = min(int(one.draws[one.n_relevant > 0].min()) for one in ranks.values())
+    wanted = _growing(least) if sizes is None else np.unique(as_ints("sizes", list(sizes)))
     if wanted.size == 0:
         raise InputError("`sizes` must hold at least one sample size, got none.")
-    for m in (wanted[0], wanted[-1]):
-        SamplingDesign(int(m), replace).check(np.array([least]))
+    kind.check(np.array([least]), wanted[[0, -1]])
     return wanted
 
 
-def _curve(metric: Metric, ranks: Ranks, sizes: Ints, replace: bool) -> Floats:
-    if isinstance(metric, Corrected):
-        return np.array([risk(metric, SamplingDesign(int(m), replace), ranks).mean for m in sizes])
-    n_relevant = ranks.item_n_relevant
-    n = ranks.n_candidates[ranks.instance]
-    distinct, which = np.unique(np.stack([ranks.above, ranks.i, n_relevant, n]), axis=1, return_inverse=True)
-    total = np.zeros(sizes.size)
-    step = max(1, _CHUNK // sizes.size)
-    for plain, weight in metric.parts(ranks):
-        times = np.bincount(which.ravel(), weights=weight)
-        for start in range(0, times.size, step):
-            above, i, relevant, candidates = distinct[:, start : start + step, None]
-            expected = expected_term(plain, above, i, relevant, candidates, sizes[None, :], replace=replace)
-            total += times[start : start + step] @ expected
-    return total / int((ranks.n_relevant > 0).sum())
+def _growing(last: int) -> Ints:
+    """Return 1, 2, ... in steps that grow by 5 %, up to the last."""
+    count = int(np.ceil(np.log(last) / np.log(1.05))) + 1
+    return np.unique(np.append(np.floor(1.05 ** np.arange(count)).astype(np.int64).clip(1, last), last))
 
 
-def expected_term(metric: Metric, above: Ints, i: Ints, n_relevant: Ints, n: Ints, m: Ints, *, replace: bool) -> Floats:
-    """Return the expectation of what an item adds to the uncorrected sampled metric (eq. 16).
-
-    In closed form for AUC (eq. 17), cut-off metrics (eq. 18) and the reciprocal rank of a first relevant item
-    (eq. 19); otherwise summed over the law. Arguments broadcast.
-    """
-    above, i, n_relevant, n, m = np.broadcast_arrays(above, i, n_relevant, n, m)
-    irrelevant, among = n - n_relevant, m + n_relevant
-    if metric.linear:
-        return metric.term(m * (above / irrelevant) + i, i, n_relevant, among)
-    if isinstance(metric, Recall | Precision | HR | Accuracy | F1 | RPrecision):
-        cutoff = metric.cutoff(n_relevant)
-        within = laws.cdf(cutoff - i, above, m, irrelevant, replace=replace)  # type: ignore[operator]
-        return within * metric.term(i, i, n_relevant, among)
-    if isinstance(metric, AP | RR) and np.all(i == 1):
-        scale = metric.term(i, i, n_relevant, among)
-        return scale * mean_reciprocal(above, m, irrelevant, replace=replace, k=metric.k)
-    return _summed_term(metric, above, i, n_relevant, m, irrelevant, replace)
-
-
-def _summed_term(
-    metric: Metric, above: Ints, i: Ints, n_relevant: Ints, m: Ints, irrelevant: Ints, replace: bool
-) -> Floats:
-    expected = np.empty(above.shape)
-    for place, relevant in np.unique(np.stack([i.ravel(), n_relevant.ravel()]), axis=1).T:
-        mine = (i == place) & (n_relevant == relevant)
-
-        def term(h: Floats, size: Floats, place: int = int(place), relevant: int = int(relevant)) -> Floats:
-            counts = (h + place).astype(np.int64)
-            i, n_relevant = np.full_like(counts, place), np.full_like(counts, relevant)
-            return metric.term(counts, i, n_relevant, (size + relevant).astype(np.int64))
-
-        expected[mine] = moments(term, above[mine], m[mine], irrelevant[mine], replace=replace)[0]
-    return expected
+def _between_changes(curves: Mapping[str, Floats], sizes: Ints) -> Ints:
+    """Return a size between each two neighbouring ones at which some recommenders are in different order."""
+    signs = np.stack([_order(curves[a], curves[b]) for a, b in combinations(curves, 2)])
+    change = np.flatnonzero((signs[:, 1:] != signs[:, :-1]).any(axis=0) & (np.diff(sizes) > 1))
+    return (sizes[change] + sizes[change + 1]) // 2
 
 
 def _flips(curves: Mapping[str, Floats], sizes: Ints) -> tuple[Flip, ...]:

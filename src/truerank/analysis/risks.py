@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from truerank.analysis.tied_laws import TiedItemLaws, joint_tied_moments
 from truerank.arrays import Floats, Ints
-from truerank.corrections.corrected import Cell, Corrected
+from truerank.corrections.counts import as_sampled, counted
+from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import values
-from truerank.metrics.names import metric as as_metric
-from truerank.metrics.plain import Metric, Term
+from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.expectations import joint_moments, table_moments
+from truerank.sampling.expectations import joint_moments, moments_of
+from truerank.sampling.laws import Law
+from truerank.sampling.uniform import as_design
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +74,32 @@ def _mean(per_instance: Floats) -> float:
     return float(defined.mean()) if defined.size else math.nan
 
 
-def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> Risk:
+def risk(
+    ranks: Ranks,
+    metric: AnyMetric,
+    design: SamplingDesign | None = None,
+    *,
+    m: int | None = None,
+    replace: bool = False,
+    assumed: SamplingDesign | None = None,
+    assumed_n: int | None = None,
+) -> Risk:
     """Return the exact bias and variance of a sampled metric, corrected or not.
 
     Parameters
     ----------
+    ranks : Ranks
+        Exact ranks, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks. Ties are in random order.
     metric : str, Metric or function
         For instance ``"ap"`` for the uncorrected sampled metric, or ``"ap~bv(0.1)"``.
     design : SamplingDesign
-        How candidates are sampled.
-    ranks : Ranks
-        Exact ranks without ties, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks.
+        How candidates are sampled; ``m=100`` is short for ``UniformSampling(100)``.
+    m, replace : optional
+        Instead of `design`: uniform sampling of m candidates, with replacement or without.
+    assumed : SamplingDesign, optional
+        The design that a correction assumes, if it is not the one by which candidates are sampled.
+    assumed_n : int, optional
+        The number of candidates that a correction assumes for all instances, instead of each one's own.
 
     Examples
     --------
@@ -88,29 +107,83 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
 
     >>> import truerank as tr
     >>> ranks = tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000)
-    >>> sampled = tr.risk("ap", tr.SamplingDesign(99), ranks)
+    >>> sampled = tr.risk(ranks, "ap", m=99)
     >>> round(sampled.mean, 3), round(sampled.standard_deviation, 3), round(sampled.mean_bias, 3)
     (0.326, 0.051, 0.225)
-    >>> corrected = tr.risk("ap~bv(0.01)", tr.SamplingDesign(99), ranks)
+    >>> corrected = tr.risk(ranks, "ap~bv(0.01)", tr.UniformSampling(99))
     >>> round(corrected.mean, 3), round(corrected.standard_deviation, 3)
     (0.032, 0.026)
     """
-    chosen = as_metric(metric)
-    design.check_uniform("the risk")
-    if ranks.design is not None or ranks.depth is not None or ranks.has_ties:
-        raise InputError("`ranks` must be exact and without ties; resolve them with ranks.break_ties('random').")
-    design.check((ranks.n_candidates - ranks.n_relevant)[ranks.n_relevant > 0])
-    base = chosen.metric if isinstance(chosen, Corrected) else chosen
-    parts = chosen.parts(ranks)
-    items = [ranks.i, ranks.item_n_relevant, ranks.n_candidates[ranks.instance]]
-    distinct, which = np.unique(np.stack([*items, *(part.weight for part in parts)]), axis=1, return_inverse=True)
-    cells, weights = distinct[:3].astype(np.int64), distinct[3:]
-    tables = np.zeros((cells.shape[1], design.m + 1))
-    for part, weight in zip(parts, weights, strict=True):
-        tables += weight[:, None] * sampled_tables(part.metric, design, [Cell(*map(int, cell)) for cell in cells.T])
-    which = which.ravel()
-    irrelevant = (cells[2] - cells[1])[which]
-    means, variances = table_moments(tables, ranks.above, irrelevant, replace=design.replace, which=which)
+    drawn = as_design(design, m=m, replace=replace)
+    return risks(ranks, metric, drawn, assumed=assumed, assumed_n=assumed_n)[0]
+
+
+def risks(
+    ranks: Ranks,
+    metrics: AnyMetric | Sequence[AnyMetric],
+    design: SamplingDesign,
+    *,
+    assumed: SamplingDesign | None = None,
+    assumed_n: int | None = None,
+    laws: type[TiedItemLaws] = TiedItemLaws,
+) -> list[Risk]:
+    """Return the risk of each of several metrics; the laws of the sampled counts are computed once."""
+    law = design.law("the risk")
+    check_exact(ranks)
+    design.check(ranks.draws[ranks.n_relevant > 0], design.size)
+    if (assumed or design).size != design.size:
+        raise InputError(f"`assumed` must sample as many candidates as `design` ({design.m}), got {assumed}.")
+    shown = as_sampled(ranks, assumed or design, assumed_n)
+    chosen = as_metrics(metrics)
+    tables = [_Tables.of(metric, ranks, shown) for metric in chosen]
+    items = laws(law, ranks, design.size)
+    moments = np.empty((len(chosen), 2, len(items)))
+    for part in items.parts():
+        rows = items.rows(part)
+        for each, table in zip(moments, tables, strict=True):
+            each[:, part] = moments_of(rows, table.values[table.which[part]])
+    return [
+        Risk(str(metric), design, values(ranks, metric.estimated), *_by_instance(ranks, table, means, variances, law))
+        for metric, table, (means, variances) in zip(chosen, tables, moments, strict=True)
+    ]
+
+
+def check_exact(ranks: Ranks) -> None:
+    """Refuse ranks that are not those of whole rankings."""
+    if ranks.design is not None or ranks.depth is not None:
+        raise InputError("`ranks` must be exact, but these ranks are sampled or cut.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """What each sampled count adds to the metric: distinct rows of m + 1 values, and which row each item reads."""
+
+    values: Floats
+    which: Ints
+
+    @classmethod
+    def of(cls, metric: Metric, ranks: Ranks, shown: Ranks) -> _Tables:
+        terms = metric.terms(shown)
+        weights = [np.ones(shown.above.size) if part.weight is None else part.weight for part in terms]
+        for weight in weights:
+            _check_weights(weight, ranks, str(metric))
+        per_item = [shown.i, shown.item_n_relevant, *(part.n for part in terms), *weights]
+        _, first, which = np.unique(np.stack(per_item), axis=1, return_index=True, return_inverse=True)
+        tables = np.zeros((first.size, int(shown.draws.max(initial=0)) + 1))
+        for part, weight in zip(terms, weights, strict=True):
+            tables += weight[first, None] * counted(part, shown, first)
+        return cls(tables, which.ravel())
+
+
+def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:
+    """Refuse tied relevant items of different weight, whose order then matters too."""
+    place, _ = ranks.blocks()
+    if np.any((place > 1) & (weight != np.roll(weight, 1))):
+        raise InputError(f"relevant items with different grades tie, which the risk of {name} can't take; break ties.")
+
+
+def _by_instance(ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law) -> tuple[Floats, Floats]:
+    """Expectation and variance of the sum over the relevant items of each instance, which share a sample."""
     expected, variance = np.full((2, len(ranks)), np.nan)
     filled = ranks.n_relevant > 0
     if filled.any():
@@ -119,23 +192,9 @@ def risk(metric: str | Metric | Term, design: SamplingDesign, ranks: Ranks) -> R
     variance[single] = variances[ranks.indptr[:-1][single]]
     for place in np.flatnonzero(ranks.n_relevant > 1):
         own = slice(ranks.indptr[place], ranks.indptr[place + 1])
-        n_irrelevant = int(ranks.n_candidates[place] - ranks.n_relevant[place])
-        lookup = [tables[cell] for cell in which[own]]
-        variance[place] = joint_moments(lookup, ranks.above[own], n_irrelevant, replace=design.replace)[1]
-    return Risk(str(chosen), design, values(ranks, base), expected, variance)
-
-
-def sampled_tables(metric: Metric, design: SamplingDesign, cells: list[Cell]) -> Floats:
-    """Return what a sampled count adds to the metric: a row of m + 1 values per cell."""
-    if isinstance(metric, Corrected):
-        return Corrected(metric.metric, metric.correction, design).tables(cells)
-    counts = np.arange(design.m + 1)
-    rows = [metric.term(counts + cell.i, *_sampled(cell, counts)) for cell in cells]
-    return np.array(rows, dtype=np.float64).reshape(len(cells), design.m + 1)
-
-
-def _sampled(cell: Cell, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """What a term is given when only a sample and the relevant items are ranked."""
-    numbers = (cell.i, cell.n_relevant, counts.size - 1 + cell.n_relevant)
-    i, n_relevant, n = (np.full_like(counts, number) for number in numbers)
-    return i, n_relevant, n
+        lookup = list(tables.values[tables.which[own]])
+        if ranks.tied[own].any():
+            variance[place] = joint_tied_moments(lookup, ranks[place], len(lookup[0]) - 1, law)[1]
+        else:
+            variance[place] = joint_moments(lookup, ranks.above[own], int(ranks.draws[place]), law)[1]
+    return expected, variance

@@ -48,6 +48,7 @@ def read_vlnet(
 
     >>> import pathlib, tempfile
     >>> import truerank as tr
+    >>> from truerank.challenges.vlnet import read_vlnet
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> first = ",".join(f"{lecture}|{101 - lecture}" for lecture in range(1, 11))
     >>> second = ",".join(f"{lecture}|{151 - lecture}" for lecture in range(101, 111))
@@ -55,7 +56,7 @@ def read_vlnet(
     >>> _ = (folder / "submission.txt").write_text(
     ...     "1: 1, 2, 3, 20, 10, 6, 7, 8, 21, 22\n2: 101, 102, 103, 50, 30, 106, 107, 108, 109, 52\n"
     ... )
-    >>> ranks = tr.read_vlnet(folder / "solution.txt", folder / "submission.txt", depth=10)
+    >>> ranks = read_vlnet(folder / "solution.txt", folder / "submission.txt", depth=10)
     >>> tr.values(ranks["all"], "marp@5,10").round(12).tolist()
     [0.65, 0.65]
     """

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from truerank.cli import options
 from truerank.cli.output import show_table
 from truerank.cli.sources import noted
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.ranking.ranks import Ranks
 
 
 @click.command()
@@ -48,10 +54,28 @@ def command(
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
     truerank correct als=a.parquet bpr=b.parquet -m 'recall@10~bv(0.1)'
     """
+    from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
-    from truerank.metrics.names import metrics as as_metrics
-    from truerank.ranking.tables import read_sampled
 
     chosen = as_metrics(metrics)
-    ranks = {name: read_sampled(path, m=m, n=n, replace=replace, columns=columns) for name, path in sources.items()}
+    given = _given(columns, m, n)
+    ranks = {name: _read(path, replace, given) for name, path in sources.items()}
     show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)
+
+
+def _given(columns: dict[str, str], m: int | None, n: int | None) -> dict[str, Any]:
+    """Return what the options tell the reader: numbers, and names of columns."""
+    numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
+    for role in numbers:
+        if role in columns:
+            raise InputError(f"`{role}` is given both as a number and as a column.")
+    return numbers | options.roles(columns, "user", "rank", "relevance", "m", "n")
+
+
+def _read(path: str, replace: bool, given: dict[str, Any]) -> Ranks:
+    from truerank.ranking.tables import read_ranks
+
+    ranks = read_ranks(path, replace=replace, **given)
+    if ranks.design is None:
+        raise InputError(f"{path!r} holds exact ranks, or does not say how many candidates were sampled; give `m`.")
+    return ranks

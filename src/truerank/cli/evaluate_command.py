@@ -45,6 +45,7 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
 )
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
 @options.columns_option
+@options.formats_option("run", "truth")
 @click.option(
     "--define",
     "definitions",
@@ -63,6 +64,7 @@ def command(
     ties: Any,
     rng: int | None,
     columns: dict[str, str],
+    format: dict[str, Any],  # noqa: A002 (the argument of the readers)
     definitions: tuple[str, ...],
     per_instance: str | None,
     form: str,
@@ -78,13 +80,15 @@ def command(
     truerank evaluate als=a.parquet bpr=b.parquet -m ndcg@10,recall@10 --per-instance values.csv
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
     """
+    from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
-    from truerank.metrics.names import metrics as as_metrics
 
+    if truth is None and (depth or format):
+        raise InputError(f"{'--depth' if depth else '--format-of'} is about ranked lists, which need --truth.")
     for definition in definitions:
         _define(definition)
     chosen = as_metrics(metrics)
-    ranks = _read(sources, truth, depth, columns)
+    ranks = _ranks(sources, columns) if truth is None else _lists(sources, truth, depth, columns, format)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
     table = evaluate(ranks, chosen, ties=ties, rng=seed, progress=True)
@@ -93,17 +97,23 @@ def command(
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
 
 
-def _read(sources: dict[str, str], truth: str | None, depth: Any, columns: dict[str, str]) -> dict[str, Ranks]:
-    from truerank.ranking.lists import read_lists
+def _ranks(sources: dict[str, str], columns: dict[str, str]) -> dict[str, Ranks]:
     from truerank.ranking.tables import read_ranks
 
-    if truth is None:
-        if depth is not None:
-            raise InputError("--depth is about ranked lists, which need --truth.")
-        return {name: read_ranks(path, columns=columns) for name, path in sources.items()}
+    roles = options.roles(columns, "user", "rank", "relevance", "m", "n")
+    return {name: read_ranks(path, **roles) for name, path in sources.items()}
+
+
+def _lists(
+    sources: dict[str, str], truth: str, depth: Any, columns: dict[str, str], formats: dict[str, Any]
+) -> dict[str, Ranks]:
+    from truerank.ranking.lists import read_lists
+
     if truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
         raise InputError("--truth can be standard input only with a single run, which is a file.")
-    return {name: read_lists(path, truth, depth=depth, columns=columns) for name, path in sources.items()}
+    given = options.roles(columns, "user", "item", "score", "rank", "relevance")
+    given |= {f"{file}_format": chosen for file, chosen in formats.items()}
+    return {name: read_lists(path, truth, depth=depth, **given) for name, path in sources.items()}
 
 
 def _define(path: str) -> None:

@@ -35,10 +35,10 @@ def command(sources: dict[str, str], m: int, replace: bool, rng: int | None, out
     truerank correct sampled.parquet -m 'recall@10~bv(0.1)' -m recall@10~cls
     """
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.designs import SamplingDesign
+    from truerank.sampling.uniform import UniformSampling
 
     outputs = _outputs(sources, output)
-    design = SamplingDesign(m, replace)
+    design = UniformSampling(m, replace=replace)
     ranks = {name: read_ranks(path) for name, path in sources.items()}
     sampled = {name: design.draw(places, rng=rng) for name, places in ranks.items()}
     for name, places in sampled.items():

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.sampling.laws import Law
 from truerank.sums import GROWTH, POINTS, on_ladder, rule
 
 # A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the
@@ -40,7 +41,7 @@ class Nodes(NamedTuple):
     weight: Floats
 
 
-def nodes(N: int, m: int, *, replace: bool, breaks: Iterable[int] = (), compress: bool = True) -> Nodes:
+def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: bool = True) -> Nodes:
     """Weighted counts that stand for g = 0..N in sums of laws times a metric.
 
     Parameters
@@ -49,8 +50,8 @@ def nodes(N: int, m: int, *, replace: bool, breaks: Iterable[int] = (), compress
         Irrelevant candidates.
     m : int
         Sampled candidates.
-    replace : bool
-        Sampling with replacement or without.
+    law : Law
+        Of sampling with replacement or without.
     breaks : iterable of int
         Counts at which the metric starts a new smooth piece. A metric with cut-off k has one at
         g = k - i + 1 for its i-th relevant item.
@@ -64,44 +65,64 @@ def nodes(N: int, m: int, *, replace: bool, breaks: Iterable[int] = (), compress
 
     Examples
     --------
-    >>> few = nodes(10**8, 100, replace=True)
+    >>> from truerank.sampling.laws import BINOMIAL
+    >>> few = nodes(10**8, 100, BINOMIAL)
     >>> len(few.g) < 500, round(few.weight.sum())
     (True, 100000001)
-    >>> nodes(3, 2, replace=True).g
+    >>> nodes(3, 2, BINOMIAL).g
     array([0., 1., 2., 3.])
     """
     if not compress:
-        return _every_count(N)
-    blocks = list(_blocks(N, m, replace, breaks))
+        return _every_count(0, N)
+    stops = sorted({0, N + 1} | {b for b in (_TOP, *breaks) if 0 < b <= N})
+    return _between(stops, N, m, law)
+
+
+def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: float = math.inf) -> Nodes:
+    """Weighted counts that stand for g = first..last, in blocks of at most `longest`.
+
+    Examples
+    --------
+    >>> from truerank.sampling.laws import BINOMIAL
+    >>> few = interval_nodes(1_000, 90_000, 100_000, 50, BINOMIAL)
+    >>> len(few.g) < 300, round(few.weight.sum())
+    (True, 89001)
+    """
+    stops = sorted({first, last + 1} | {b for b in (_TOP,) if first < b <= last})
+    return _between(stops, N, m, law, longest)
+
+
+def _between(stops: list[int], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
+    """Nodes of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
+    blocks = list(_blocks(stops, N, m, law, longest))
     rules = [rule(length) for _, length in blocks]
-    if 2 * sum(len(found.points) for found in rules) > N:
-        return _every_count(N)
+    if 2 * sum(len(found.points) for found in rules) > stops[-1] - stops[0] - 1:
+        return _every_count(stops[0], stops[-1] - 1)
     return Nodes(
         np.concatenate([start + found.points for (start, _), found in zip(blocks, rules, strict=True)]),
         np.concatenate([found.weights for found in rules]),
     )
 
 
-def _every_count(N: int) -> Nodes:
-    return Nodes(np.arange(N + 1, dtype=np.float64), np.ones(N + 1))
+def _every_count(first: int, last: int) -> Nodes:
+    counts = np.arange(first, last + 1, dtype=np.float64)
+    return Nodes(counts, np.ones(counts.size))
 
 
-def _blocks(N: int, m: int, replace: bool, breaks: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """(first count, length) of consecutive blocks that cover 0..N and straddle no break."""
-    stops = sorted({0, N + 1} | {b for b in (_TOP, *breaks) if 0 < b <= N})
+def _blocks(stops: list[int], N: int, m: int, law: Law, longest: float) -> Iterator[tuple[int, int]]:
+    """(first count, length) of consecutive blocks."""
     for first, stop in pairwise(stops):
         start = first
         while start < stop:
-            length = on_ladder(min(_longest(start, N, m, replace), stop - start))
+            length = on_ladder(min(_longest(start, N, m, law), stop - start, max(longest, POINTS)))
             yield start, length
             start += length
 
 
-def _longest(start: int, N: int, m: int, replace: bool) -> float:
+def _longest(start: int, N: int, m: int, law: Law) -> float:
     """Longest block from ``start`` on which both the law and the metric are well approximated."""
     if start < _TOP:
         return _TOP - start
-    spread = (1 if replace else 1 - m / N) / m
-    angle = math.asin(math.sqrt(start / N)) + _WIDTHS * math.sqrt(spread) / 2
+    angle = math.asin(math.sqrt(start / N)) + _WIDTHS * math.sqrt(law.spread(N, m)) / 2
     stop = N * math.sin(angle) ** 2 if angle < math.pi / 2 else N + 1
     return min(stop - start, GROWTH * start)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
-from truerank.sampling import laws
 
 Prior = tuple[float, ...]
 
@@ -66,14 +65,14 @@ def learn_prior(ranks: Ranks, *, parts: int = 50, iterations: int = 100) -> Prio
     if ranks.design is None:
         place = (ranks.above + ranks.tied / 2 + 0.5) / (irrelevant + 1)
         return as_prior(np.bincount((place * parts).astype(np.int64), minlength=parts) + 1.0)
-    ranks.design.check_uniform("learning a prior")
+    law, draws = ranks.design.law("learning a prior"), ranks.draws[ranks.instance]
     likelihood = np.empty((ranks.above.size, parts))
-    for size in np.unique(irrelevant):
-        mine = irrelevant == size
-        law = laws.rows(np.arange(size + 1), ranks.design.m, size, replace=ranks.design.replace)
+    for size, m in np.unique(np.stack([irrelevant, draws]), axis=1).T:
+        mine = (irrelevant == size) & (draws == m)
+        rows = law.rows(np.arange(size + 1), m, size)
         part = ((np.arange(size + 1) + 0.5) / (size + 1) * parts).astype(np.int64)
         counts = np.bincount(part, minlength=parts)
-        mean = np.stack([np.bincount(part, weights=column, minlength=parts) for column in law.T])
+        mean = np.stack([np.bincount(part, weights=column, minlength=parts) for column in rows.T])
         likelihood[mine] = (mean / np.maximum(counts, 1))[ranks.above[mine]]
     shares = np.full(parts, 1.0 / parts)
     for _ in range(iterations):

@@ -28,6 +28,7 @@ their number is doubled until the interpolant predicts exact inverses it has not
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -36,9 +37,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from truerank.arrays import Floats, Ints
-from truerank.corrections import least_squares
 from truerank.corrections.nodes import nodes
+from truerank.corrections.problems import problem
+from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 # f(g, row): contribution at counts g for the given rows of the batch, vectorised over both.
 RowTerm = Callable[[Floats, Ints], Floats]
@@ -55,21 +58,77 @@ _FEW = 256
 _CHUNK = 50_000
 
 
-def singular_values(N: ArrayLike, m: int, *, replace: bool) -> Floats:
-    """lambda_0 = 1 > lambda_1 > .. > lambda_m for each N, in the last axis.
+class Spectrum(ABC):
+    """The polynomials in which a law is diagonal, or nearly so."""
+
+    @abstractmethod
+    def singular_values(self, N: ArrayLike, m: int) -> Floats:
+        """lambda_0 = 1 > lambda_1 > .. > lambda_m for each N, in the last axis."""
+
+    @abstractmethod
+    def grid(self, N: Floats) -> tuple[Floats, Floats | float]:
+        """Return by what 2 g - N is divided to lie in [-1, 1], and the width in the polynomials' recurrence."""
+
+    @abstractmethod
+    def combine(self, coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:
+        """Return the tables, a row for each size, from the coefficients of the metric."""
+
+
+class Gram(Spectrum):
+    """Discrete Chebyshev (Gram) polynomials: sampling without replacement is diagonal in them.
 
     Examples
     --------
-    >>> singular_values(1000, 2, replace=False).round(4)
+    >>> Gram().singular_values(1000, 2).round(4)
     array([1.    , 0.7078, 0.3172])
-    >>> singular_values(2, 2, replace=False)
+    >>> Gram().singular_values(2, 2)
     array([1., 1., 1.])
     """
-    j = np.arange(m, dtype=np.float64)
-    size = np.asarray(N, dtype=np.float64)[..., None]
-    finite = np.ones_like(size * j) if replace else (size + j + 2) / (size - j)
-    squares = np.cumprod(finite * (m - j) / (m + j + 2), axis=-1)
-    return np.concatenate([np.ones_like(size), np.sqrt(squares)], axis=-1)
+
+    def singular_values(self, N: ArrayLike, m: int) -> Floats:
+        j = np.arange(m, dtype=np.float64)
+        size = np.asarray(N, dtype=np.float64)[..., None]
+        return _roots((size + j + 2) / (size - j) * (m - j) / (m + j + 2))
+
+    def grid(self, N: Floats) -> tuple[Floats, Floats | float]:
+        return N + 1, N + 1
+
+    def combine(self, coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:
+        degrees = coefficients.shape[1]
+        visible = self.singular_values(sizes, m)[:, :degrees]
+        gain = visible / ((1 - gamma) * visible**2 + gamma)
+        return (gain * coefficients) @ sampled_polynomials(m)[:, :degrees].T
+
+
+class Legendre(Spectrum):
+    """Legendre polynomials: sampling with replacement is diagonal in them in the limit of large N."""
+
+    def singular_values(self, N: ArrayLike, m: int) -> Floats:
+        j = np.arange(m, dtype=np.float64)
+        size = np.asarray(N, dtype=np.float64)[..., None]
+        return _roots(np.ones_like(size * j) * (m - j) / (m + j + 2))
+
+    def grid(self, N: Floats) -> tuple[Floats, Floats | float]:
+        return N, np.inf
+
+    def combine(self, coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:
+        degrees = coefficients.shape[1]
+        points, inverses = _inverses(int(sizes.min()), int(sizes.max()), m, gamma, degrees)
+        share = _lagrange(1 / points, 1 / sizes)
+        table = np.zeros((len(sizes), m + 1))
+        for part, inverse in zip(share.T, inverses, strict=True):
+            table += (part[:, None] * coefficients) @ inverse.T
+        return table
+
+
+SPECTRA: dict[Law, Spectrum] = {HYPERGEOMETRIC: Gram(), BINOMIAL: Legendre()}
+"""The laws that have one."""
+
+
+def _roots(ratios: Floats) -> Floats:
+    """Return 1 and the square roots of the running products of squared ratios, in the last axis."""
+    squares = np.cumprod(ratios, axis=-1)
+    return np.concatenate([np.ones_like(squares[..., :1]), np.sqrt(squares)], axis=-1)
 
 
 @lru_cache(maxsize=32)
@@ -92,14 +151,14 @@ def bias_variance_tables(
     N: ArrayLike,
     m: int,
     gamma: float,
+    law: Law,
     *,
-    replace: bool,
     last: ArrayLike | None = None,
     smooth: bool = True,
 ) -> Floats:
     """Tables of eq. 25 for many contributions at once, uniform prior: row j is the table for N[j].
 
-    Agrees with `least_squares.bias_variance` to about 1e-14 / gamma.
+    Agrees with `solvers.bias_variance` to about 1e-14 / gamma.
 
     Parameters
     ----------
@@ -111,7 +170,8 @@ def bias_variance_tables(
     m : int
     gamma : float
         In (0, 1].
-    replace : bool
+    law : Law
+        One of `SPECTRA`.
     last : array_like of int, shape (rows,) or a number, optional
         Largest g with f(g) != 0 (cut-off metrics: k - i).
     smooth : bool
@@ -125,7 +185,7 @@ def bias_variance_tables(
     --------
     >>> def reciprocal(g, row):
     ...     return 1 / (g + 1)
-    >>> bias_variance_tables(reciprocal, [900, 1000], 50, 0.1, replace=False).shape
+    >>> bias_variance_tables(reciprocal, [900, 1000], 50, 0.1, HYPERGEOMETRIC).shape
     (2, 51)
     """
     if not 0 < gamma <= 1:
@@ -135,11 +195,10 @@ def bias_variance_tables(
     table = np.empty((len(sizes), m + 1))
     large = np.flatnonzero(sizes >= _LEAST_RATIO * m)
     if large.size:
-        coefficients = _coefficients(term, large, sizes, m, replace, ends, smooth)
-        combine = _with_replacement if replace else _without_replacement
-        table[large] = combine(coefficients, sizes[large], m, gamma)
+        coefficients = _coefficients(term, large, sizes, m, law, ends, smooth)
+        table[large] = SPECTRA[law].combine(coefficients, sizes[large], m, gamma)
     for j in np.flatnonzero(sizes < _LEAST_RATIO * m):
-        table[j] = _one(term, int(j), int(sizes[j]), m, gamma, replace, ends, smooth)
+        table[j] = _one(term, int(j), int(sizes[j]), m, gamma, law, ends, smooth)
     return table
 
 
@@ -149,41 +208,24 @@ def _one(
     N: int,
     m: int,
     gamma: float,
-    replace: bool,
+    law: Law,
     ends: Ints | None,
     smooth: bool,
 ) -> Floats:
     """Direct solution, for a sample that is not small against the catalogue."""
-    task = least_squares.problem(
+    task = problem(
         lambda g: term(g[None, :], np.array([[row]]))[0],
         N,
         m,
-        replace=replace,
+        law,
         breaks=_breaks(ends, row),
         smooth=smooth,
     )
-    return least_squares.bias_variance(task, gamma).values
+    return bias_variance(task, gamma).values
 
 
 def _breaks(ends: Ints | None, row: int) -> tuple[int, ...]:
     return () if ends is None else (int(ends[row]) + 1,)
-
-
-def _without_replacement(coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:
-    degrees = coefficients.shape[1]
-    visible = singular_values(sizes, m, replace=False)[:, :degrees]
-    gain = visible / ((1 - gamma) * visible**2 + gamma)
-    return (gain * coefficients) @ sampled_polynomials(m)[:, :degrees].T
-
-
-def _with_replacement(coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:
-    degrees = coefficients.shape[1]
-    points, inverses = _inverses(int(sizes.min()), int(sizes.max()), m, gamma, degrees)
-    share = _lagrange(1 / points, 1 / sizes)
-    table = np.zeros((len(sizes), m + 1))
-    for part, inverse in zip(share.T, inverses, strict=True):
-        table += (part[:, None] * coefficients) @ inverse.T
-    return table
 
 
 @lru_cache(maxsize=64)
@@ -192,14 +234,14 @@ def _inverses(low: int, high: int, m: int, gamma: float, degrees: int) -> tuple[
     if high - low < 8:
         points = np.arange(low, high + 1)
         return points, np.stack([_inverse(int(N), m, gamma, degrees) for N in points])
-    count, known = 8, dict[int, Floats]()
+    count, computed = 8, dict[int, Floats]()
     while True:
         points = _chebyshev_sizes(low, high, count)
         finer = _chebyshev_sizes(low, high, 2 * count)
         for N in np.union1d(points, finer):
-            known.setdefault(int(N), _inverse(int(N), m, gamma, degrees))
-        exact = np.stack([known[int(N)] for N in points])
-        unseen = np.stack([known[int(N)] for N in finer])
+            computed.setdefault(int(N), _inverse(int(N), m, gamma, degrees))
+        exact = np.stack([computed[int(N)] for N in points])
+        unseen = np.stack([computed[int(N)] for N in finer])
         predicted = np.tensordot(_lagrange(1 / points, 1 / finer), exact, axes=1)
         error = np.abs(predicted - unseen).max() / np.abs(unseen).max()
         if error < _INTERPOLATION_ERROR or len(finer) > (high - low) // 2:
@@ -208,11 +250,11 @@ def _inverses(low: int, high: int, m: int, gamma: float, degrees: int) -> tuple[
 
 
 def _inverse(N: int, m: int, gamma: float, degrees: int) -> Floats:
-    task = least_squares.problem(np.zeros_like, N, m, replace=True)
+    task = problem(np.zeros_like, N, m, BINOMIAL)
     matrix, root = task.scaled()
     system = (1 - gamma) * (matrix.T @ matrix)
     system[np.diag_indices_from(system)] += gamma
-    visible = singular_values(N, m, replace=True)[:degrees]
+    visible = SPECTRA[BINOMIAL].singular_values(N, m)[:degrees]
     right = sampled_polynomials(m)[:, :degrees] * visible / (m + 1)
     return linalg.solve(system, right / root[:, None], assume_a="pos") / root[:, None]
 
@@ -235,29 +277,27 @@ def _lagrange(points: Floats, at: Floats) -> Floats:
     )
 
 
-def _coefficients(
-    term: RowTerm, rows: Ints, sizes: Ints, m: int, replace: bool, ends: Ints | None, smooth: bool
-) -> Floats:
+def _coefficients(term: RowTerm, rows: Ints, sizes: Ints, m: int, law: Law, ends: Ints | None, smooth: bool) -> Floats:
     """a_d = mean over g of f(g) v_d(g) for the visible degrees d, for each of the rows."""
-    degrees = int(np.sum(singular_values(sizes[rows].min(), m, replace=replace) > _INVISIBLE))
+    degrees = int(np.sum(SPECTRA[law].singular_values(sizes[rows].min(), m) > _INVISIBLE))
     result = np.empty((len(rows), degrees))
     step = max(1, _CHUNK // (_FEW if smooth else int(sizes.max()) + 1))
     for j in range(0, len(rows), step):
         part = rows[j : j + step]
-        g, weight = _counts(part, sizes, m, replace, ends, smooth)
+        g, weight = _counts(part, sizes, m, law, ends, smooth)
         mass = weight * term(g, part[:, None]) / (sizes[part, None] + 1)
-        result[j : j + step] = _projections(mass, g, sizes[part], degrees, replace)
+        result[j : j + step] = _projections(mass, g, sizes[part], degrees, SPECTRA[law])
     return result
 
 
-def _counts(rows: Ints, sizes: Ints, m: int, replace: bool, ends: Ints | None, smooth: bool) -> tuple[Floats, Floats]:
+def _counts(rows: Ints, sizes: Ints, m: int, law: Law, ends: Ints | None, smooth: bool) -> tuple[Floats, Floats]:
     """Counts and weights for each row, padded with weight zero to one length."""
     if ends is not None and ends[rows].max() < _FEW:
         # The metric is zero beyond: the same few counts do for every N.
         counts = np.arange(max(ends[rows].max() + 1.0, 0.0))
         g = np.broadcast_to(counts, (len(rows), counts.size))
         return g, (g <= sizes[rows, None]).astype(np.float64)
-    rules = [nodes(int(sizes[row]), m, replace=replace, breaks=_breaks(ends, row), compress=smooth) for row in rows]
+    rules = [nodes(int(sizes[row]), m, law, breaks=_breaks(ends, row), compress=smooth) for row in rows]
     longest = max(len(rule.g) for rule in rules)
     g, weight = np.zeros((len(rows), longest)), np.zeros((len(rows), longest))
     for j, rule in enumerate(rules):
@@ -265,15 +305,12 @@ def _counts(rows: Ints, sizes: Ints, m: int, replace: bool, ends: Ints | None, s
     return g, weight
 
 
-def _projections(mass: Floats, g: Floats, sizes: Ints, degrees: int, replace: bool) -> Floats:
+def _projections(mass: Floats, g: Floats, sizes: Ints, degrees: int, spectrum: Spectrum) -> Floats:
     """sum_g mass v_d for d = 0, 1, ..., walking up the degrees of v_d by their recurrence."""
     size = sizes[:, None].astype(np.float64)
-    width = size if replace else size + 1
-    x = (2 * g - size) / width
-    off = np.broadcast_to(
-        _recurrence(np.arange(1.0, degrees + 1), np.inf if replace else width),
-        (len(sizes), degrees),
-    )
+    half, width = spectrum.grid(size)
+    x = (2 * g - size) / half
+    off = np.broadcast_to(_recurrence(np.arange(1.0, degrees + 1), width), (len(sizes), degrees))
     below, current = np.zeros_like(x), np.ones_like(x)
     result = np.empty((len(sizes), degrees))
     for d in range(degrees):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints
 from truerank.errors import InputError
-from truerank.formats.tables import Source, by_role, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,28 +156,6 @@ class Interactions:
     def items(self) -> AnyArray:
         """Items of all users, one user after the other."""
         return self.matrix.indices
-
-
-def read_pairs(source: Source, shape: tuple[int, int], *, columns: Mapping[str, str] | None = None) -> Interactions:
-    """Read pairs of user and item numbers (from 0) into interactions of that shape.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
-    >>> read_pairs(pairs, (3, 4)).matrix.toarray().tolist()
-    [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
-    """
-    table, where = load(source, "score")
-    pairs = by_role(table, where, ("user", "item"), columns)
-    numbers = [as_ints(role, pairs[role].to_numpy()) for role in ("user", "item")]
-    for role, found, size in zip(("user", "item"), numbers, shape, strict=True):
-        if found.size and not 0 <= found.min() <= found.max() < size:
-            raise InputError(f"{where} must number the {role}s 0..{size - 1}, got {found.min()}..{found.max()}.")
-    entries = np.ones(numbers[0].size, dtype=np.int8)
-    matrix = _sorted(sp.coo_array((entries, (numbers[0], numbers[1])), shape=shape))
-    matrix.data[:] = 1
-    return Interactions(matrix)
 
 
 def _sorted(matrix: Any) -> sp.csr_array:

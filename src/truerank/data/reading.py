@@ -1,22 +1,21 @@
-"""Tables of events -> `Interactions`: ids become numbers, repeated pairs one, and bad rows an error."""
+"""Rows of events -> `Interactions`: ids become numbers, and repeated pairs one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints
+from truerank.arrays import AnyArray, Bools, Ints
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
-from truerank.formats.events import Events, load_events
-from truerank.formats.tables import Source
-
-Column = str | int | None
+from truerank.formats.columns import INTERACTIONS, PAIRS, Column
+from truerank.formats.detection import Format
+from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
+from truerank.formats.rows import Rows, load
+from truerank.formats.source import Source
 
 
 def read_interactions(
@@ -28,27 +27,31 @@ def read_interactions(
     rating: Column = None,
     weight: Column = None,
     min_rating: float | None = None,
+    format: Format | None = None,  # noqa: A002
 ) -> Interactions:
-    """Read who had to do with what, and when and how good it was where the source says so.
+    """Read user-item interactions, with times and ratings where the source has them.
 
     Parameters
     ----------
     source : path, dataframe, dict or list
         MovieLens' `u.data`, `ratings.dat` or `ratings.csv`, RecBole's `.inter`, NCF's `.rating`, or
-        any CSV, TSV, Parquet or JSONL file, plain or gzipped; the folder that holds it, or
-        MovieLens' own zip file. A dataframe, ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
+        any CSV, TSV, Parquet or JSONL file, plain or gzipped; the directory or zip file that holds it;
+        "-" for standard input. A dataframe, ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
     user, item, time, rating : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones.
     weight : str or int, optional
         Column whose values become those of the matrix, 1 otherwise.
     min_rating : float, optional
         Drop events that are rated lower, and then users and items that have none left.
+    format : {"csv", "movielens"}, optional
+        The format of a text file, where it is not detected: delimited text, or user, item, rating and
+        time without a header.
 
     Returns
     -------
     Interactions
         Users and items in ascending order of their ids. Of several events of a user with an item
-        the last by time counts, the lower row among equal times or if there are none. `notes` says
+        the last by time counts; among equal times, or without times, the last row. `notes` says
         what was merged or dropped.
 
     Examples
@@ -64,64 +67,75 @@ def read_interactions(
     ('1 row repeats a pair of user and item: the last row counts',)
     """
     given = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    (data,) = read_parts([source], given)
+    (data,) = read_parts([source], given, format)
     return data if min_rating is None else _at_least(min_rating, data)
 
 
-def read_parts(sources: Sequence[Source], columns: Mapping[str, Column]) -> list[Interactions]:
-    """Read several sources whose users and items are the same, and get the same numbers."""
-    chosen = {role: column for role, column in columns.items() if column is not None}
-    parts = [load_events(source, chosen) for source in sources]
-    for part in parts:
-        _check(part)
+def read_parts(
+    sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None = None
+) -> list[Interactions]:
+    """Read several sources whose users and items are the same, and give them the same numbers."""
+    parts = [load(source, INTERACTIONS, columns, given) for source in sources]
     user_ids, users = _encode(parts, "user")
     item_ids, items = _encode(parts, "item")
     return [_interactions(*three, user_ids, item_ids) for three in zip(parts, users, items, strict=True)]
 
 
-def _check(part: Events) -> None:
-    if part.table.num_rows == 0:
-        raise InputError(f"{part.name} has no rows.")
-    for role, column in zip(part.table.column_names, part.table.columns, strict=True):
-        missing = _is_missing(column)
-        if missing.any():
-            raise InputError(f"{part.place(int(np.argmax(missing)))}: there is no {role}.")
-        if part.whole_ids and role in ("user", "item") and not pa.types.is_integer(column.type):
-            row = next(row for row, value in enumerate(column.to_pylist()) if not _is_whole(value))
-            raise InputError(f"{part.place(row)}: the {role} must be a whole number, got {str(column[row].as_py())!r}.")
+def read_pairs(
+    source: Source,
+    shape: tuple[int, int],
+    *,
+    user: Column = None,
+    item: Column = None,
+    format: Format | None = None,  # noqa: A002
+) -> Interactions:
+    """Read pairs of user and item numbers (from 0) into interactions of that shape.
+
+    Parameters
+    ----------
+    source : path, dataframe, dict or list
+        As for `read_interactions`.
+    shape : tuple of int
+        Numbers of users and of items.
+    user, item : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones.
+    format : {"csv", "movielens"}, optional
+        The format of a text file, where it is not detected.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
+    >>> read_pairs(pairs, (3, 4)).matrix.toarray().tolist()
+    [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
+    """
+    rows = load(source, PAIRS, {"user": user, "item": item}, format)
+    numbers = [_row_numbers(rows, role, size) for role, size in zip(("user", "item"), shape, strict=True)]
+    matrix = sp.csr_array((np.ones(len(rows), dtype=np.int8), (numbers[0], numbers[1])), shape=shape)
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return Interactions(matrix)
 
 
-def _is_missing(column: pa.ChunkedArray) -> Bools:
-    if column.null_count == 0 and not _is_text(column.type):
-        return np.zeros(1, dtype=np.bool_)
-    missing = column.is_null()
-    if _is_text(column.type):
-        missing = pc.or_(missing, pc.fill_null(pc.equal(column, ""), True))
-    return missing.to_numpy()
+def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
+    """Return ids that are numbers of rows or columns."""
+    ids = rows.ids(role)
+    if not pa.types.is_integer(ids.type):
+        row = first_not_a_number(rows.table[role])
+        raise rows.error(row, f"the {role} must be a whole number from 0, got {shown(ids[row].as_py())}")
+    numbers: Ints = ids.to_numpy(zero_copy_only=False)
+    if np.any(bad := (numbers < 0) | (numbers >= size)):
+        row = int(np.argmax(bad))
+        raise rows.error(row, f"the {role} must lie in 0..{size - 1}, got {numbers[row]}")
+    return numbers
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) or (isinstance(value, str) and value.strip().lstrip("-").isdigit())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def _encode(parts: Sequence[Events], role: str) -> tuple[AnyArray, list[AnyArray]]:
+def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]:
     """Return the ids of a role in all parts, ascending, and the number of each row's id in each part."""
-    columns = [_plain(part.table[role]) for part in parts]
-    numbers = all(pa.types.is_integer(column.type) or pa.types.is_floating(column.type) for column in columns)
-    kind = pa.int64() if numbers else pa.large_string()
-    try:
-        chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{parts[0].name}: the {role} ids must be whole numbers or text ({reason}).") from error
-    encoded = pa.chunked_array(chunks, type=kind).combine_chunks().dictionary_encode()
-    ids = encoded.dictionary.to_numpy(zero_copy_only=False)
-    # fixed-width text instead of objects, so that no file format ever needs pickle
-    ids = ids if numbers else ids.astype(np.str_)
+    columns = comparable(*(part.table[role] for part in parts))
+    together = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
+    encoded = together.combine_chunks().dictionary_encode()
+    ids = as_names(encoded.dictionary, role)
     order = np.argsort(ids)
     number = np.empty(ids.size, dtype=np.int32)
     number[order] = np.arange(ids.size, dtype=np.int32)
@@ -129,26 +143,21 @@ def _encode(parts: Sequence[Events], role: str) -> tuple[AnyArray, list[AnyArray
     return ids[order], np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _interactions(part: Events, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
-    table, present = part.table, part.table.column_names
-    times = _times(part) if "time" in present else None
+def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
+    times = part.times("time") if "time" in part else None
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
     kept = _last_of_each(indptr, items, rows, times)
     merged = items.size if kept is None else int(kept.sum())
     notes = (*part.notes, *_merge_note(items.size - merged, times is not None))
     if kept is not None:
         rows, items, indptr = rows[kept], items[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
-    values = _numbers(part, "weight")[rows] if "weight" in present else np.ones(rows.size, dtype=np.int8)
+    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.int8)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,
         item_ids,
         times=None if times is None else times[rows],
-        ratings=_numbers(part, "rating")[rows] if "rating" in table.column_names else None,
+        ratings=part.finite("rating")[rows] if "rating" in part else None,
         positions=rows,
         notes=notes,
     )
@@ -195,55 +204,10 @@ def _merge_note(repeated: int, timed: bool) -> list[str]:
     return [f"{rows} a pair of user and item: the last {'by time' if timed else 'row'} counts"]
 
 
-def _numbers(part: Events, role: str) -> Floats:
-    column = _plain(part.table[role])
-    try:
-        numbers: Floats = column.cast(pa.float64()).to_numpy()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _not_a(part, role, "a number", pa.float64()) from error
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        raise InputError(f"{part.place(row)}: the {role} must be a finite number, got {numbers[row]}.")
-    return numbers
-
-
-def _times(part: Events) -> AnyArray:
-    column = _plain(part.table["time"])
-    if _is_text(column.type):
-        numeric = _castable(column[0], pa.float64())
-        kind = pa.float64() if numeric else pa.timestamp("us")
-        try:
-            column = column.cast(kind)
-        except pa.ArrowInvalid as error:
-            raise _not_a(part, "time", "a number" if numeric else "a number or an ISO date", kind) from error
-    if pa.types.is_integer(column.type):
-        return column.to_numpy().astype(np.int64, copy=False)
-    if pa.types.is_floating(column.type):
-        return _numbers(part, "time")
-    if pa.types.is_temporal(column.type):
-        return column.to_numpy()
-    raise InputError(f"{part.name}: the times must be numbers or dates, got {column.type}.")
-
-
-def _not_a(part: Events, role: str, what: str, kind: pa.DataType) -> InputError:
-    """Return the error that names the first row whose value is not of that kind."""
-    column = part.table[role]
-    row = next((row for row, value in enumerate(column) if not _castable(value, kind)), 0)
-    return InputError(f"{part.place(row)}: the {role} must be {what}, got {str(column[row].as_py())!r}.")
-
-
-def _castable(value: pa.Scalar, kind: pa.DataType) -> bool:
-    try:
-        value.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
-    return True
-
-
 def _at_least(least: float, data: Interactions) -> Interactions:
     """Drop events rated lower than that, and users and items that have none left."""
     if data.ratings is None:
-        raise InputError("`min_rating` needs a column of ratings, and there is none; name it with rating=...")
+        raise InputError("`min_rating` needs a column of ratings, and there is none; name the column of the rating.")
     good = data.ratings >= least
     if not good.any():
         raise InputError(f"`min_rating` must leave some events, but all ratings are below {least:g}.")

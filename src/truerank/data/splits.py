@@ -11,10 +11,11 @@ import numpy as np
 from truerank.arrays import AnyArray, Bools, Ints
 from truerank.data.interactions import Interactions
 from truerank.data.leaks import check_pairs, check_times
-from truerank.data.reading import Column, grouped, read_parts
+from truerank.data.reading import grouped, read_parts
 from truerank.data.split_files import load_parts, save_parts
 from truerank.errors import InputError
-from truerank.formats.tables import Source
+from truerank.formats.columns import Column
+from truerank.formats.source import Source
 
 Rng = int | np.random.Generator | None
 

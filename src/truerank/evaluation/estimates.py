@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from truerank.arrays import Floats
+from truerank.corrections.reading import AnyMetric
+from truerank.corrections.reading import metric as as_metric
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import Ties, values
-from truerank.metrics.names import metric as as_metric
-from truerank.metrics.plain import Metric, Term
+from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng
 
 _FEW = 30
 _MANY_TIES = 0.1
@@ -139,13 +142,7 @@ class Estimate:
         return f"{self.metric} = {self.mean:.4f} ± {self.standard_error:.4f} ({self.n} instances)"
 
 
-def estimate(
-    ranks: Ranks,
-    metric: str | Metric | Term,
-    *,
-    ties: Ties = "expected",
-    rng: int | np.random.Generator | None = None,
-) -> Estimate:
+def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None) -> Estimate:
     """Return the mean of a metric over the instances, with its standard error.
 
     Parameters are those of `truerank.evaluation.per_instance`.
@@ -158,19 +155,23 @@ def estimate(
     (0.843, 0.098, 5)
     """
     chosen = as_metric(metric)
-    per_instance = values(ranks, chosen, ties=ties, rng=rng)
+    return summary(values(ranks, chosen, ties=ties, rng=rng), ranks, chosen, ties)
+
+
+def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
+    """Return the estimate from the values of the instances."""
     defined = per_instance[~np.isnan(per_instance)]
     n = defined.size
     mean = float(defined.mean()) if n else math.nan
     return Estimate(
-        metric=str(chosen),
+        metric=str(metric),
         mean=mean,
         standard_error=_standard_error(float(np.square(defined - mean).sum()), n),
         n=n,
         n_undefined=per_instance.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=chosen.notes(ranks),
+        caveats=metric.notes(ranks),
     )
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from tqdm import tqdm
 
+from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display import render
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Estimate, estimate
-from truerank.evaluation.per_instance import Ties, check_depth
-from truerank.metrics.names import metrics as as_metrics
-from truerank.metrics.plain import Metric, Term
+from truerank.evaluation.estimates import Estimate, summary
+from truerank.evaluation.per_instance import Ties, checked_terms, sums
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng
 
 
 @dataclass(frozen=True)
@@ -92,17 +92,17 @@ class Evaluation:
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:
-    known = asdict(cell) | {"tied_share": cell.tied_share}
-    del known["caveats"]  # text for the reader, which stands among the notes
-    return known
+    record = asdict(cell) | {"tied_share": cell.tied_share}
+    del record["caveats"]  # text for the reader, which is among the notes
+    return record
 
 
 def evaluate(
     ranks: Ranks | Mapping[str, Ranks],
-    metrics: str | Metric | Term | Iterable[str | Metric | Term],
+    metrics: AnyMetric | Iterable[AnyMetric],
     *,
     ties: Ties = "expected",
-    rng: int | None = None,
+    rng: Rng = None,
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
@@ -115,7 +115,7 @@ def evaluate(
         For instance ``["ndcg@10", "recall@10", "auc"]``.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.evaluation.per_instance`.
-    rng : int, optional
+    rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
@@ -140,12 +140,27 @@ def evaluate(
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
-    pairs = [(places, metric) for places in named.values() for metric in chosen]
-    for places, metric in pairs:
-        check_depth(places, metric)
-    seed = np.random.SeedSequence().entropy if rng is None else rng
-    with tqdm(pairs, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
-        cells = tuple(estimate(places, metric, ties=ties, rng=np.random.default_rng(seed)) for places, metric in bar)
-    notes = [note for places in named.values() for note in places.notes]
-    notes += [note for cell in cells for note in cell.notes]
-    return Evaluation(tuple(named), tuple(map(str, chosen)), cells, tuple(dict.fromkeys(notes)))
+    if ties not in get_args(Ties):
+        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
+    if ties != "expected":
+        seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
+        broken = {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
+    else:
+        broken = named
+    work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
+    cells = []
+    with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        for name, metric, terms in bar:
+            cells.append(summary(sums(broken[name], terms), named[name], metric, ties))
+    return Evaluation(tuple(named), tuple(map(str, chosen)), tuple(cells), _notes(named, cells))
+
+
+def _notes(named: Mapping[str, Ranks], cells: Sequence[Estimate]) -> tuple[str, ...]:
+    """Return all notes once; with several recommenders each names those that it is about."""
+    width = len(cells) // len(named)
+    about: dict[str, list[str]] = {}
+    for row, (name, ranks) in enumerate(named.items()):
+        own = [*ranks.notes, *(note for cell in cells[row * width : (row + 1) * width] for note in cell.notes)]
+        for note in dict.fromkeys(own):
+            about.setdefault(note, []).append(name)
+    return tuple(note if len(names) == len(named) else f"{', '.join(names)}: {note}" for note, names in about.items())

@@ -1,19 +1,96 @@
-"""NumPy files -> arrays, mapped rather than read."""
+"""NumPy files -> arrays: .npy mapped rather than read, .npz checked before anything is allocated."""
 
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
 from pathlib import Path
+from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
+from truerank.formats.limits import check_unpacked
+
+_UNREADABLE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def load_array(path: str | Path) -> AnyArray:
     """Return the array in an .npy file, memory-mapped; pickled objects are refused."""
+    _check_file(path)
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, OSError, ValueError) as error:
-        raise InputError(f"can't read an array from {str(path)!r} ({error}).") from error
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"{str(path)!r} holds several arrays; give an .npy file with one.")
-    return array
+        with Path(path).open("rb") as file:
+            _header(file, repr(str(path)))
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except InputError:
+        raise
+    except _UNREADABLE as error:
+        raise InputError(f"can't read an array from {str(path)!r} ({_reason(error)}).") from error
+
+
+def load_arrays(path: str | Path) -> dict[str, AnyArray]:
+    """Return the arrays in an .npz file by name; pickled objects are refused.
+
+    What the file says of the sizes of its arrays is compared with the bytes that it holds, before they are read.
+    """
+    _check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            packed = sum(member.compress_size for member in members)
+            check_unpacked(repr(str(path)), sum(member.file_size for member in members), packed)
+            return {member.filename.removesuffix(".npy"): _member(archive, member, str(path)) for member in members}
+    except InputError:
+        raise
+    except _UNREADABLE as error:
+        raise InputError(f"can't read arrays from {str(path)!r} ({_reason(error)}).") from error
+
+
+def _check_file(path: str | Path) -> None:
+    if Path(path).is_dir():
+        raise InputError(f"{str(path)!r} is a directory, not a file.")
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: str) -> AnyArray:
+    name = f"{member.filename!r} in {path!r}"
+    with archive.open(member) as file:
+        shape, fortran, dtype, start = _header(file, name)
+        expected, size = math.prod(shape) * dtype.itemsize, member.file_size - start
+        if expected != size:
+            raise InputError(f"{name} must hold {expected} bytes for an array of shape {shape}, got {size}.")
+        flat = np.frombuffer(bytearray(file.read()), dtype=dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[np.generic], int]:
+    """Return shape, order, type and start of the data of an array in the .npy format."""
+    version = npy.read_magic(file)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+    if read is None:
+        raise InputError(f"{name} must be in version 1.0 or 2.0 of the .npy format, got {version[0]}.{version[1]}.")
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise InputError(f"{name} holds pickled Python objects, which are not read.")
+    return shape, fortran, dtype, file.tell()
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,76 +1,145 @@
-"""Which column is which: the names that the field uses, and how a caller overrides them."""
+"""Which column is which: what each reader looks for, the names that the field uses, and how a caller overrides them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from truerank.errors import InputError
 
-ALIASES: dict[str, tuple[str, ...]] = {
-    "user": ("user_id", "user", "uid", "query_id", "query", "qid", "q_id", "topic", "instance", "id", "customer_id"),
-    "item": ("item_id", "item", "iid", "doc_id", "docno", "doc", "document_id", "movie_id", "product_id", "items"),
-    "score": ("score", "scores", "prediction", "predicted_score", "pred"),
-    "rank": ("rank", "position", "ranks"),
-    "relevance": ("relevance", "rel", "label", "grade", "gain"),
-    "m": ("m", "n_sampled", "samples", "n_negatives"),
-    "n_candidates": ("n_candidates", "n", "candidates", "n_items"),
-}
-"""Roles in lists and tables of ranks, and what their columns are called."""
+Column = str | int | None
+"""A column by name, by number from 0, or to be found by its usual names."""
 
-EVENT_ALIASES: dict[str, tuple[str, ...]] = {
-    "user": ALIASES["user"],
-    "item": ALIASES["item"],
-    "time": ("timestamp", "time", "datetime", "date", "unix_time", "ts"),
-    "rating": ("rating", "ratings", "stars"),
-    "weight": (),
-}
-"""Roles in tables of events; a weight is never guessed, for it may be that of a parcel."""
+_USER = ("user_id", "user", "uid", "query_id", "query", "qid", "q_id", "topic", "instance", "id", "customer_id")
+_ITEM = ("item_id", "item", "iid", "doc_id", "docno", "doc", "document_id", "movie_id", "product_id", "items")
+_SCORE = ("score", "scores", "prediction", "predicted_score", "pred")
+_RANK = ("rank", "position", "ranks")
+_RELEVANCE = ("relevance", "rel", "label", "grade", "gain")
+_SAMPLED = ("m", "n_sampled", "samples", "n_negatives")
+_CANDIDATES = ("n_candidates", "n", "candidates", "n_items")
+_TIME = ("timestamp", "time", "datetime", "date", "unix_time", "ts")
+_RATING = ("rating", "ratings", "stars")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a reader looks for in a source.
+
+    Attributes
+    ----------
+    what : str
+        What the source holds, for messages.
+    roles : mapping of str to tuple of str
+        The columns that are read, and what they are usually called.
+    needed : tuple of str
+        Roles without which nothing can be done.
+    value : str
+        The role of the inner values of a dict of dicts.
+    unnamed : mapping of int to tuple of str
+        The roles of the columns of a file without a header, by how many there are.
+    trec : str, optional
+        Which of the TREC formats can hold this: "run" or "qrels".
+    lists_need : str
+        What to say if the source holds ranked lists instead.
+    """
+
+    what: str
+    roles: Mapping[str, tuple[str, ...]]
+    needed: tuple[str, ...]
+    value: str
+    unnamed: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    trec: str | None = None
+    lists_need: str = ""
+
+
+_EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
+
+# a weight is never guessed, for it may be that of a parcel
+INTERACTIONS = Contents(
+    "interactions",
+    {"user": _USER, "item": _ITEM, "time": _TIME, "rating": _RATING, "weight": ()},
+    ("user", "item"),
+    "rating",
+    _EVENT_COLUMNS,
+)
+PAIRS = Contents("pairs", {"user": _USER, "item": _ITEM}, ("user", "item"), "rating", _EVENT_COLUMNS)
+LISTS = Contents(
+    "ranked lists",
+    {"user": _USER, "item": _ITEM, "score": _SCORE, "rank": _RANK, "m": _SAMPLED},
+    ("user", "item"),
+    "score",
+    {2: ("user", "item")},
+    "run",
+)
+TRUTH = Contents(
+    "relevant items",
+    {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE},
+    ("user", "item"),
+    "relevance",
+    _EVENT_COLUMNS,
+    "qrels",
+)
+RANKS = Contents(
+    "ranks",
+    {"user": _USER, "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE},
+    ("rank",),
+    "rank",
+    lists_need="; their truth (the relevant items) is needed, too",
+)
+
+
+def chosen_columns(columns: Mapping[str, Column] | None) -> dict[str, str | int]:
+    """Return the columns that were chosen."""
+    return {role: column for role, column in (columns or {}).items() if column is not None}
 
 
 def find_columns(
-    present: Sequence[str],
-    chosen: Mapping[str, str] | None = None,
-    aliases: Mapping[str, Sequence[str]] = ALIASES,
-) -> dict[str, str]:
-    """Return the column that plays each role, for the roles that some column plays.
+    present: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], where: str
+) -> dict[str, int]:
+    """Return the position of the column that plays each role, for the roles that some column plays.
 
-    Case, ``_``, ``-`` and blanks do not matter. `chosen` maps roles to columns and comes first,
-    where such a column is present.
+    Case, ``_``, ``-`` and blanks do not matter. `chosen` comes first; a chosen column that is absent is passed over.
 
     Examples
     --------
-    >>> find_columns(["UserId", "movieId", "Score"])
-    {'user': 'UserId', 'item': 'movieId', 'score': 'Score'}
-    >>> find_columns(["who", "item"], {"user": "who"})
-    {'user': 'who', 'item': 'item'}
+    >>> find_columns(["UserId", "movieId", "Score"], LISTS, {}, "run.csv")
+    {'user': 0, 'item': 1, 'score': 2}
+    >>> find_columns(["who", "item", "item"], LISTS, {"user": "who", "item": 2}, "run.csv")
+    {'user': 0, 'item': 2}
     """
-    found = {role: column for role, column in (chosen or {}).items() if column in present}
-    by_name = {_plain(column): column for column in reversed(present) if column not in found.values()}
-    for role, names_of_role in aliases.items():
-        names = [by_name[_plain(alias)] for alias in names_of_role if _plain(alias) in by_name]
-        if names:
-            found.setdefault(role, names[0])
+    found = {role: at for role, column in chosen.items() if (at := position(column, present, where)) is not None}
+    taken = {present[at] for at in found.values()}
+    plain = {_plain(name): name for name in reversed(present) if name not in taken}
+    for role, usual in contents.roles.items():
+        names = [plain[_plain(alias)] for alias in usual if _plain(alias) in plain]
+        if names and role not in found:
+            found[role] = _only(names[0], present, where)
     return found
 
 
-def check_chosen(chosen: Mapping[str, str] | None, *tables: Sequence[str]) -> None:
-    """Raise `InputError` for a role that does not exist, or a column that no table has."""
-    for role, column in (chosen or {}).items():
-        if role not in ALIASES:
-            raise InputError(f"unknown role {role!r} in `columns`; known are {', '.join(ALIASES)}.")
-        if not any(column in present for present in tables):
-            names = ", ".join(dict.fromkeys(name for present in tables for name in present))
-            raise InputError(f"there is no column {column!r} for the {role}; there are {names}.")
+def position(column: str | int, present: Sequence[str], where: str) -> int | None:
+    """Return where a column is that was given by name or number (also as text), None if there is none."""
+    if column in present:
+        return _only(str(column), present, where)
+    if isinstance(column, int) or column.isdigit():
+        return int(column) if 0 <= int(column) < len(present) else None
+    return None
 
 
-def require_columns(found: Mapping[str, str], needed: Collection[str], present: Sequence[str], where: str) -> None:
+def require_columns(found: Mapping[str, int], contents: Contents, present: Sequence[str], where: str) -> None:
     """Raise `InputError` for the first needed role that no column plays."""
-    for role in needed:
+    for role in contents.needed:
         if role not in found:
             raise InputError(
-                f"{where} has no column for the {role}: expected {ALIASES[role][0]!r} or the like, "
-                f"found {', '.join(present) or 'none'}; name it with columns={{{role!r}: ...}}."
+                f"{where} has no column for the {role}: expected {contents.roles[role][0]!r} or similar, "
+                f"found {', '.join(present) or 'none'}; name the column of the {role}."
             )
+
+
+def _only(name: str, present: Sequence[str], where: str) -> int:
+    if list(present).count(name) > 1:
+        raise InputError(f"{where} has more than one column {name!r}; give it by number, from 0.")
+    return list(present).index(name)
 
 
 def _plain(name: str) -> str:

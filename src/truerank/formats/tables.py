@@ -1,188 +1,205 @@
-"""Files, dataframes, dicts and nested lists -> Arrow tables with one row per (user, item)."""
+"""Any source, opened: the names of its columns, and reading those that are needed."""
 
 from __future__ import annotations
 
-import itertools
-import re
-import sys
-import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from truerank.errors import InputError
-from truerank.formats.columns import find_columns, require_columns
+from truerank.formats.columns import Contents
+from truerank.formats.detection import Format, check_format, detect
+from truerank.formats.frames import columns_of, from_lists, from_mapping
+from truerank.formats.layout import Layout, decode, not_utf8
+from truerank.formats.limits import check_unpacked
+from truerank.formats.source import File, Source, locate, unreadable
 
-Source = Any
-"""A path, "-" for standard input, a dataframe, a dict of dicts or lists, or a list of lists."""
-
-_TREC_RUN = ["user", "iteration", "item", "rank", "score", "tag"]
-_TREC_QRELS = ["user", "iteration", "item", "relevance"]
-_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+# objects within objects of JSON: a hundred thousand overflow the stack of Arrow's parser
+_DEEPEST = 64
 
 
-def load(source: Source, value: Literal["score", "relevance", "rating"]) -> tuple[pa.Table, str]:
-    """Return the rows of any source as they are, and what to call it in messages.
+class Opened(ABC):
+    """A source whose columns are known and can be read.
 
-    `value` says what the inner values of a dict of dicts are.
+    Attributes
+    ----------
+    name : str
+        What to call the source in messages.
+    names : sequence of str
+        Names of its columns, which need not be distinct.
+    whole_ids : bool
+        Whether ids must be whole numbers.
+    fixed : bool
+        Whether the format says which column is which, and not the caller.
     """
+
+    name: str
+    names: Sequence[str]
+    whole_ids: bool = False
+    fixed: bool = False
+
+    @abstractmethod
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        """Return some columns, called by their numbers, and notes; those in `ids` hold ids."""
+
+    def place(self, row: int) -> str:
+        """Say where a row is."""
+        return f"{self.name}, row {row + 1}"
+
+    def whole(self) -> pa.Table:
+        """Return all columns by their names, with what else the source says of them."""
+        return self.read(range(len(self.names)), ())[0].rename_columns(list(self.names))
+
+
+def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
+    """Open a file, dataframe, dict or list in which to look for some contents."""
+    check_format(given)
     if isinstance(source, str | Path):
-        return read_file(source), repr(str(source))
+        return _open_file(locate(source), contents, chosen, given)
     if isinstance(source, Mapping):
-        return _from_mapping(source, value), "the dict"
+        return _Frame(from_mapping(source, contents.value), "the dict")
     if isinstance(source, Sequence | np.ndarray):
-        return _from_mapping(dict(enumerate(source)), value), "the list"
-    return _from_frame(source), "the dataframe"
+        return _Frame(from_lists(source, contents.value), "the list")
+    return _Frame(source, "the dataframe")
 
 
-def by_role(table: pa.Table, where: str, needed: Collection[str], columns: Mapping[str, str] | None = None) -> pa.Table:
-    """Return the columns that play a role, named by it, with one row per item and no gaps."""
-    found = find_columns(table.column_names, columns)
-    require_columns(found, needed, table.column_names, where)
-    return _check_nulls(_explode(pa.table({role: table[column] for role, column in found.items()})), where)
+def _open_file(file: File, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
+    with unreadable(str(file)):
+        head = file.head()
+        _check_head(head, str(file))
+        json = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+        if not json and not head.startswith(b"PAR1"):
+            return _Text(file, detect(file, head, contents, chosen, given))
+        if given is not None:
+            raise InputError(f"{file} is {'JSON' if json else 'Parquet'}, not {given!r}.")
+        return _Json(file) if json else _Parquet(file)
 
 
-def read_file(path: str | Path) -> pa.Table:
-    """Return the rows of a Parquet, CSV, TSV, JSONL or TREC file, plain or gzipped; "-" is standard input.
-
-    The kind is told by the content, not by the name.
-    """
-    content = pa.py_buffer(sys.stdin.buffer.read()) if str(path) == "-" else None
-    if content is None and not Path(path).is_file():
-        raise InputError(f"there is no file {str(path)!r}.")
-    with unreadable(repr(str(path))):
-        with open_stream(path, content) as stream:
-            head = stream.read(1 << 16)
-        check_head(head, repr(str(path)))
-        with open_stream(path, content) as stream:
-            return _parse(stream, head)
-
-
-@contextmanager
-def unreadable(name: str) -> Iterator[None]:
-    """Say in one sentence why a file can't be read: it is cut off, or not what it begins as."""
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"can't read {name}: {str(error).splitlines()[0]}") from error
-
-
-def check_head(head: bytes, name: str) -> None:
+def _check_head(head: bytes, name: str) -> None:
     """Refuse a file without content, and one that is neither text nor Parquet."""
     if not head.removeprefix(b"\xef\xbb\xbf").strip():
         raise InputError(f"{name} is empty.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name} is UTF-16; save it as UTF-8.")
     if b"\0" in head and not head.startswith(b"PAR1"):
         raise InputError(f"{name} is neither text nor Parquet, plain or gzipped: it holds bytes of zero.")
 
 
-def open_stream(path: str | Path, content: pa.Buffer | None = None) -> Any:
-    """Return the bytes of a file, or of a buffer, as a stream, unpacked if they are gzipped."""
-    raw = pa.OSFile(str(path)) if content is None else pa.BufferReader(content)
-    gzipped = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    return pa.CompressedInputStream(raw, "gzip") if gzipped else raw
+class _Text(Opened):
+    """Lines that are divided into fields."""
+
+    def __init__(self, file: File, layout: Layout) -> None:
+        self.name, self.names = str(file), layout.names
+        self.whole_ids, self.fixed = layout.whole_ids, layout.fixed
+        self._file, self._layout = file, layout
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        with unreadable(self.name):
+            return self._layout.read(self._file, columns, ids)
+
+    def place(self, row: int) -> str:
+        return self._layout.line_of(self._file, row)
 
 
-def _parse(stream: Any, head: bytes) -> pa.Table:
-    if head.startswith(b"PAR1"):
-        return pq.read_table(stream)
-    if head.lstrip().startswith(b"{"):
-        return pa_json.read_json(stream)
-    first = head.lstrip(b"\xef\xbb\xbf").splitlines()[0]
-    if names := _trec_columns(first):
-        return _read_trec(stream, head, names)
-    delimiter = max("\t,;", key=lambda mark: first.count(mark.encode()))
-    return pa_csv.read_csv(stream, parse_options=pa_csv.ParseOptions(delimiter=delimiter))
+class _Parquet(Opened):
+    """A Parquet file, of which only the needed columns are read."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        with file.open() as stream:
+            content = pq.ParquetFile(stream)
+            self.name, self.names, self._metadata = str(file), content.schema_arrow.names, content.metadata
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        wanted = [self.names[column] for column in columns]
+        with unreadable(self.name), self._file.open() as stream:
+            check_unpacked(self.name, 8 * self._n_values(set(wanted)), stream.size())
+            table = pq.ParquetFile(stream).read(columns=wanted)
+            return pa.table({str(column): table[name] for column, name in zip(columns, wanted, strict=True)}), ()
+
+    def whole(self) -> pa.Table:
+        metadata = self._metadata.metadata
+        return super().whole().replace_schema_metadata(metadata)
+
+    def _n_values(self, wanted: Collection[str]) -> int:
+        groups = (self._metadata.row_group(number) for number in range(self._metadata.num_row_groups))
+        chunks = (group.column(number) for group in groups for number in range(group.num_columns))
+        return sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.split(".")[0] in wanted)
 
 
-def _trec_columns(line: bytes) -> list[str] | None:
-    fields = line.split()
-    if len(fields) == 6 and all(map(_NUMBER.fullmatch, fields[3:5])):
-        return _TREC_RUN
-    if len(fields) == 4 and b"," not in line and re.fullmatch(rb"-?\d+", fields[3]):
-        return _TREC_QRELS
-    return None
+class _Json(Opened):
+    """Objects of JSON, one per line."""
+
+    def __init__(self, file: File) -> None:
+        self.name = str(file)
+        with file.open() as stream:
+            text, latin = decode(stream.read())
+        self._notes = (not_utf8(file),) if latin else ()
+        self._content = text.encode()
+        _check_nesting(self._content, self.name)
+        self._table = self._parse()
+        self.names = self._table.column_names
+
+    def _parse(self, **kinds: pa.DataType) -> pa.Table:
+        options = pa_json.ParseOptions(explicit_schema=pa.schema(kinds) if kinds else None)
+        # a line must fit into a block
+        reading = pa_json.ReadOptions(block_size=1 << 24)
+        return pa_json.read_json(pa.BufferReader(self._content), reading, options)
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        table = self._table
+        for column in ids:
+            table = self._spelled(table, self.names[column])
+        return pa.table({str(column): table[self.names[column]] for column in columns}), self._notes
+
+    def _spelled(self, table: pa.Table, name: str) -> pa.Table:
+        """Read ids as they are spelled: not as dates, and above 2**63 as whole numbers."""
+        kind, wrap = table[name].type, pa.list_ if pa.types.is_list(table[name].type) else lambda inner: inner
+        inner = kind.value_type if pa.types.is_list(kind) else kind
+        better = pa.string() if pa.types.is_timestamp(inner) else pa.uint64() if pa.types.is_floating(inner) else None
+        if better is None:
+            return table
+        try:
+            fresh = self._parse(**{name: wrap(better)})
+        except pa.ArrowInvalid:
+            return table
+        return table.set_column(table.column_names.index(name), name, fresh[name])
+
+    def place(self, row: int) -> str:
+        lines = [number for number, line in enumerate(self._content.split(b"\n"), start=1) if line.strip()]
+        same = len(lines) == self._table.num_rows
+        return f"{self.name}, line {lines[row]}" if same else super().place(row)
 
 
-def _read_trec(stream: Any, head: bytes, names: list[str]) -> pa.Table:
-    if re.search(rb"[ \t]{2,}|[ \t]\r?\n|^[ \t]", head) or (b"\t" in head and b" " in head):
-        lines = (b" ".join(line.split()) for line in stream.read().splitlines())
-        stream, delimiter = pa.BufferReader(b"\n".join(lines)), " "
-    else:
-        delimiter = "\t" if b"\t" in head else " "
-    # ids are names, even where they look like numbers: "007" is not 7
-    types = {"user": pa.string(), "item": pa.string(), "rank": pa.float64(), "score": pa.float64()}
-    table = pa_csv.read_csv(
-        stream,
-        read_options=pa_csv.ReadOptions(column_names=names),
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, quote_char=False),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=types, include_columns=[name for name in names if name not in ("iteration", "tag")]
-        ),
-    )
-    # the TREC tools order by score; the rank column is there to be read
-    return table.drop_columns("rank") if "score" in table.column_names else table
+def _check_nesting(content: bytes, name: str) -> None:
+    """Refuse lines with more brackets within brackets than any table has."""
+    codes = np.frombuffer(content, dtype=np.uint8)
+    # { and } are [ and ] with another bit set
+    at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))
+    depth = np.cumsum(np.where((codes[at] | 0x20) == 0x7B, 1, -1))
+    line = np.searchsorted(np.flatnonzero(codes == 0x0A), at)
+    first = np.flatnonzero(np.diff(line, prepend=-1))
+    before = np.repeat(np.append(0, depth)[first], np.diff(first, append=at.size))
+    if np.any(deep := depth - before > _DEEPEST):
+        raise InputError(f"{name}, line {line[np.argmax(deep)] + 1}: more than {_DEEPEST} brackets within each other.")
 
 
-def _from_frame(frame: Any) -> pa.Table:
-    import narwhals as nw
+class _Frame(Opened):
+    """A dataframe of any library, or an Arrow table."""
 
-    try:
-        known = nw.from_native(frame)
-    except TypeError as error:
-        kind = type(frame).__name__
-        raise InputError(f"can't read lists from {kind}; give a path, a dataframe, a dict or a list.") from error
-    eager = known.collect() if isinstance(known, nw.LazyFrame) else known
-    return pa.table({name: eager[name].to_arrow() for name in eager.columns})
+    def __init__(self, frame: Any, name: str) -> None:
+        self.name = name
+        self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
+        self.names, self._column = columns_of(frame)
 
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        return pa.table({str(column): self._column(column) for column in columns}), ()
 
-def _from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
-    sizes = [len(inner) for inner in lists.values()]
-    users = _ids(list(lists), "user").take(np.repeat(np.arange(len(sizes)), sizes))
-    items = _ids(list(itertools.chain.from_iterable(lists.values())), "item")
-    if not all(isinstance(inner, Mapping) for inner in lists.values()):
-        return pa.table({"user": users, "item": items})
-    flat = itertools.chain.from_iterable(inner.values() for inner in lists.values())
-    return pa.table({"user": users, "item": items, value: pa.array(flat, type=pa.float64())})
-
-
-def _ids(names: list[Any], role: str) -> pa.Array:
-    try:
-        return pa.array(names)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputError(f"the {role} ids must all be numbers or all be text ({error}).") from error
-
-
-def _explode(table: pa.Table) -> pa.Table:
-    """Turn rows that hold whole lists into one row per item."""
-    nested = [name for name in table.column_names if _is_list(table[name].type)]
-    if not nested:
-        return table
-    import pyarrow.compute as pc
-
-    lists = {name: table[name].combine_chunks() for name in nested}
-    parents = pc.list_parent_indices(lists[nested[0]])
-    flat = {name: pc.list_flatten(column) for name, column in lists.items()}
-    if any(len(column) != len(parents) for column in flat.values()):
-        raise InputError(f"the lists in the columns {', '.join(nested)} must have the same lengths.")
-    return pa.table({name: flat[name] if name in flat else table[name].take(parents) for name in table.column_names})
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in tests)
-
-
-def _check_nulls(table: pa.Table, where: str) -> pa.Table:
-    for name in table.column_names:
-        if table[name].null_count:
-            row = int(np.argmax(table[name].is_null().to_numpy()))
-            raise InputError(f"{where} has no {name} in row {row + 1}.")
-    return table
+    def whole(self) -> pa.Table:
+        return super().whole().replace_schema_metadata(self._metadata)

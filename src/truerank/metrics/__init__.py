@@ -1,6 +1,6 @@
 """Text such as ``"ndcg@10"`` in, a metric as a value such as ``NDCG(10)`` out."""
 
-from truerank.metrics.graded import DCG, Discount, Graded, GradedNDCG, MARp, Rp, WeightedRecall
+from truerank.metrics.graded import DCG, Discount, GradedNDCG, MARp, Rp, WeightedRecall, weighted
 from truerank.metrics.plain import (
     AP,
     AUC,
@@ -12,14 +12,12 @@ from truerank.metrics.plain import (
     Accuracy,
     FunctionMetric,
     MeanRank,
-    Metric,
-    Part,
     Precision,
     Recall,
     RPrecision,
 )  # fmt: skip
 
 __all__ = [
-    "AP", "AUC", "DCG", "F1", "HR", "NDCG", "RBP", "RR", "Accuracy", "Discount", "FunctionMetric", "Graded",
-    "GradedNDCG", "MARp", "MeanRank", "Metric", "Part", "Precision", "RPrecision", "Recall", "Rp", "WeightedRecall",
+    "AP", "AUC", "DCG", "F1", "HR", "NDCG", "RBP", "RR", "Accuracy", "Discount", "FunctionMetric", "GradedNDCG",
+    "MARp", "MeanRank", "Precision", "RPrecision", "Recall", "Rp", "WeightedRecall", "weighted",
 ]  # fmt: skip

@@ -1,14 +1,12 @@
-"""Metrics that look at grades: how relevant an item is, not only whether.
+"""Metrics that depend on grades: how relevant an item is, not only whether.
 
-A graded metric is a sum of plain ones in which each relevant item has a weight of its own, M = sum over parts and items
-of w f(r, i, |R|, n). The weight depends on the truth alone. So sampling, ties and corrections concern f, as ever, and
-nothing but the weights is new. Where ranks have no grades, every relevant item has grade 1, which is noted.
+A graded metric is a sum of plain ones in which each relevant item has a weight of its own. The weight depends on the
+truth alone, so sampling, ties and corrections concern the plain metric. Where ranks have no grades, every relevant item
+has grade 1, which is noted.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,20 +14,21 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
-from truerank.metrics.plain import Metric, Part, Precision, Recall
+from truerank.metrics.base import Metric, PlainMetric, Terms, check_cutoff
+from truerank.metrics.plain import Precision, Recall
 from truerank.ranking.ranks import Ranks
+from truerank.text_forms import Named
 
 Gain = Literal["linear", "exp"]
 
-# 2 to this power still is a finite number
+# 2 to this power is still a finite number
 _LARGEST_EXPONENT = 1000
 
 
-@dataclass(frozen=True)
-class Graded(Metric):
+class GradedMetric(Named, Metric):
     """A metric that needs to know how relevant each item is.
 
-    To add one, subclass as a frozen dataclass, give it a `name` and `parts`, and decorate it with
+    To add one, subclass as a frozen dataclass, give it a `name` and `terms`, and decorate it with
     `truerank.register_metric`.
 
     Examples
@@ -38,33 +37,29 @@ class Graded(Metric):
 
     >>> from dataclasses import dataclass
     >>> import truerank as tr
-    >>> from truerank.metrics.plain import Part, Precision
+    >>> from truerank.metrics import Precision, weighted
     >>> @tr.register_metric
     ... @dataclass(frozen=True)
-    ... class TopShare(tr.Graded):
+    ... class TopShare(tr.GradedMetric):
     ...     name = "top-share"
-    ...     def parts(self, ranks):
-    ...         return (Part(Precision(1), ranks.grades / ranks.grades.sum()),)
+    ...     def terms(self, ranks):
+    ...         return (weighted(Precision(1), ranks, ranks.grades / ranks.grades.sum()),)
     >>> tr.values(tr.Ranks.from_ranks([1, 1, 2], n=9, grades=[1, 2, 5]), "top-share").tolist()
     [0.125, 0.25, 0.0]
     """
-
-    graded = True
-
-    @abstractmethod
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
-        """Return the plain metrics, and the weight of each relevant item in them, that sum up to this one."""
-
-    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        raise InputError(f"{self} depends on grades and has no term of its own; see the parts that it is the sum of.")
 
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         ungraded = f"these ranks have no grades: for {self} every relevant item has grade 1"
         return (*super().notes(ranks), *((ungraded,) if ranks.grades is None else ()))
 
 
+def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:
+    """Return the terms of a plain metric, each relevant item counted with its weight."""
+    return Terms(metric, ranks.item_n, weight)
+
+
 @dataclass(frozen=True)
-class Rp(Graded):
+class Rp(GradedMetric):
     """R-precision at z: the share of the z best items of the truth that are in the top z.
 
     The items that belong to the z best are those with a `truth_rank` of at most z, hence the z best-graded and all that
@@ -82,12 +77,15 @@ class Rp(Graded):
     name = "rp"
     k: int
 
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
-        return (_rp_part(ranks, self.k, 1.0),)
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, self.k)
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        return (_rp_terms(ranks, self.k, 1.0),)
 
 
 @dataclass(frozen=True)
-class MARp(Graded):
+class MARp(GradedMetric):
     """Mean over several cut-offs z of `Rp` at z (AvgRp); its mean over instances is MARp.
 
     Examples
@@ -107,34 +105,25 @@ class MARp(Graded):
     """
 
     name = "marp"
-    written_k = "k,k,..."
     k: tuple[int, ...]
 
     def __post_init__(self) -> None:
         rises = all(low < high for low, high in zip((0, *self.k), self.k, strict=False))
-        if not self.k or not rises or any(type(k) is not int or k >= 2**63 for k in self.k):
-            raise InputError(f"the cut-offs of marp@k,k must be rising whole numbers from 1, got {_join(self.k)}.")
+        if not self.k or not rises or any(type(k) is not int for k in self.k):
+            raise InputError(
+                f"the cut-offs of marp@k,k must be rising whole numbers from 1, got {','.join(map(str, self.k))}."
+            )
 
-    @staticmethod
-    def read_k(text: str) -> tuple[int, ...]:
-        return tuple(sorted({int(part) for part in text.split(",")}))
-
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
-        return tuple(_rp_part(ranks, k, 1.0 / len(self.k)) for k in self.k)
-
-    def cutoff(self, n_relevant: Ints) -> Ints:
-        return np.full_like(n_relevant, self.k[-1])
-
-    def __str__(self) -> str:
-        return f"marp@{_join(self.k)}"
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        return tuple(_rp_terms(ranks, k, 1.0 / len(self.k)) for k in self.k)
 
 
 @dataclass(frozen=True)
-class Discount(Metric):
+class Discount(PlainMetric):
     """Sum over the relevant items of 1 / log2(rank + 1): DCG where all gains are 1."""
 
     name = "discount"
-    smooth = True
+    shape = "smooth"
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -142,7 +131,7 @@ class Discount(Metric):
 
 
 @dataclass(frozen=True)
-class DCG(Graded):
+class DCG(GradedMetric):
     """Discounted cumulative gain: sum over the relevant items of gain / log2(rank + 1).
 
     The gain is the grade, or 2 ** grade - 1 where it is written ``dcg(exp)@k``.
@@ -164,12 +153,12 @@ class DCG(Graded):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check_cutoff(self.name, self.k)
         if self.gain not in ("linear", "exp"):
             raise InputError(f"the gain of {self.name}(gain) must be 'linear' or 'exp', got {self.gain!r}.")
 
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
-        return (Part(Discount(self.k), self.gains(ranks)),)
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        return (weighted(Discount(self.k), ranks, self.gains(ranks)),)
 
     def gains(self, ranks: Ranks) -> Floats:
         """Return the gain of each relevant item."""
@@ -198,35 +187,38 @@ class GradedNDCG(DCG):
 
     name = "gndcg"
 
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         gains = self.gains(ranks)
         ideal = _sums(gains[ranks.by_grade] * _discount(ranks.i, self.k), ranks)
-        return (Part(Discount(self.k), gains / ideal),)
+        return (weighted(Discount(self.k), ranks, gains / ideal),)
 
 
 @dataclass(frozen=True)
-class WeightedRecall(Graded):
+class WeightedRecall(GradedMetric):
     """Share of the grades of all relevant items that is in the top k: recall of a weighted set."""
 
     name = "weighted-recall"
     k: int
 
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, self.k)
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         grades = _grades(ranks)
-        return (Part(Recall(self.k), ranks.item_n_relevant * grades / _sums(grades, ranks)),)
+        return (weighted(Recall(self.k), ranks, ranks.item_n_relevant * grades / _sums(grades, ranks)),)
 
 
-GRADED: tuple[type[Metric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
+GRADED: tuple[type[GradedMetric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
 
 
 def _grades(ranks: Ranks) -> Floats:
     return np.ones(ranks.above.size) if ranks.grades is None else ranks.grades
 
 
-def _rp_part(ranks: Ranks, k: int, share: float) -> Part:
+def _rp_terms(ranks: Ranks, k: int, share: float) -> Terms:
     """Precision@k of the items that belong to the k best, by min(|R|, k) instead of k, times a share."""
     scale = share * k / np.minimum(np.maximum(ranks.n_relevant, 1), k)
-    return Part(Precision(k), np.repeat(scale, ranks.n_relevant) * (ranks.truth_rank <= k))
+    return weighted(Precision(k), ranks, np.repeat(scale, ranks.n_relevant) * (ranks.truth_rank <= k))
 
 
 def _discount(rank: Ints, k: int | None) -> Floats:
@@ -238,7 +230,3 @@ def _sums(values: Floats, ranks: Ranks) -> Floats:
     """Sum over the relevant items of its instance, for each of them."""
     sums = np.bincount(ranks.instance, weights=values, minlength=len(ranks))
     return sums[ranks.instance].astype(np.float64, copy=False)
-
-
-def _join(cutoffs: Sequence[int]) -> str:
-    return ",".join(map(str, cutoffs))

@@ -1,119 +1,22 @@
 """Ranking metrics as values: ``NDCG(10)`` is a metric, ``"ndcg@10"`` is its text form.
 
-Every metric is a sum over the relevant items of an instance, M = sum_i f(r_i, i, |R|, n), where r_i
-is the rank of the i-th relevant item from the top, |R| their number and n the number of candidates.
-A metric is that f: its `term`. Equation numbers are those of Krichene & Rendle (KDD 2020), which
-defines all of them for any |R|. `docs/definitions.md` lists where other libraries differ.
+Equation numbers are those of Krichene & Rendle (KDD 2020), which defines all of them for any number of relevant items.
+`docs/definitions.md` lists where other libraries differ.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
-from truerank.ranking.ranks import Ranks
-
-Term = Callable[[Ints, Ints, Ints, Ints], Floats]
-
-
-class Part(NamedTuple):
-    """A metric, and what each relevant item's term counts in a sum of such parts."""
-
-    metric: Metric
-    weight: Floats
+from truerank.metrics.base import PlainMetric, TermFunction
 
 
 @dataclass(frozen=True)
-class Metric(ABC):
-    """What a ranking of one instance is worth, as a sum over its relevant items.
-
-    To add one, subclass as a frozen dataclass, give it a `name` and a `term`, and decorate it with
-    `truerank.register_metric`. Fields become parameters: `k` is written ``name@k``, any other ones
-    ``name(a, b)``.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> import truerank as tr
-    >>> @tr.register_metric
-    ... @dataclass(frozen=True)
-    ... class SquareRootGain(tr.Metric):
-    ...     name = "sqrt-gain"
-    ...     k: int
-    ...     def term(self, rank, i, n_relevant, n):
-    ...         return (rank <= self.k) / rank**0.5
-    >>> tr.values(tr.Ranks.from_ranks([4, 9, 100], n=1000), "sqrt-gain@10").round(3).tolist()
-    [0.5, 0.333, 0.0]
-    """
-
-    name: ClassVar[str]
-    lower_is_better: ClassVar[bool] = False
-    linear: ClassVar[bool] = False
-    """Whether the term is affine in the rank, so that its mean is its value at the mean rank."""
-    smooth: ClassVar[bool] = False
-    """Whether, up to its cut-off, the term is an analytic function of a real rank above 0; corrections of
-    large catalogues then need few ranks instead of all."""
-    graded: ClassVar[bool] = False
-    """Whether it depends on grades: then it has `parts` instead of a term of its own."""
-    written_k: ClassVar[str] = "k"
-    """What stands behind the @, in messages."""
-
-    def __post_init__(self) -> None:
-        k = getattr(self, "k", None)
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
-            raise InputError(f"the k of {self.name}@k must be a whole number from 1, got {k!r}.")
-
-    @abstractmethod
-    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
-
-    def cutoff(self, n_relevant: Ints) -> Ints | None:
-        """Return the deepest rank that can add anything, by number of relevant items; None: all can."""
-        k = getattr(self, "k", None)
-        return None if k is None else np.full_like(n_relevant, k)
-
-    def parts(self, ranks: Ranks) -> tuple[Part, ...]:
-        """Return the metrics, and the weight of each relevant item in them, that sum up to this one."""
-        return (Part(self, np.ones(ranks.above.size)),)
-
-    @staticmethod
-    def read_k(text: str) -> Any:
-        """Return the field `k` from what stands behind the @."""
-        return int(text)
-
-    def on(self, ranks: Ranks) -> Metric:
-        """Return the metric as it applies to these ranks, if it depends on how they were found."""
-        return self
-
-    def candidates(self, ranks: Ranks) -> Ints:
-        """Return the n of each instance that `term` is to be given."""
-        return ranks.n_candidates
-
-    def notes(self, ranks: Ranks) -> tuple[str, ...]:
-        """What to know before trusting this metric of these ranks."""
-        if ranks.design is None or self.linear:
-            return ()
-        return (
-            f"{self} among {ranks.design.m} sampled candidates is not {self}: it is biased, "
-            f"differently for each recommender; rank all candidates, or use {self}~bv(0.1)",
-        )
-
-    def __str__(self) -> str:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        k = values.pop("k", None)
-        told = [values[field.name] for field in fields(self) if values.get(field.name, field.default) != field.default]
-        inner = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in told)
-        return self.name + (f"({inner})" if inner else "") + ("" if k is None else f"@{k}")
-
-
-@dataclass(frozen=True)
-class AUC(Metric):
+class AUC(PlainMetric):
     """Chance that a random relevant item stands above a random irrelevant one (eq. 2 and 7).
 
     Undefined (NaN) when every candidate is relevant. Ties count one half under the default policy.
@@ -121,8 +24,8 @@ class AUC(Metric):
     """
 
     name = "auc"
-    smooth = True
-    linear = True
+    shape = "affine"
+    unbiased_when_sampled = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         irrelevant = np.where(n > n_relevant, n - n_relevant, np.nan)
@@ -130,7 +33,7 @@ class AUC(Metric):
 
 
 @dataclass(frozen=True)
-class Precision(Metric):
+class Precision(PlainMetric):
     """Share of the top k that is relevant (eq. 3 and 8).
 
     Always divided by k, also when fewer than k candidates exist. implicit divides by min(k, |R|),
@@ -138,7 +41,7 @@ class Precision(Metric):
     """
 
     name = "precision"
-    smooth = True
+    shape = "step"
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -146,14 +49,14 @@ class Precision(Metric):
 
 
 @dataclass(frozen=True)
-class Recall(Metric):
+class Recall(PlainMetric):
     """Share of the relevant items that are in the top k (eq. 4 and 9).
 
     Divided by |R|, as almost everywhere; LensKit divides by min(|R|, k).
     """
 
     name = "recall"
-    smooth = True
+    shape = "step"
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -161,7 +64,7 @@ class Recall(Metric):
 
 
 @dataclass(frozen=True)
-class AP(Metric):
+class AP(PlainMetric):
     """Average of the precisions at the ranks of the relevant items (eq. 5, 10 and 12).
 
     The divisor of AP@k is min(|R|, k), so that a perfect list scores 1; the TREC tools, ranx and
@@ -169,7 +72,7 @@ class AP(Metric):
     """
 
     name = "ap"
-    smooth = True
+    shape = "reciprocal"
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -179,11 +82,11 @@ class AP(Metric):
 
 
 @dataclass(frozen=True)
-class NDCG(Metric):
+class NDCG(PlainMetric):
     """Discounted gain 1 / log2(rank + 1), relative to the ideal order (eq. 6, 11 and 13)."""
 
     name = "ndcg"
-    smooth = True
+    shape = "smooth"
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -194,11 +97,11 @@ class NDCG(Metric):
 
 
 @dataclass(frozen=True)
-class RR(Metric):
+class RR(PlainMetric):
     """Reciprocal of the rank of the first relevant item; 0 if that is beyond k (end of section 3.1)."""
 
     name = "rr"
-    smooth = True
+    shape = "reciprocal"
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -207,14 +110,14 @@ class RR(Metric):
 
 
 @dataclass(frozen=True)
-class HR(Metric):
+class HR(PlainMetric):
     """1 if any relevant item is in the top k, else 0 (end of section 3.1).
 
     For one relevant item this is Recall@k. Some papers call the latter "hit rate" for any |R|.
     """
 
     name = "hr"
-    smooth = True
+    shape = "step"
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -222,14 +125,14 @@ class HR(Metric):
 
 
 @dataclass(frozen=True)
-class Accuracy(Metric):
+class Accuracy(PlainMetric):
     """1 if the top candidate is relevant, else 0: Precision@1 (end of section 3.1).
 
     ir-measures gives this name to the AUC over the retrieved items.
     """
 
     name = "accuracy"
-    smooth = True
+    shape = "step"
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return ((i == 1) & (rank == 1)).astype(np.float64)
@@ -239,11 +142,11 @@ class Accuracy(Metric):
 
 
 @dataclass(frozen=True)
-class F1(Metric):
+class F1(PlainMetric):
     """Harmonic mean of Precision@k and Recall@k, which is 2 hits / (k + |R|)."""
 
     name = "f1"
-    smooth = True
+    shape = "step"
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -251,11 +154,11 @@ class F1(Metric):
 
 
 @dataclass(frozen=True)
-class RPrecision(Metric):
+class RPrecision(PlainMetric):
     """Precision at the depth at which a perfect ranking would have found everything, |R|."""
 
     name = "r-precision"
-    smooth = True
+    shape = "step"
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return (rank <= n_relevant) / n_relevant
@@ -265,14 +168,14 @@ class RPrecision(Metric):
 
 
 @dataclass(frozen=True)
-class RBP(Metric):
+class RBP(PlainMetric):
     """Rank-biased precision: a reader goes on to the next rank with probability p.
 
     sum over relevant items of (1 - p) p^(rank - 1); Moffat & Zobel, TOIS 2008.
     """
 
     name = "rbp"
-    smooth = True
+    shape = "smooth"
     p: float
 
     def __post_init__(self) -> None:
@@ -284,27 +187,28 @@ class RBP(Metric):
 
 
 @dataclass(frozen=True)
-class MeanRank(Metric):
+class MeanRank(PlainMetric):
     """Mean rank of the relevant items; the smaller the better."""
 
     name = "mean-rank"
-    smooth = True
+    shape = "affine"
     lower_is_better = True
-    linear = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return rank / n_relevant
 
 
 @dataclass(frozen=True)
-class FunctionMetric(Metric):
+class FunctionMetric(PlainMetric):
     """A metric made from a function f(rank, i, n_relevant, n) on arrays."""
 
-    function: Term
+    name: str
+    function: TermFunction
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.function.__name__.replace("_", "-").lower()
+    @classmethod
+    def of(cls, function: TermFunction) -> FunctionMetric:
+        """Return the metric that is called like the function."""
+        return cls(getattr(function, "__name__", "function").replace("_", "-").lower(), function)
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         try:
@@ -320,6 +224,6 @@ class FunctionMetric(Metric):
         return self.name
 
 
-BUILT_IN: tuple[type[Metric], ...] = (
+BUILT_IN: tuple[type[PlainMetric], ...] = (
     AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, RPrecision, RBP, MeanRank,
 )  # fmt: skip

@@ -2,12 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, require
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, require
 from truerank.errors import InputError
 from truerank.sampling.designs import SamplingDesign
+
+
+def checked_fields(
+    *,
+    above: ArrayLike,
+    tied: ArrayLike | None,
+    n_candidates: ArrayLike,
+    indptr: ArrayLike | None,
+    ids: ArrayLike | None,
+    depth: int | None,
+    design: SamplingDesign | None,
+    n_catalogue: ArrayLike | None,
+    grades: ArrayLike | None,
+    same_score: ArrayLike | None,
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Return the fields of `Ranks` as arrays that can't be written to, or raise `InputError`."""
+    items = as_ints("above", above)
+    ties = np.zeros_like(items) if tied is None else as_ints("tied", tied)
+    bounds = np.arange(items.size + 1) if indptr is None else as_ints("indptr", indptr)
+    check_bounds(items, ties, bounds)
+    n = per_instance("n_candidates", n_candidates, bounds.size - 1)
+    check_counts(items, ties, n, bounds)
+    catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
+    check_design(design, catalogue, n, np.diff(bounds))
+    arrays = {
+        "above": items,
+        "tied": ties,
+        "n_candidates": n,
+        "indptr": bounds,
+        "ids": None if ids is None else check_ids(ids, bounds.size - 1),
+        "n_catalogue": catalogue,
+        "grades": None if grades is None else check_grades(grades, items.size),
+        "same_score": None if grades is None else same_scores(same_score, items, ties, bounds),
+    }
+    fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
+    return fixed | {"depth": depth, "design": design, "notes": tuple(notes)}
 
 
 def per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
@@ -72,8 +112,10 @@ def check_design(design: SamplingDesign | None, n_catalogue: Ints | None, n: Int
         raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
     if design is None or n_catalogue is None:
         return
-    require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
-    design.check((n_catalogue - n_relevant)[n_relevant > 0])
+    if design.m is not None:
+        require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
+    filled = n_relevant > 0
+    design.check((n_catalogue - n_relevant)[filled], (n - n_relevant)[filled])
 
 
 def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:

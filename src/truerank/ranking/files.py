@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truerank.arrays import AnyArray, Ints
 from truerank.errors import InputError
 from truerank.formats.writing import check_writable, replacing
-from truerank.sampling.designs import SamplingDesign
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from truerank.sampling.designs import SamplingDesign
 
 PER_ITEM = ("above", "tied", "grades", "same_score")
 ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
@@ -33,7 +33,7 @@ def check_path(path: str | Path) -> str:
 
 def write_fields(path: str | Path, fields: Mapping[str, Any]) -> None:
     """Write what `read_fields` reads."""
-    design = None if fields["design"] is None else dataclasses.asdict(fields["design"])
+    design = None if fields["design"] is None else str(fields["design"])
     extra = json.dumps({"depth": fields["depth"], "notes": fields["notes"], "design": design})
     kind = check_path(path)
     with replacing(path) as (file,):
@@ -48,14 +48,18 @@ def write_fields(path: str | Path, fields: Mapping[str, Any]) -> None:
 
 def read_fields(path: str | Path) -> dict[str, Any]:
     """Read what `write_fields` wrote."""
-    if not Path(path).is_file():
-        raise InputError(f"there is no file {str(path)!r}.")
-    if Path(path).suffix.lower() == ".npz":
-        arrays = _load_npz(path)
-        return arrays | _extra(str(arrays.pop("truerank")))
-    import pyarrow.parquet as pq
+    if Path(path).suffix.lower() != ".npz":
+        from truerank.formats.columns import RANKS
+        from truerank.formats.tables import open_source
 
-    return fields_from_arrow(pq.read_table(path))
+        return fields_from_arrow(open_source(path, RANKS, {}, None).whole())
+    from truerank.formats.arrays import load_arrays
+
+    arrays = load_arrays(path)
+    if not {"truerank", "above", "tied", "n_candidates", "indptr"} <= set(arrays):
+        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
+    extra = _extra(str(arrays["truerank"]))
+    return {name: _checked(name, arrays[name]) for name in ARRAYS if name in arrays} | extra
 
 
 def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
@@ -77,30 +81,72 @@ def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
     """Read a table laid out as by `fields_to_arrow`."""
     if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
         raise InputError(f"a table of ranks needs the columns {sorted(missing)}, got {table.column_names}.")
-    columns = {name: table[name].combine_chunks() for name in table.column_names}
-    offsets = columns["above"].offsets.to_numpy()
-    fields = {name: columns[name].flatten().to_numpy(zero_copy_only=False) for name in PER_ITEM if name in columns}
-    fields["indptr"] = offsets - offsets[0]
+    if len(set(table.column_names)) < len(table.column_names):
+        raise InputError(f"a table of ranks must have distinct columns, got {table.column_names}.")
+    fields: dict[str, Any] = {"indptr": _bounds(table)}
+    for name in PER_ITEM:
+        if name in table.column_names:
+            fields[name] = _checked(name, _values(name, table[name].combine_chunks().flatten()))
     for column, name in {"n_candidates": "n_candidates", "n_catalogue": "n_catalogue", "id": "ids"}.items():
-        if column in columns:
-            fields[name] = columns[column].to_numpy(zero_copy_only=False)
+        if column in table.column_names:
+            fields[name] = _checked(name, _values(column, table[column].combine_chunks()))
     return fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
 
 
+def _bounds(table: pa.Table) -> Ints:
+    """Return the boundaries of the instances, which all lists must share."""
+    import pyarrow.compute as pc
+
+    names = [name for name in PER_ITEM if name in table.column_names]
+    for name in names:
+        if "list" not in str(table[name].type) or table[name].null_count:
+            raise InputError(f"the column {name!r} of a table of ranks must hold lists, got {table[name].type}.")
+    sizes = {name: pc.list_value_length(table[name].combine_chunks()).to_numpy() for name in names}
+    for name in names:
+        if np.any(differ := sizes[name] != sizes["above"]):
+            row = int(np.argmax(differ))
+            raise InputError(f"row {row + 1}: the lists in the columns 'above' and {name!r} must have the same length.")
+    return np.concatenate([[0], np.cumsum(sizes["above"], dtype=np.int64)])
+
+
+def _values(name: str, column: pa.Array) -> AnyArray:
+    if column.null_count:
+        raise InputError(f"the column {name!r} of a table of ranks must not have gaps.")
+    return column.to_numpy(zero_copy_only=False)
+
+
+_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": ("biufUOTM", "numbers or text")}
+
+
+def _checked(name: str, array: AnyArray) -> AnyArray:
+    """Refuse an array of another type than `Ranks.save` writes."""
+    kinds, what = _KINDS.get(name, ("iuf", "whole numbers"))
+    if array.size and array.dtype.kind not in kinds:
+        raise InputError(f"the {name} of stored ranks must be {what}, got values of type {array.dtype}.")
+    return array
+
+
 def _extra(text: str | bytes) -> dict[str, Any]:
-    """What a file holds besides arrays."""
-    known = json.loads(text)
-    if known.get("design") is not None:
-        known["design"] = SamplingDesign(**known["design"])
-    return known
-
-
-def _load_npz(path: str | Path) -> dict[str, Any]:
+    """Return what is stored besides arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"can't read {str(path)!r} ({error}).") from error
-    if "truerank" not in arrays:
-        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
-    return arrays
+        extra = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the metadata of stored ranks can't be read ({error}).") from error
+    if not isinstance(extra, dict):
+        raise InputError(f"the metadata of stored ranks must be an object, got {type(extra).__name__}.")
+    depth, notes, design = (extra.get(name) for name in ("depth", "notes", "design"))
+    if depth is not None and (type(depth) is not int or not 1 <= depth < 2**63):
+        raise InputError(f"the depth of stored ranks must be a whole number from 1, got {depth!r}.")
+    if notes is not None and not (isinstance(notes, list) and all(isinstance(note, str) for note in notes)):
+        raise InputError(f"the notes of stored ranks must be texts, got {notes!r}.")
+    return {"depth": depth, "notes": tuple(notes or ()), "design": _design(design)}
+
+
+def _design(text: object) -> SamplingDesign | None:
+    if text is None:
+        return None
+    from truerank.sampling.registry import read_design
+
+    if not isinstance(text, str):
+        raise InputError(f"the design of stored ranks must be a text, got {text!r}.")
+    return read_design(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,10 +12,18 @@ import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
-from truerank.formats.columns import check_chosen
-from truerank.formats.tables import Source, by_role, load
+from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns
+from truerank.formats.detection import Format
+from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.rows import Rows, check_chosen, load_opened
+from truerank.formats.source import Source
+from truerank.formats.tables import open_source
 from truerank.ranking.ranks import Ranks
-from truerank.ranking.truth import Truth, column, find, floats, index_in
+from truerank.ranking.repeats import Numbered, first_repeat
+from truerank.ranking.truth import Truth, find, index_in
+
+# different items on a side from which it can't be chance that none is on the other
+_MANY = 10
 
 
 def read_lists(
@@ -24,7 +31,13 @@ def read_lists(
     truth: Source,
     *,
     depth: int | Literal["all"] | None = None,
-    columns: Mapping[str, str] | None = None,
+    user: Column = None,
+    item: Column = None,
+    score: Column = None,
+    rank: Column = None,
+    relevance: Column = None,
+    run_format: Format | None = None,
+    truth_format: Format | None = None,
     repeats: Literal["refuse", "count once"] = "refuse",
 ) -> Ranks:
     """Return where ranked lists put the relevant items.
@@ -35,26 +48,29 @@ def read_lists(
         The lists: one row per user and item with a score (the higher the better), or a rank, or
         neither, in which case the rows of a user are in order. Also ``{user: {item: score}}``,
         ``{user: [best, second, ...]}``, a list of lists or a 2-D array (users are 0, 1, ...).
-        Files: TREC run, CSV, TSV, Parquet, JSONL, also gzipped; "-" is standard input.
+        Files: TREC run, CSV, TSV, Parquet, JSONL, plain, gzipped or in a zip file; "-" is standard input.
     truth : path, dataframe, dict or list
         The relevant items in the same forms. With a relevance column (as in TREC qrels), those
         above 0 are relevant, and it is their grade. The instances are the users named here.
     depth : int or "all", optional
         Where the lists were cut; the longest list by default. "all" says that each list holds
         every candidate, so that any metric can be computed.
-    columns : dict, optional
-        Columns by role ("user", "item", "score", "rank", "relevance") where their names are not
-        the usual ones.
+    user, item, score, rank, relevance : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones. `user` and
+        `item` are looked for in both sources, and at least one must have them.
+    run_format, truth_format : {"csv", "movielens", "trec"}, optional
+        The format of a text file, where it is not detected: delimited text with or without a header;
+        user, item, rating and time without a header; a TREC run or qrels.
     repeats : {"refuse", "count once"}
-        What to do about a relevant item that stands in a list more than once: an error, or its first place counts and
-        the others are as if something irrelevant stood there.
+        What to do about an item that is in a list more than once: raise an error, or count its first place only
+        and treat the others as irrelevant items.
 
     Returns
     -------
     Ranks
         With `depth` set unless it is "all". An item missing from a cut list is below it: metrics
         with k up to the depth are exact, others are refused. Items with equal scores tie. `notes`
-        tells of users without list or truth.
+        counts users without a list or a truth. It is an error if no user has both.
 
     Examples
     --------
@@ -70,33 +86,50 @@ def read_lists(
     """
     if repeats not in ("refuse", "count once"):
         raise InputError(f"`repeats` must be 'refuse' or 'count once', got {repeats!r}.")
-    (lists, run_name), (facts, truth_name) = load(run, "score"), load(truth, "relevance")
-    check_chosen(columns, lists.column_names, facts.column_names)
-    lists = by_role(lists, run_name, ("user", "item"), columns)
-    facts = by_role(facts, truth_name, ("user", "item"), columns)
-    lists, facts = _comparable(lists, facts)
-    relevant = Truth.of(facts)
-    found = _Lists.of(lists, relevant)
-    return _to_ranks(found.without_repeats() if repeats == "count once" else found, relevant, depth)
+    if depth not in (None, "all") and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
+        raise InputError(f"`depth` must be a whole number from 1, or 'all', got {depth!r}.")
+    lists, facts = _load(
+        (run, {"user": user, "item": item, "score": score, "rank": rank}, run_format),
+        (truth, {"user": user, "item": item, "relevance": relevance}, truth_format),
+    )
+    _refuse_sampled(lists)
+    users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
+    grades = facts.numbers("relevance") if "relevance" in facts else None
+    relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
+    found = _Lists.of(_joined(users[0]), _joined(items[0]), _scores(lists), relevant)
+    if repeats == "refuse":
+        found.refuse_repeats(lists)
+    else:
+        found = found.without_repeats()
+    _check_users(found, lists, facts)
+    ranks = _to_ranks(found, relevant, depth)
+    notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts), *ranks.notes)
+    return dataclasses.replace(ranks, notes=notes)
 
 
-def _comparable(lists: pa.Table, facts: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Give the ids of both one type: whole numbers if both have numbers, else text."""
-    for role in ("user", "item"):
-        kinds = (lists[role].type, facts[role].type)
-        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
-        kind = pa.int64() if numbers else pa.large_string()
-        lists, facts = _cast(lists, role, kind), _cast(facts, role, kind)
-    return lists, facts
+_Given = tuple[Source, dict[str, Column], Format | None]
 
 
-def _cast(table: pa.Table, role: str, kind: pa.DataType) -> pa.Table:
-    if table[role].type == kind:
-        return table
-    try:
-        return table.set_column(table.column_names.index(role), role, table[role].cast(kind))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"the {role} ids must be whole numbers or text ({str(error).splitlines()[0]}).") from error
+def _load(run: _Given, truth: _Given) -> tuple[Rows, Rows]:
+    """Open both sources before either is read, and look for the chosen columns in both."""
+    given = ((*run, LISTS), (*truth, TRUTH))
+    opened = [open_source(source, contents, chosen_columns(columns), form) for source, columns, form, contents in given]
+    shared = {role: run[1][role] for role in ("user", "item")}
+    check_chosen(shared, *opened)
+    parts = []
+    for one, (_, columns, _, contents) in zip(opened, given, strict=True):
+        check_chosen({role: column for role, column in columns.items() if role not in shared}, one)
+        parts.append(load_opened(one, contents, columns, lenient=True))
+    return parts[0], parts[1]
+
+
+def _refuse_sampled(lists: Rows) -> None:
+    if "m" in lists:
+        raise InputError(f"{lists.name} has a column m, so it holds ranks among sampled candidates, not ranked lists.")
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 @dataclass(frozen=True)
@@ -108,25 +141,41 @@ class _Lists:
     user: Ints
     """Whose list it is, -1 if the truth does not know."""
     scores: Floats | None
+    codes: Ints
+    """The truth's code of each item."""
     hits: Ints
     """Rows that hold a relevant item of their user, ascending."""
     found: Ints
     """Which relevant item each of them holds, as a position in the truth."""
 
+    numbered: Numbered
+    """The items of all rows."""
+    order: Ints | None
+    """Row of the source that each row was; None if they are in order there."""
+
     @classmethod
-    def of(cls, lists: pa.Table, truth: Truth) -> _Lists:
-        names, scores = column(lists, "user"), _scores(lists)
-        items = truth.items.encode(column(lists, "item"))
+    def of(cls, names: pa.Array, items: pa.Array, scores: Floats | None, truth: Truth) -> _Lists:
+        codes, numbered = _encode(items, truth)
         starts = _changes(names)
         encoded = names.take(pa.array(starts)).dictionary_encode()
         group = encoded.indices.to_numpy()
+        order = None
         if len(encoded.dictionary) < starts.size or _rises(scores, starts):
             order, starts = _sorted_rows(np.repeat(group, np.diff(starts, append=len(names))), scores)
-            group, items = np.arange(starts.size), items[order]
+            group, codes = np.arange(starts.size), codes[order]
+            numbered = dataclasses.replace(numbered, numbers=numbered.numbers[order])
             scores = None if scores is None else scores[order]
         user = index_in(encoded.dictionary, truth.users)[group]
-        hits, found = find(user, np.diff(starts, append=items.size), items, truth)
-        return cls(np.append(starts, items.size), user, scores, hits, found)
+        hits, found = find(user, np.diff(starts, append=codes.size), codes, truth)
+        return cls(np.append(starts, codes.size), user, scores, codes, hits, found, numbered, order)
+
+    def refuse_repeats(self, rows: Rows) -> None:
+        """Raise `InputError` naming an item that is in a list more than once."""
+        row = first_repeat(self.numbered, self.starts)
+        if row is not None:
+            source = row if self.order is None else int(self.order[row])
+            user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
+            raise rows.error(source, f"item {item} of user {user} stands more than once in the list")
 
     def without_repeats(self) -> _Lists:
         """Let only the first place of each relevant item be a hit."""
@@ -138,7 +187,6 @@ class _Lists:
 
 
 def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -> Ranks:
-    _check_once(lists, truth)
     sizes = np.diff(lists.starts)
     cut = None if depth == "all" else _cut(depth, sizes)
     indptr = np.concatenate([[0], np.cumsum(truth.n_relevant)])
@@ -158,7 +206,7 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -
         same_score=same_score,
         n_candidates=_whole_lists(lists, truth, sizes) if cut is None else cut + truth.n_relevant,
         indptr=indptr,
-        ids=truth.users.to_numpy(zero_copy_only=False),
+        ids=as_names(truth.users, "user"),
         depth=cut,
         notes=(*truth.notes, *_notes(lists, truth, sizes, cut)),
     )
@@ -206,12 +254,6 @@ def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | 
     return breaks[at - 1], breaks[at]
 
 
-def _check_once(lists: _Lists, truth: Truth) -> None:
-    times = np.bincount(lists.found, minlength=truth.keys.size)
-    if np.any(times > 1):
-        raise InputError(f"{truth.name(int(np.argmax(times > 1)))} stands more than once in the list.")
-
-
 def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
     """Candidates of each user when the lists hold them all."""
     n_candidates = np.zeros(len(truth.users), dtype=np.int64)
@@ -227,29 +269,57 @@ def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
 
 def _notes(lists: _Lists, truth: Truth, sizes: Ints, cut: int | None) -> list[str]:
     without_truth = int((lists.user < 0).sum())
-    without_list = len(truth.users) - (lists.user.size - without_truth)
+    listed = np.zeros(len(truth.users), dtype=np.bool_)
+    listed[lists.user[lists.user >= 0]] = True
+    one = shown(truth.users[int(np.argmin(listed))].as_py())
+    without = f"of {listed.size} users of the truth have no list (user {one} is one)"
     short = 0 if cut is None else int((sizes[lists.user >= 0] < cut).sum())
     counts = {
         "listed users are not in the truth and are left out": without_truth,
-        "users of the truth have no list: their relevant items count as below it": without_list,
+        f"{without}: their relevant items count as below it": int((~listed).sum()),
         f"lists are shorter than the depth {cut}: items missing from them count as below it": short,
     }
     return [f"{count} {text}" for text, count in counts.items() if count]
 
 
-def _scores(lists: pa.Table) -> Floats | None:
+def _check_users(found: _Lists, lists: Rows, facts: Rows) -> None:
+    if np.all(found.user < 0):
+        listed, relevant = (shown(rows.ids("user")[0].as_py()) for rows in (lists, facts))
+        raise InputError(
+            f"no user of {facts.name} is in {lists.name}: the ids do not match (user {relevant} there, {listed} here)."
+        )
+
+
+def _item_notes(found: _Lists, truth: Truth, lists: Rows, facts: Rows) -> list[str]:
+    """Say how few of the relevant items are in any list; refuse it if there are none where some must be."""
+    # pairs that are hit tell enough in all but bad cases, and cost nothing
+    if 2 * found.hits.size >= truth.keys.size:
+        return []
+    relevant = np.unique(truth.keys % truth.items.span)
+    listed = np.isin(relevant, found.codes)
+    other_kind = lists.table["item"].type != facts.table["item"].type
+    if listed.sum() * (2 if other_kind else 10) >= relevant.size:
+        return []
+    examples = shown(truth.items.decode(int(relevant[np.argmin(listed)]))), shown(lists.ids("item")[0].as_py())
+    here = f"relevant is {examples[0]}, for instance, and listed {examples[1]}"
+    if not listed.any() and (other_kind or min(relevant.size, found.numbered.span) >= _MANY):
+        raise InputError(f"no item of {facts.name} is in {lists.name}: the ids do not match ({here}).")
+    return [f"only {listed.sum()} of {relevant.size} relevant items are in any list ({here})"]
+
+
+def _scores(lists: Rows) -> Floats | None:
     """Return what orders the lists, the higher the better; None if the rows are in order."""
-    if "score" in lists.column_names:
-        scores = floats(lists, "score")
-    elif "rank" in lists.column_names:
-        scores = -floats(lists, "rank")
-    else:
-        return None
-    if np.any(bad := np.isnan(scores)):
-        row = int(np.argmax(bad))
-        user, item = lists["user"][row].as_py(), lists["item"][row].as_py()
-        raise InputError(f"the score of item {item!r} for user {user!r} is NaN (row {row + 1}).")
-    return scores
+    if "score" in lists:
+        return lists.numbers("score")
+    return -lists.numbers("rank") if "rank" in lists else None
+
+
+def _encode(items: pa.Array, truth: Truth) -> tuple[Ints, Numbered]:
+    """Return the truth's code of each item, and numbers that tell all items apart."""
+    if truth.items.distinct is None:
+        return truth.items.encode(items), Numbered.of(items)
+    encoded = items.dictionary_encode()
+    return truth.items.encode(encoded.dictionary)[encoded.indices.to_numpy()], Numbered.of(encoded)
 
 
 def _rises(scores: Floats | None, starts: Ints) -> bool:

@@ -8,34 +8,24 @@ relevant item from the top then has rank ``above + i``, plus its share of the ti
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen
+from truerank.arrays import AnyArray, Bools, Floats, Ints, frozen
 from truerank.errors import InputError
-from truerank.ranking.checks import (
-    check_bounds,
-    check_counts,
-    check_design,
-    check_grades,
-    check_ids,
-    per_instance,
-    same_scores,
-)
-from truerank.ranking.files import fields_from_arrow, fields_to_arrow, read_fields, write_fields
-from truerank.sampling.designs import SamplingDesign
+from truerank.ranking import files, plain_ranks, ties
+from truerank.ranking.checks import checked_fields, per_instance, same_scores
+from truerank.ranking.plain_ranks import Nested, bounds, places
+from truerank.sampling.designs import Rng, SamplingDesign
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-TieBreak = Literal["optimistic", "pessimistic", "random"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -118,38 +108,22 @@ class Ranks:
         same_score: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        items = as_ints("above", above)
-        ties = np.zeros_like(items) if tied is None else as_ints("tied", tied)
-        bounds = np.arange(items.size + 1) if indptr is None else as_ints("indptr", indptr)
-        check_bounds(items, ties, bounds)
-        n = per_instance("n_candidates", n_candidates, bounds.size - 1)
-        names = None if ids is None else check_ids(ids, bounds.size - 1)
-        check_counts(items, ties, n, bounds)
-        catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
-        check_design(design, catalogue, n, np.diff(bounds))
-        marks = None if grades is None else check_grades(grades, items.size)
-        same = None if grades is None else same_scores(same_score, items, ties, bounds)
-        put = object.__setattr__
-        put(self, "above", frozen(items))
-        put(self, "tied", frozen(ties))
-        put(self, "n_candidates", frozen(n))
-        put(self, "indptr", frozen(bounds))
-        put(self, "ids", None if names is None else frozen(names))
-        put(self, "depth", depth)
-        put(self, "design", design)
-        put(self, "n_catalogue", None if catalogue is None else frozen(catalogue))
-        put(self, "grades", None if marks is None else frozen(marks))
-        put(self, "same_score", None if same is None else frozen(same))
-        put(self, "notes", tuple(notes))
+        counts = checked_fields(
+            above=above, tied=tied, n_candidates=n_candidates, indptr=indptr, ids=ids, depth=depth, design=design,
+            n_catalogue=n_catalogue, grades=grades, same_score=same_score, notes=notes,
+        )  # fmt: skip
+        vars(self).update(counts)
+
+    def _with(self, **changes: Any) -> Ranks:
+        """Return a copy with other fields, which are known to be valid."""
+        arrays = {name: frozen(value) if isinstance(value, np.ndarray) else value for name, value in changes.items()}
+        new = object.__new__(Ranks)
+        vars(new).update(self._fields() | arrays)
+        return new
 
     @classmethod
     def from_ranks(
-        cls,
-        ranks: Sequence[int] | Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray,
-        n: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        grades: Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray | None = None,
+        cls, ranks: Nested, n: ArrayLike, *, ids: ArrayLike | None = None, grades: Nested | None = None
     ) -> Ranks:
         """Build from plain ranks, 1 being the best.
 
@@ -172,40 +146,27 @@ class Ranks:
         >>> tr.Ranks.from_ranks([[5, 3], [1]], n=[10, 4]).above.tolist()
         [2, 3, 0]
         """
-        flat, indptr = _flatten(ranks)
-        instance = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        candidates = per_instance("n", n, indptr.size - 1)
-        limit = candidates[instance]
-        if np.any(bad := (flat < 1) | (flat > limit)):
-            at = int(np.argmax(bad))
-            raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
-        order = np.lexsort((flat, instance))
-        flat = flat[order]
-        if np.any(twice := (flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1])):
-            at = int(np.argmax(twice))
-            raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
-        marks = None if grades is None else check_grades(_flat_grades(grades), flat.size)[order]
-        return cls(above=flat - _places(indptr), n_candidates=candidates, indptr=indptr, ids=ids, grades=marks)
+        return cls(**plain_ranks.to_fields(ranks, n, grades), ids=ids)
 
     @classmethod
     def from_sampled(
         cls,
-        ranks: Sequence[int] | Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray,
+        ranks: Nested,
         *,
         m: ArrayLike,
         n: ArrayLike,
         replace: bool = False,
         ids: ArrayLike | None = None,
-        grades: Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray | None = None,
+        grades: Nested | None = None,
     ) -> Ranks:
-        """Build from ranks that were found among m sampled candidates, e.g. in somebody else's study.
+        """Build from ranks that were found among uniformly sampled candidates, e.g. in somebody else's study.
 
         Parameters
         ----------
         ranks : list of int, or list of lists of int
             As for `from_ranks`, among the relevant items and the sample: 1..m + 1 for one item.
-        m : int
-            Irrelevant candidates sampled for each instance, the same for all.
+        m : int or array of int
+            Irrelevant candidates sampled for each instance.
         n : int or array of int
             Candidates before sampling.
         replace : bool
@@ -220,13 +181,14 @@ class Ranks:
         >>> tr.values(sampled, "recall@10~bv(0.1)").round(3).tolist()
         [0.572, 0.0, -0.084]
         """
-        sizes = np.unique(as_ints("m", m))
-        if sizes.size != 1:
-            raise InputError(f"`m` must be the same for all instances, got {', '.join(map(str, sizes[:3]))}.")
-        indptr = _flatten(ranks)[1]
-        among = cls.from_ranks(ranks, int(sizes[0]) + np.diff(indptr), ids=ids, grades=grades)
-        catalogue = per_instance("n", n, len(among))
-        return dataclasses.replace(among, design=SamplingDesign(int(sizes[0]), replace), n_catalogue=catalogue)
+        from truerank.sampling.uniform import UniformSampling
+
+        sizes = plain_ranks.sizes(ranks)
+        draws = per_instance("m", m, sizes.size)
+        among = cls.from_ranks(ranks, draws + sizes, ids=ids, grades=grades)
+        one = np.unique(draws)
+        design = UniformSampling(int(one[0]) if one.size == 1 else None, replace)
+        return dataclasses.replace(among, design=design, n_catalogue=per_instance("n", n, sizes.size))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
@@ -241,28 +203,19 @@ class Ranks:
         """
         if not parts:
             raise InputError("`parts` must hold at least one Ranks, got none.")
-        sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-        ids = [part.ids for part in parts if part.ids is not None]
-        depths = [part.depth for part in parts if part.depth is not None]
-        designs = {part.design for part in parts}
-        if len(designs) > 1:
+        if len({part.design for part in parts}) > 1:
             raise InputError("only ranks of one sampling design, or exact ones, can be joined, got several designs.")
-        catalogues = [part.n_catalogue for part in parts if part.n_catalogue is not None]
-        grades = [part.grades for part in parts if part.grades is not None]
-        if 0 < len(grades) < len(parts):
+        if len({part.grades is None for part in parts}) > 1:
             raise InputError("only ranks that all have grades, or none, can be joined, got both.")
-        same = [part.same_score for part in parts if part.same_score is not None]
-        return cls(
-            above=np.concatenate([part.above for part in parts]),
-            tied=np.concatenate([part.tied for part in parts]),
-            n_candidates=np.concatenate([part.n_candidates for part in parts]),
-            indptr=_bounds(sizes),
-            ids=np.concatenate(ids) if len(ids) == len(parts) else None,
-            depth=min(depths, default=None),
-            design=parts[0].design,
-            n_catalogue=np.concatenate(catalogues) if catalogues else None,
-            grades=np.concatenate(grades) if grades else None,
-            same_score=np.concatenate(same) if same else None,
+
+        def joined(name: str) -> AnyArray | None:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+        return parts[0]._with(
+            **{name: joined(name) for name in (*files.PER_ITEM, "n_candidates", "n_catalogue", "ids")},
+            indptr=bounds(np.concatenate([part.n_relevant for part in parts])),
+            depth=min((part.depth for part in parts if part.depth is not None), default=None),
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
@@ -272,45 +225,31 @@ class Ranks:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranks):
             return NotImplemented
-        return (
-            _same(self.ids, other.ids)
-            and (self.depth, self.design) == (other.depth, other.design)
-            and _same(self.n_catalogue, other.n_catalogue)
-            and np.array_equal(self.indptr, other.indptr)
-            and np.array_equal(self.n_candidates, other.n_candidates)
-            and np.array_equal(self.above, other.above)
-            and np.array_equal(self.tied, other.tied)
-            and _same(self.grades, other.grades)
-            and _same(self.same_score, other.same_score)
+        alone = ("depth", "design")
+        arrays = [name for name in self._fields() if name not in (*alone, "notes")]
+        return all(getattr(self, name) == getattr(other, name) for name in alone) and all(
+            _same(getattr(self, name), getattr(other, name)) for name in arrays
         )
 
     def __repr__(self) -> str:
         spread = _spread(self.n_candidates)
         ties = f"{self.tied_share:.1%}".replace("%", " %") + " of instances tied"
-        known = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
+        among = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
         if self.n_catalogue is not None:
-            known = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
+            among = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
         return (
             f"Ranks({len(self)} instances, {self.above.size} {'relevant' if self.grades is None else 'graded'} items, "
-            f"{known}, {ties if self.has_ties else 'no ties'})"
+            f"{among}, {ties if self.has_ties else 'no ties'})"
         )
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
         chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]
         sizes = self.n_relevant[chosen]
-        indptr = _bounds(sizes)
+        indptr = bounds(sizes)
         rows = np.repeat(self.indptr[chosen] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        part = dataclasses.replace(
-            self,
-            above=self.above[rows],
-            tied=self.tied[rows],
-            n_candidates=self.n_candidates[chosen],
-            n_catalogue=None if self.n_catalogue is None else self.n_catalogue[chosen],
-            grades=None if self.grades is None else self.grades[rows],
-            same_score=None if self.same_score is None else self.same_score[rows],
-            indptr=indptr,
-            ids=None if self.ids is None else self.ids[chosen],
-        )
+        of_items = {name: _taken(getattr(self, name), rows) for name in files.PER_ITEM}
+        of_instances = {name: _taken(getattr(self, name), chosen) for name in ("n_candidates", "n_catalogue", "ids")}
+        part = self._with(indptr=indptr, **of_items, **of_instances)
         if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
             vars(part)["truth_rank"] = self.truth_rank[rows]
         return part
@@ -320,10 +259,15 @@ class Ranks:
         """Relevant items of each instance."""
         return np.diff(self.indptr)
 
+    @property
+    def draws(self) -> Ints:
+        """Irrelevant candidates that each instance was ranked among; for sampled ranks, how many were drawn."""
+        return self.n_candidates - self.n_relevant
+
     @cached_property
     def i(self) -> Ints:
         """Place of each relevant item among the relevant ones of its instance: 1, 2, ..."""
-        return _places(self.indptr)
+        return places(self.indptr)
 
     @cached_property
     def rank(self) -> Ints:
@@ -339,6 +283,11 @@ class Ranks:
     def item_n_relevant(self) -> Ints:
         """Relevant items of the instance that each relevant item belongs to."""
         return np.repeat(self.n_relevant, self.n_relevant)
+
+    @cached_property
+    def item_n(self) -> Ints:
+        """Candidates of the instance that each relevant item belongs to."""
+        return np.repeat(self.n_candidates, self.n_relevant)
 
     @cached_property
     def by_grade(self) -> Ints:
@@ -368,9 +317,9 @@ class Ranks:
         fresh = self.i == 1
         fresh[1:] |= falling[1:] < falling[:-1]
         starts = np.flatnonzero(fresh)
-        places = np.empty_like(self.above)
-        places[self.by_grade] = np.repeat(self.i[starts], np.diff(starts, append=fresh.size))
-        return places
+        place = np.empty_like(self.above)
+        place[self.by_grade] = np.repeat(self.i[starts], np.diff(starts, append=fresh.size))
+        return place
 
     @cached_property
     def tied_instances(self) -> Bools:
@@ -400,9 +349,9 @@ class Ranks:
             same = same_scores(None, self.above, self.tied, self.indptr)
         starts = np.flatnonzero(~same)
         sizes = np.diff(np.append(starts, same.size))
-        return _places(_bounds(sizes)), np.repeat(sizes, sizes)
+        return places(bounds(sizes)), np.repeat(sizes, sizes)
 
-    def break_ties(self, how: TieBreak, *, rng: int | np.random.Generator | None = None) -> Ranks:
+    def break_ties(self, how: ties.TieBreak, *, rng: Rng = None) -> Ranks:
         """Return ranks without ties: relevant items first, last, or in a random order.
 
         Parameters
@@ -420,43 +369,21 @@ class Ranks:
         >>> [int(tied.break_ties(how).rank[0]) for how in ("optimistic", "pessimistic")]
         [3, 6]
         """
-        random = np.random.default_rng(rng)
-        if how == "optimistic":
-            lost = np.zeros_like(self.tied)
-        elif how == "pessimistic":
-            lost = self.tied
-        elif how == "random":
-            lost = self._random_losses(random)
-        else:
-            raise InputError(f"`how` must be 'optimistic', 'pessimistic' or 'random', got {how!r}.")
-        grades = None if self.grades is None else self._grades_in_order(self.grades, how, random)
-        untied = np.zeros_like(self.tied)
-        return dataclasses.replace(self, above=self.above + lost, tied=untied, grades=grades, same_score=None)
+        lost, order = ties.break_order(how, self.tied, *self.blocks(), self.grades, np.random.default_rng(rng))
+        grades = None if self.grades is None else self.grades[order]
+        same = None if self.grades is None else np.zeros(order.size, dtype=np.bool_)
+        return self._with(above=self.above + lost, tied=np.zeros_like(self.tied), grades=grades, same_score=same)
 
-    def _grades_in_order(self, grades: Floats, how: TieBreak, rng: np.random.Generator) -> Floats:
-        """Put the grades of each block of ties into an order: falling, rising or random."""
-        keys = {"optimistic": -grades, "pessimistic": grades}
-        block = np.cumsum(self.blocks()[0] == 1)
-        return grades[np.lexsort((keys[how] if how in keys else rng.random(grades.size), block))]
-
-    def _random_losses(self, rng: np.random.Generator) -> Ints:
-        """Draw how many tied irrelevant items fall above each relevant one.
-
-        Give every item of a block a uniform key on (0, 1). The keys of the b relevant ones, in order,
-        cut the interval; each irrelevant one falls into a piece with probability its length, so the
-        pieces fill up binomially, one relevant item after the other.
-        """
-        place, size = self.blocks()
-        lost = np.zeros_like(self.tied)
-        uniform: Floats = rng.random(self.tied.size)
-        for j in range(1, int(size[self.tied > 0].max(initial=0)) + 1):
-            at = np.flatnonzero((place == j) & (self.tied > 0))
-            before = lost[at - 1] if j > 1 else np.zeros_like(at)
-            # the smallest of the `left` keys that remain cuts off this share of what remains
-            left = size[at] - j + 1
-            share = 1.0 - uniform[at] ** (1.0 / left)
-            lost[at] = before + rng.binomial(self.tied[at] - before, share)
-        return lost
+    def sampled(self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints) -> Ranks:
+        """Return these exact ranks as a sample shows them: the counts among so many draws per instance."""
+        return dataclasses.replace(
+            self,
+            above=above,
+            tied=tied,
+            n_candidates=self.n_relevant + draws,
+            design=design,
+            n_catalogue=self.n_candidates,
+        )
 
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -473,53 +400,25 @@ class Ranks:
         >>> tr.Ranks.load(path) == ranks
         True
         """
-        write_fields(path, self._fields())
+        files.write_fields(path, self._fields())
 
     @classmethod
     def load(cls, path: str | Path) -> Ranks:
         """Read what `save` wrote."""
-        return cls(**read_fields(path))
+        return cls(**files.read_fields(path))
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row per instance: id (if any), n_candidates, lists above, tied, and those of grades."""
-        return fields_to_arrow(self._fields())
+        return files.fields_to_arrow(self._fields())
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Ranks:
         """Read a table laid out as by `to_arrow`."""
-        return cls(**fields_from_arrow(table))
+        return cls(**files.fields_from_arrow(table))
 
 
-def _bounds(sizes: Ints) -> Ints:
-    """CSR boundaries of groups with these sizes."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _places(indptr: Ints) -> Ints:
-    """1, 2, ... within each group."""
-    sizes = np.diff(indptr)
-    return np.arange(1, indptr[-1] + 1) - np.repeat(indptr[:-1], sizes)
-
-
-def _flatten(ranks: Sequence[Any] | AnyArray) -> tuple[Ints, Ints]:
-    if isinstance(ranks, np.ndarray) and ranks.ndim == 1 and ranks.dtype.kind in "iuf":
-        return as_ints("ranks", ranks), np.arange(ranks.size + 1)
-    nested = [np.ndim(entry) > 0 for entry in ranks]
-    if not any(nested):
-        return as_ints("ranks", list(ranks)), np.arange(len(nested) + 1)
-    if not all(nested):
-        raise InputError("`ranks` must hold either numbers or lists of numbers, got both.")
-    sizes = np.array([len(entry) for entry in ranks], dtype=np.int64)
-    return as_ints("ranks", list(itertools.chain.from_iterable(ranks))), _bounds(sizes)
-
-
-def _where(position: int, indptr: Ints) -> str:
-    return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"
-
-
-def _flat_grades(grades: Sequence[Any] | AnyArray) -> Any:
-    nested = any(np.ndim(entry) > 0 for entry in grades)
-    return list(itertools.chain.from_iterable(grades)) if nested else grades
+def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:
+    return None if array is None else array[at]
 
 
 def _same(a: AnyArray | None, b: AnyArray | None) -> bool:

@@ -1,4 +1,4 @@
-"""Really sample candidates, score those alone, and rank the held-out items among them."""
+"""Sample candidates, score those alone, and rank the held-out items among them."""
 
 from __future__ import annotations
 
@@ -6,48 +6,78 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Ints
 from truerank.data.interactions import Interactions
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.ranking.exact import held_out
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
-from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.designs import Rng, SamplingDesign
+from truerank.sampling.pools import Pool
+from truerank.sampling.uniform import UniformSampling, as_design
 from truerank.scoring.scorers import as_scorer, score_pairs, to_numpy
 
+DEFAULT_SIZE = 100
 
+
+@overload
+def rank_sampled(
+    scorer: Mapping[str, Any],
+    split: Split | None = None,
+    *,
+    train: Any = None,
+    test: Any = None,
+    design: SamplingDesign | None = None,
+    m: int | None = None,
+    replace: bool = False,
+    negatives: Any = None,
+    rng: Rng = None,
+) -> dict[str, Ranks]: ...
+@overload
 def rank_sampled(
     scorer: Any,
     split: Split | None = None,
     *,
     train: Any = None,
     test: Any = None,
-    m: int = 100,
+    design: SamplingDesign | None = None,
+    m: int | None = None,
     replace: bool = False,
-    popularity: float = 0.0,
     negatives: Any = None,
-    rng: int | np.random.Generator | None = None,
-) -> Any:
+    rng: Rng = None,
+) -> Ranks: ...
+def rank_sampled(
+    scorer: Any,
+    split: Split | None = None,
+    *,
+    train: Any = None,
+    test: Any = None,
+    design: SamplingDesign | None = None,
+    m: int | None = None,
+    replace: bool = False,
+    negatives: Any = None,
+    rng: Rng = None,
+) -> Ranks | dict[str, Ranks]:
     """Return the ranks of held-out items among sampled candidates, scoring only those.
 
     Parameters
     ----------
     scorer : as for `truerank.rank`, or a dict of name to scorer
         Also a function ``score(users, items)`` of two equally long arrays, so that slow scorers (cross-encoders,
-        language models) need score the sample alone. Several scorers given together see the same sample.
+        language models) score the sample alone. Several scorers given together see the same sample.
     split, train, test : as for `truerank.rank`
-    m : int
-        Irrelevant candidates to sample for each user: all items but training and held-out ones.
+    design : SamplingDesign, optional
+        How to sample from each user's irrelevant candidates: all items but training and held-out ones.
+    m : int, optional
+        Short for ``design=UniformSampling(m, replace)``; 100 by default.
     replace : bool
         Whether an item may be sampled more than once.
-    popularity : float
-        Sample items with probability proportional to their training interactions to this power.
     negatives : array or list of item numbers per user, optional
         Fixed negatives instead of sampled ones, e.g. from `truerank.read_negatives`. They are taken as a uniform
         sample without replacement; repeated ones count once, and held-out items among them are left out.
@@ -67,7 +97,10 @@ def rank_sampled(
     >>> sampled
     Ranks(50 instances, 50 relevant items, 101 of 1000 candidates sampled, no ties)
     """
-    train, test = (train, test) if split is None else (split.train, split.test)
+    if split is not None:
+        if train is not None or test is not None:
+            raise InputError("give either a split, or `train` and `test`, not both.")
+        train, test = split.train, split.test
     scorers = dict(scorer) if isinstance(scorer, Mapping) else {"": scorer}
     if test is None or not scorers:
         raise InputError("rank_sampled needs a scorer and `test`, the held-out items.")
@@ -75,7 +108,8 @@ def rank_sampled(
     seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
     users = np.flatnonzero(np.diff(held.indptr))
     if negatives is None:
-        sample = _sample(users, seen, held, SamplingDesign(m, replace, popularity), np.random.default_rng(rng))
+        chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
+        sample = _Sample(chosen.sample(_pool(users, seen, held), np.random.default_rng(rng)), chosen)
     else:
         sample = _given(users, negatives, held)
     catalogue = held.n_items - (0 if seen is None else np.diff(seen.indptr)[users] - seen.overlap(held)[users])
@@ -85,50 +119,23 @@ def rank_sampled(
 
 @dataclass(frozen=True)
 class _Sample:
-    """The negatives of each user, the design that they follow if there is one, and what is odd about them."""
+    """The negatives of each user, the design that they follow, and what is unusual about them."""
 
     items: list[Ints]
-    design: SamplingDesign | None
+    design: SamplingDesign
     notes: tuple[str, ...] = ()
 
 
-def _sample(
-    users: Ints, seen: Interactions | None, held: Interactions, design: SamplingDesign, rng: np.random.Generator
-) -> _Sample:
-    """Draw the negatives of each user."""
-    weights = None
-    if design.popularity:
-        if seen is None:
-            raise InputError("popularity-weighted sampling counts training interactions; give `train`.")
-        counts = np.bincount(seen.items, minlength=held.n_items).astype(np.float64)
-        weights = np.power(counts, design.popularity)
-    drawn = []
-    for user in users:
-        excluded = held.of_user(user) if seen is None else np.union1d(held.of_user(user), seen.of_user(user))
-        design.check(np.array([held.n_items - excluded.size]))
-        if weights is None:
-            drawn.append(_uniform(excluded, held.n_items, design, rng))
-        else:
-            drawn.append(_weighted(excluded, weights, design, rng))
-    return _Sample(drawn, design)
-
-
-def _uniform(excluded: Ints, n_items: int, design: SamplingDesign, rng: np.random.Generator) -> Ints:
-    """Draw positions among the items that are not excluded, then find out which items those are."""
-    places = rng.choice(n_items - excluded.size, design.m, replace=design.replace, shuffle=False)
-    return places + np.searchsorted(excluded - np.arange(excluded.size), places, side="right")
-
-
-def _weighted(excluded: Ints, weights: Floats, design: SamplingDesign, rng: np.random.Generator) -> Ints:
-    left = weights.copy()
-    left[excluded] = 0.0
-    if not design.replace and int((left > 0).sum()) < design.m:
-        raise InputError(f"`m` must be at most the items with training interactions left to sample, got {design.m}.")
-    return rng.choice(weights.size, design.m, replace=design.replace, p=left / left.sum(), shuffle=False)
+def _pool(users: Ints, seen: Interactions | None, held: Interactions) -> Pool:
+    excluded = [
+        held.of_user(user) if seen is None else np.union1d(held.of_user(user), seen.of_user(user)) for user in users
+    ]
+    popularity = None if seen is None else np.bincount(seen.items, minlength=held.n_items)
+    return Pool(held.n_items, excluded, popularity)
 
 
 def _given(users: Ints, negatives: Any, held: Interactions) -> _Sample:
-    """Take negatives as they are, say what is odd about them, and find the design they follow."""
+    """Take negatives as they are, and say what is unusual about them."""
     if len(negatives) <= int(users.max(initial=-1)):
         raise InputError(f"`negatives` must have a row for each user up to {users.max()}, got {len(negatives)} rows.")
     rows = [np.asarray(negatives[user], dtype=np.int64) for user in users]
@@ -142,10 +149,8 @@ def _given(users: Ints, negatives: Any, held: Interactions) -> _Sample:
     notes = [f"{flat.size} negatives, of which {np.unique(flat).size} distinct items"]
     notes += [f"{repeated} negatives are repeated within a user and count once"] * (repeated > 0)
     notes += [f"{relevant} negatives are held-out items of their user and are left out"] * (relevant > 0)
-    if np.unique(sizes).size == 1:
-        return _Sample(sampled, SamplingDesign(int(sizes[0])), tuple(notes))
-    notes.append(f"users have {sizes.min()} to {sizes.max()} negatives: corrections, which need one m, do not apply")
-    return _Sample(sampled, None, tuple(notes))
+    one = np.unique(sizes)
+    return _Sample(sampled, UniformSampling(int(one[0]) if one.size == 1 else None), tuple(notes))
 
 
 def _rank(scorer: Any, users: Ints, sample: _Sample, held: Interactions, catalogue: AnyArray | int) -> Ranks:
@@ -157,12 +162,12 @@ def _rank(scorer: Any, users: Ints, sample: _Sample, held: Interactions, catalog
         raise InputError(f"`scorer` must return one score per pair ({items.size}), got shape {scores.shape}.")
     own_rows, own_items = _flat(users, relevant)
     listed = pa.table({"user": rows, "item": items, "score": scores})
-    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all")
+    ranks = read_lists(listed, pa.table({"user": own_rows, "item": own_items}), depth="all", repeats="count once")
     return dataclasses.replace(
         ranks,
         ids=held.names[users],
         design=sample.design,
-        n_catalogue=None if sample.design is None else np.broadcast_to(catalogue, users.shape),
+        n_catalogue=np.broadcast_to(catalogue, users.shape),
         notes=sample.notes,
     )
 

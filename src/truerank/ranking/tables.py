@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from truerank.arrays import AnyArray, Floats
+from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
-from truerank.formats.columns import check_chosen, find_columns
-from truerank.formats.tables import Source, by_role, load
+from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
+from truerank.formats.detection import Format
+from truerank.formats.ids import as_names, shown
+from truerank.formats.rows import Rows, load_opened
+from truerank.formats.source import Source
+from truerank.formats.tables import open_source
 from truerank.ranking.ranks import Ranks
-from truerank.ranking.truth import floats
 
 
-def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> Ranks:
-    """Read ranks that were saved, or a table that lists them.
+def read_ranks(
+    source: Source,
+    *,
+    m: int | str | None = None,
+    n: int | str | None = None,
+    replace: bool = False,
+    user: Column = None,
+    rank: Column = None,
+    relevance: Column = None,
+    format: Format | None = None,  # noqa: A002
+) -> Ranks:
+    """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
 
     Parameters
     ----------
     source : path or dataframe
-        What `Ranks.save` wrote, or one row per relevant item with a rank (1 is the best) and the
-        number of candidates (`n`). Rows of one user (`user_id`) are one instance; without a user
-        column each row is its own. A relevance column holds grades. Files as for `truerank.read_lists`.
-    columns : dict, optional
-        Columns by role ("user", "rank", "n_candidates", "relevance") where their names are not the usual ones.
+        What `Ranks.save` wrote, or one row per relevant item with its rank (1 is the best). Rows of one user are one
+        instance; without a column of users each row is its own. Files as for `truerank.read_lists`.
+    m : int or str, optional
+        For ranks among sampled candidates: how many irrelevant ones were sampled for each instance, or the name of the
+        column that tells. A table with a column `m` holds sampled ranks.
+    n : int or str, optional
+        Candidates of each instance, before sampling, or the name of the column that tells; by default the column `n`.
+    replace : bool
+        Whether the candidates were sampled with replacement.
+    user, rank, relevance : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones. `relevance` holds grades.
+    format : {"csv"}, optional
+        The format of a text file, where it is not detected.
 
     Examples
     --------
@@ -35,113 +56,117 @@ def read_ranks(source: Source, *, columns: Mapping[str, str] | None = None) -> R
     >>> ranks = tr.read_ranks(frame)
     >>> ranks.ids.tolist(), ranks.rank.tolist()
     (['ann', 'bob'], [3, 5, 1])
-    """
-    if isinstance(source, str | Path) and str(source).endswith(".npz"):
-        return Ranks.load(source)
-    table, where = load(source, "score")
-    if {"above", "tied", "n_candidates"} <= set(table.column_names):
-        return Ranks.from_arrow(table)
-    check_chosen(columns, table.column_names)
-    if "item" in (roles := find_columns(table.column_names, columns)) and "n_candidates" not in roles:
-        raise InputError(f"{where} holds ranked lists, not ranks; their truth is needed too (read_lists, --truth).")
-    rows = by_role(table, where, ("rank", "n_candidates"), columns)
-    return _one_each(rows) if "user" not in rows.column_names else _by_user(rows, where)
-
-
-def read_sampled(
-    source: Source,
-    *,
-    m: int | None = None,
-    n: int | None = None,
-    replace: bool = False,
-    columns: Mapping[str, str] | None = None,
-) -> Ranks:
-    """Read ranks that were found among sampled candidates, saved or in a table.
-
-    Parameters
-    ----------
-    source : path or dataframe
-        What `Ranks.save` wrote, or one row per relevant item with its sampled rank, and columns for
-        the candidates sampled (`m`) and before sampling (`n`) unless they are given here.
-    m, n : int, optional
-        Candidates sampled, and before sampling, the same for all; an error if the source says otherwise.
-    replace : bool
-        Whether they were sampled with replacement.
-    columns : dict, optional
-        Columns by role ("user", "rank", "m", "n_candidates").
-
-    Examples
-    --------
-    >>> import pandas as pd, truerank as tr
-    >>> tr.read_sampled(pd.DataFrame({"rank": [1, 17, 3]}), m=100, n=3541)
+    >>> tr.read_ranks(pd.DataFrame({"rank": [1, 17, 3]}), m=100, n=3541)
     Ranks(3 instances, 3 relevant items, 101 of 3541 candidates sampled, no ties)
     """
+    design = {"m": m, "n": n} | ({"replace": True} if replace else {})
     if isinstance(source, str | Path) and str(source).endswith(".npz"):
-        return _require_sampled(Ranks.load(source), repr(str(source)), m, n, replace)
-    table, where = load(source, "score")
-    if {"above", "tied", "n_candidates"} <= set(table.column_names):
-        return _require_sampled(Ranks.from_arrow(table), where, m, n, replace)
-    check_chosen(columns, table.column_names)
-    rows = by_role(table, where, ("rank",), columns)
-    given = {"m": m, "n_candidates": n}
-    for role, number in given.items():
-        if number is None and role not in rows.column_names:
-            raise InputError(f"{where} does not say how many candidates there were; give `{role[0]}` or such a column.")
-        if number is not None and role in rows.column_names:
-            _check_agrees(role[0], number, rows[role].to_numpy(), where)
-    sampled = rows["m"].to_numpy() if m is None else m
-    if "user" not in rows.column_names:
-        candidates = rows["n_candidates"].to_numpy() if n is None else n
-        return Ranks.from_sampled(
-            rows["rank"].to_numpy(), m=sampled, n=candidates, replace=replace, grades=_grades(rows)
-        )
-    if n is not None:
-        rows = rows.drop_columns([name for name in rows.column_names if name == "n_candidates"])
-        rows = rows.append_column("n_candidates", pa.array(np.full(len(rows), n)))
-    ranks, candidates, names, grades = _grouped(rows, where)
-    return Ranks.from_sampled(ranks, m=sampled, n=candidates, replace=replace, ids=names, grades=grades)
+        return _as_saved(Ranks.load(source), repr(str(source)), design)
+    columns = {"user": user, "rank": rank, "relevance": relevance}
+    columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
+    opened = open_source(source, RANKS, chosen_columns(columns), format)
+    if {"above", "tied", "n_candidates"} <= set(opened.names):
+        return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, design)
+    found = find_columns(opened.names, RANKS, {}, opened.name)
+    if n is None and "n" not in found and "item" in find_columns(opened.names, LISTS, {}, opened.name):
+        raise InputError(f"{opened.name} holds ranked lists, not ranks{RANKS.lists_need}.")
+    rows = load_opened(opened, RANKS, columns)
+    sampled, candidates = _per_row(rows, "m", m), _per_row(rows, "n", n)
+    if candidates is None:
+        raise InputError(f"{rows.name} does not say how many candidates there were: give `n`, or name the column.")
+    if sampled is None and replace:
+        raise InputError("only sampled ranks can be with replacement: give `m`, or name the column.")
+    return _Table.of(rows, sampled, candidates).to_ranks(replace)
 
 
-def _require_sampled(ranks: Ranks, where: str, m: int | None, n: int | None, replace: bool) -> Ranks:
-    if ranks.design is None or ranks.n_catalogue is None:
-        raise InputError(f"{where} holds exact ranks, which need no correction.")
-    _check_agrees("m", m, np.array([ranks.design.m]), where)
-    _check_agrees("n", n, ranks.n_catalogue, where)
-    if replace and not ranks.design.replace:
-        raise InputError(f"`replace` contradicts {where}, whose candidates were sampled without replacement.")
+def _as_saved(ranks: Ranks, name: str, design: dict[str, int | str | bool | None]) -> Ranks:
+    given = [key for key, value in design.items() if value is not None]
+    if given:
+        what = "exact ranks" if ranks.design is None else "sampled ranks with their design"
+        raise InputError(f"{name} holds {what}, so that `{given[0]}` can't be given.")
     return ranks
 
 
-def _check_agrees(name: str, given: int | None, stored: AnyArray, where: str) -> None:
-    """Refuse a number that contradicts what the file says itself."""
-    if given is not None and np.any(other := stored != given):
-        raise InputError(f"`{name}` {given} contradicts {where}, which says {stored[other][0]}.")
+def _per_row(rows: Rows, role: str, given: int | str | None) -> Ints | None:
+    """Return a number of candidates for each row: from its column, or as given."""
+    column = rows.whole(role) if role in rows else None
+    if column is not None and np.any(bad := column < 1):
+        row = int(np.argmax(bad))
+        raise rows.error(row, f"{role} must be at least 1, got {column[row]}")
+    if given is None or isinstance(given, str):
+        return column
+    number: Any = given
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 1 <= number < 2**63:
+        raise InputError(f"`{role}` must be a whole number from 1, or the name of a column, got {given!r}.")
+    if column is not None and np.any(bad := column != given):
+        row = int(np.argmax(bad))
+        raise rows.error(row, f"{role} is {column[row]} there, but {given} was given")
+    return np.full(len(rows), given, dtype=np.int64)
 
 
-def _one_each(rows: pa.Table) -> Ranks:
-    return Ranks.from_ranks(rows["rank"].to_numpy(), rows["n_candidates"].to_numpy(), grades=_grades(rows))
+@dataclass(frozen=True)
+class _Table:
+    """Ranks of the relevant items, and which instance each belongs to."""
+
+    rows: Rows
+    instance: Ints
+    names: AnyArray | None
+    n_instances: int
+    m: Ints | None
+    """Of each instance; None for exact ranks."""
+    n: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, m: Ints | None, n: Ints) -> _Table:
+        instance, names, n_instances = _instances(rows)
+        per_instance = (_one_each(rows, role, values, instance, n_instances) for role, values in (("m", m), ("n", n)))
+        sampled, candidates = per_instance
+        assert candidates is not None
+        return cls(rows, instance, names, n_instances, sampled, candidates)
+
+    def to_ranks(self, replace: bool) -> Ranks:
+        ranks, grades = self._ranks(), self.rows.numbers("relevance") if "relevance" in self.rows else None
+        order = np.argsort(self.instance, kind="stable")
+        bounds = np.cumsum(np.bincount(self.instance, minlength=self.n_instances))[:-1]
+        split = np.split(ranks[order], bounds)
+        marks: list[Floats] | None = None if grades is None else np.split(grades[order], bounds)
+        if self.m is None:
+            return Ranks.from_ranks(split, self.n, ids=self.names, grades=marks)
+        return Ranks.from_sampled(split, m=self.m, n=self.n, replace=replace, ids=self.names, grades=marks)
+
+    def _ranks(self) -> Ints:
+        ranks = self.rows.whole("rank")
+        n_relevant = np.bincount(self.instance, minlength=self.n_instances)
+        limit = (self.n if self.m is None else self.m + n_relevant)[self.instance]
+        if np.any(bad := (ranks < 1) | (ranks > limit)):
+            row = int(np.argmax(bad))
+            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}")
+        return ranks
 
 
-def _by_user(rows: pa.Table, where: str) -> Ranks:
-    ranks, n, names, grades = _grouped(rows, where)
-    return Ranks.from_ranks(ranks, n, ids=names, grades=grades)
+def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
+    """Return the instance of each row, their names, and how many there are."""
+    if "user" in rows:
+        encoded = rows.ids("user").dictionary_encode()
+        return (
+            encoded.indices.to_numpy().astype(np.int64),
+            as_names(encoded.dictionary, "user"),
+            len(encoded.dictionary),
+        )
+    if rows.parents is not None:
+        distinct, instance = np.unique(rows.parents, return_inverse=True)
+        return instance, None, distinct.size
+    return np.arange(len(rows)), None, len(rows)
 
 
-def _grades(rows: pa.Table) -> Floats | None:
-    return floats(rows, "relevance") if "relevance" in rows.column_names else None
-
-
-def _grouped(rows: pa.Table, where: str) -> tuple[list[AnyArray], AnyArray, AnyArray, list[Floats] | None]:
-    """Ranks, candidates, name and grades of each user, in order of appearance."""
-    encoded = rows["user"].combine_chunks().dictionary_encode()
-    user = encoded.indices.to_numpy()
-    order = np.argsort(user, kind="stable")
-    starts = np.flatnonzero(np.diff(user[order], prepend=-1))
-    n = rows["n_candidates"].to_numpy()[order]
-    if np.any(bad := n != np.repeat(n[starts], np.diff(np.append(starts, n.size)))):
-        name = encoded.dictionary[user[order][np.argmax(bad)]].as_py()
-        raise InputError(f"{where} gives user {name!r} more than one number of candidates.")
-    ranks = np.split(rows["rank"].to_numpy()[order], starts[1:])
-    grades = _grades(rows)
-    split = None if grades is None else np.split(grades[order], starts[1:])
-    return ranks, n[starts], encoded.dictionary.to_numpy(zero_copy_only=False), split
+def _one_each(rows: Rows, role: str, values: Ints | None, instance: Ints, n_instances: int) -> Ints | None:
+    """Return the one number of each instance, which all of its rows must have."""
+    if values is None:
+        return None
+    each = np.zeros(n_instances, dtype=np.int64)
+    each[instance] = values
+    if np.any(bad := each[instance] != values):
+        row = int(np.argmax(bad))
+        user = f"user {shown(rows.ids('user')[row].as_py())}" if "user" in rows else "one row"
+        raise rows.error(row, f"{user} has more than one {role}, {values[row]} and {each[instance[row]]}")
+    return each

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
+from truerank.formats.ids import shown
 
 # item ids become codes by subtraction while they span no more than this; beyond, they are hashed
 _WIDEST_SPAN = 2**31
@@ -30,12 +31,11 @@ class Truth:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, facts: pa.Table) -> Truth:
-        encoded = column(facts, "user").dictionary_encode()
+    def of(cls, user_ids: pa.Array, item: pa.Array, grades: Floats | None) -> Truth:
+        """Sort pairs of ids, with their grades; those without a grade above 0 are not relevant."""
+        encoded = user_ids.dictionary_encode()
         users, user = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
-        item, grades = column(facts, "item"), None
-        if "relevance" in facts.column_names:
-            grades = _grades(facts)
+        if grades is not None:
             kept = grades > 0
             user, item, grades = user[kept], item.filter(pa.array(kept)), grades[kept]
         items = Codes.of(item)
@@ -62,16 +62,7 @@ class Truth:
     def name(self, position: int) -> str:
         """Say which user and item a key stands for."""
         user, item = divmod(int(self.keys[position]), self.items.span)
-        return f"item {self.items.decode(item)!r} of user {self.users[user].as_py()!r}"
-
-
-def _grades(facts: pa.Table) -> Floats:
-    grades = floats(facts, "relevance")
-    if np.any(bad := np.isnan(grades)):
-        row = int(np.argmax(bad))
-        user, item = facts["user"][row].as_py(), facts["item"][row].as_py()
-        raise InputError(f"the relevance of item {item!r} for user {user!r} is NaN (row {row + 1}).")
-    return grades
+        return f"item {shown(self.items.decode(item))} of user {shown(self.users[user].as_py())}"
 
 
 def _sorted(keys: Ints, grades: Floats | None) -> tuple[Ints, Floats | None]:
@@ -91,7 +82,7 @@ class Codes:
 
     @classmethod
     def of(cls, items: pa.Array) -> Codes:
-        if pa.types.is_integer(items.type) and len(items):
+        if pa.types.is_int64(items.type) and len(items):
             ends = pc.min_max(items)
             least, span = ends["min"].as_py(), ends["max"].as_py() - ends["min"].as_py() + 1
             if span <= _WIDEST_SPAN:
@@ -102,7 +93,7 @@ class Codes:
     def encode(self, items: pa.Array) -> Ints:
         """Return the code of each item, something outside 0..span-1 for those that are not relevant."""
         if self.distinct is None:
-            return items.to_numpy(zero_copy_only=False).astype(np.int64, copy=False) - np.int64(self.least or 0)
+            return items.to_numpy(zero_copy_only=False) - np.int64(self.least or 0)
         return index_in(items, self.distinct)
 
     def decode(self, code: int) -> Any:
@@ -151,18 +142,6 @@ def _decide(rows: Ints, stretch: Ints, width: int, items: Ints, truth: Truth) ->
     place = np.minimum(np.searchsorted(truth.keys, keys), max(truth.keys.size - 1, 0))
     hit = truth.keys[place] == keys
     return rows[hit], place[hit]
-
-
-def column(table: pa.Table, name: str) -> pa.Array:
-    column = table[name]
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def floats(table: pa.Table, name: str) -> Floats:
-    column = table[name]
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)):
-        raise InputError(f"the {name} must be numbers, got {column.type}.")
-    return column.to_numpy().astype(np.float64, copy=False)
 
 
 def index_in(names: pa.Array, known: pa.Array) -> Ints:

@@ -1,131 +1,91 @@
-"""How candidates are sampled, and the law of what the sample shows."""
+"""What a sampling design is: how candidates are sampled, and the distribution of what the sample shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Ints
 from truerank.errors import InputError
+from truerank.text_forms import Named, Registry
 
 if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
+    from truerank.sampling.laws import Law
+    from truerank.sampling.pools import Pool
+
+Rng = int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
-class SamplingDesign:
-    """Rank the relevant items among m sampled irrelevant candidates instead of all of them.
+class SamplingDesign(Named, ABC):
+    """A way to rank relevant items among sampled irrelevant candidates instead of all of them.
+
+    To add one, subclass as a frozen dataclass, give it a `name`, and decorate it with
+    `truerank.register_design`; its text form is how it is stored in files.
 
     Parameters
     ----------
-    m : int
-        Irrelevant candidates sampled for each instance.
-    replace : bool
-        Whether a candidate may be sampled more than once.
-    popularity : float
-        Candidates are sampled with probability proportional to their number of training
-        interactions to this power. 0, the default, is uniform sampling; only that has a law
-        (`pmf`, `cdf`) that does not depend on the recommender, and corrections.
-
-    Examples
-    --------
-    The chance that an item at rank 100 of 10,000 comes out first among 99 sampled ones:
-
-    >>> import truerank as tr
-    >>> tr.SamplingDesign(99).pmf(1, rank=100, n=10_000).round(4)
-    np.float64(0.3716)
-
-    Exact ranks become sampled ones without any score:
-
-    >>> exact = tr.Ranks.from_ranks([100, 2], n=10_000)
-    >>> tr.SamplingDesign(99).draw(exact, rng=1)
-    Ranks(2 instances, 2 relevant items, 100 of 10000 candidates sampled, no ties)
+    m : int, optional
+        Irrelevant candidates sampled for each instance. None: each instance has a number of its own, as for candidates
+        that somebody else has sampled.
     """
 
-    m: int
-    replace: bool = False
-    popularity: float = 0.0
+    m: int | None = None
 
     def __post_init__(self) -> None:
-        if self.m < 1 or self.m != int(self.m):
+        if self.m is not None and (isinstance(self.m, bool) or self.m != int(self.m) or self.m < 1):
             raise InputError(f"`m` must be a whole number from 1, got {self.m!r}.")
 
-    def check(self, n_irrelevant: Ints) -> None:
-        """Refuse instances with fewer irrelevant candidates than are to be sampled."""
-        least = int(np.min(n_irrelevant, initial=self.m))
-        if not self.replace and least < self.m:
-            raise InputError(
-                f"`m` must be at most the number of irrelevant candidates ({least} for some instance) "
-                f"when sampling without replacement, got {self.m}."
-            )
+    @property
+    def size(self) -> int:
+        """The one number of candidates to sample; an error if each instance has its own."""
+        if self.m is None:
+            raise InputError(f"how many candidates to sample is not given; write for instance {self.name}(100).")
+        return self.m
+
+    @property
+    def keeps_unbiased(self) -> bool:
+        """Whether metrics that stay unbiased under uniform sampling stay so under this design."""
+        return False
+
+    def law(self, what: str) -> Law:
+        """Return the law of the sampled count, or refuse `what` needs it: most designs have no such law."""
+        raise InputError(
+            f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
+        )
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        """Refuse instances from which so many candidates cannot be drawn."""
         if np.any(np.asarray(n_irrelevant) < 1):
             raise InputError("every instance must have an irrelevant candidate to sample, but some have none.")
+        if np.any(np.asarray(draws) < 1):
+            raise InputError("at least one candidate must be sampled for each instance, but for some it is none.")
 
-    def check_uniform(self, what: str) -> None:
-        """Refuse what needs the law of the sampled rank, if the design has none."""
-        if self.popularity:
-            raise InputError(
-                f"{what} needs uniform sampling: with popularity {self.popularity:g} the law of the sampled rank "
-                "depends on which items stand above."
-            )
+    @abstractmethod
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        """Return the sampled items of each user of a pool."""
 
-    def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
-        """Return the probability of a sampled rank given the true one (eq. 15).
+    def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
+        """Return what exact ranks would have been in a sample, drawn from their exact distribution.
 
-        Parameters
-        ----------
-        sampled_rank, rank : array of int
-            Rank among sample and relevant items, and among all n candidates.
-        n : array of int
-            Candidates.
-        i, n_relevant : int
-            Which relevant item from the top it is, of how many.
-        """
-        from truerank.sampling import laws
-
-        self.check_uniform("the law")
-        below, counts = self._counts(sampled_rank, rank, n, i, n_relevant)
-        return laws.pmf(below, *counts, replace=self.replace)
-
-    def cdf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
-        """Return the probability that the sampled rank is at most this; arguments as for `pmf`."""
-        from truerank.sampling import laws
-
-        self.check_uniform("the law")
-        below, counts = self._counts(sampled_rank, rank, n, i, n_relevant)
-        return laws.cdf(below, *counts, replace=self.replace)
-
-    def _counts(
-        self, sampled_rank: ArrayLike, rank: ArrayLike, n: ArrayLike, i: int, n_relevant: int
-    ) -> tuple[Ints, tuple[Ints, int, Ints]]:
-        above, irrelevant = np.asarray(rank) - i, np.asarray(n) - n_relevant
-        self.check(irrelevant)
-        if np.any((above < 0) | (above > irrelevant)):
-            raise InputError("`rank` must lie in i..n - n_relevant + i for the i-th relevant item.")
-        return np.asarray(sampled_rank) - i, (above, self.m, irrelevant)
-
-    def draw(self, ranks: Ranks, *, rng: int | np.random.Generator | None = None) -> Ranks:
-        """Return what the ranks would have been in a sample, drawn from their exact law.
-
-        The relevant items of one instance share a sample, and ties are sampled too.
+        The relevant items of an instance share a sample, and ties are sampled too.
         """
         from truerank.sampling.drawing import draw_counts
 
-        self.check_uniform("drawing from ranks")
+        law = self.law("drawing from ranks")
         if ranks.design is not None or ranks.depth is not None:
-            raise InputError("only exact ranks can be sampled, got ranks that are sampled or cut already.")
+            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
         n_irrelevant = ranks.n_candidates - ranks.n_relevant
-        self.check(n_irrelevant[ranks.n_relevant > 0])
-        counts = (ranks.above, ranks.tied, ranks.indptr, n_irrelevant, self.m)
-        above, tied = draw_counts(*counts, replace=self.replace, rng=np.random.default_rng(rng))
-        return replace(
-            ranks,
-            above=above,
-            tied=tied,
-            n_candidates=ranks.n_relevant + self.m,
-            design=self,
-            n_catalogue=ranks.n_candidates,
-        )
+        self.check(n_irrelevant[ranks.n_relevant > 0], self.size)
+        draws = np.full(len(ranks), self.size)
+        counts = (ranks.above, ranks.tied, ranks.indptr, n_irrelevant, draws)
+        above, tied = draw_counts(*counts, law, np.random.default_rng(rng))
+        return ranks.sampled(self, draws, above=above, tied=tied)
+
+
+DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'popularity(100, 0.75)'")

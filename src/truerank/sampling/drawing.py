@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.arrays import Ints
+from truerank.sampling.laws import Law
 
 
 def draw_counts(
-    above: Ints, tied: Ints, indptr: Ints, n_irrelevant: Ints, m: int, *, replace: bool, rng: np.random.Generator
+    above: Ints, tied: Ints, indptr: Ints, n_irrelevant: Ints, m: Ints, law: Law, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Return the sampled counts above and tied of each relevant item.
 
@@ -23,9 +24,10 @@ def draw_counts(
     indptr : array of int
         Boundaries of the instances.
     n_irrelevant : array of int, one per instance
-    m : int
-        Candidates sampled for each instance.
-    replace : bool
+    m : array of int, one per instance
+        Candidates sampled.
+    law : Law
+        Of sampling with or without replacement.
     rng : numpy.random.Generator
     """
     sizes = np.diff(indptr)
@@ -35,7 +37,7 @@ def draw_counts(
 
     def stretch(users: Ints, until: Ints) -> Ints:
         """Draw from the stretch that ends where so many candidates have been passed."""
-        drawn = _draw(until - passed[users], n_irrelevant[users] - until, m - hit[users], replace, rng)
+        drawn = law.draw(until - passed[users], n_irrelevant[users] - until, m[users] - hit[users], rng)
         passed[users] = until
         hit[users] += drawn
         return drawn
@@ -52,10 +54,3 @@ def draw_counts(
         sampled_above[at] = hit[users]
         sampled_tied[at] = stretch(users, above[at] + tied[at])
     return sampled_above, sampled_tied
-
-
-def _draw(inside: Ints, beyond: Ints, left: Ints, replace: bool, rng: np.random.Generator) -> Ints:
-    """How many of the `left` draws fall inside, when that many candidates are inside and beyond."""
-    if replace:
-        return rng.binomial(left, inside / np.maximum(inside + beyond, 1))
-    return rng.hypergeometric(inside, beyond, left)

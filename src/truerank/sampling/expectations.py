@@ -8,14 +8,14 @@ no normal approximation, no simulation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truerank.arrays import Floats
-from truerank.sampling import laws
+from truerank.sampling.laws import Law
 
 SampledTerm = Callable[[Floats, Floats], Floats]
 
@@ -25,34 +25,49 @@ _CHUNK = 1 << 18
 _NEGLIGIBLE = 2.0**-60
 
 
-def table_moments(
-    table: ArrayLike, g: ArrayLike, N: ArrayLike, *, replace: bool, which: ArrayLike = 0
-) -> tuple[Floats, Floats]:
-    """Mean (eq. 16) and variance of ``table[h]`` at each count g.
+class ItemLaws:
+    """The law of the sampled count of each of many relevant items, of which g of N candidates stand above."""
 
-    There may be many tables, a row each; `which` is then the row for each g. `N` is one number or
-    one for each g. NaN in a table counts only where it can be reached.
+    def __init__(self, law: Law, g: ArrayLike, m: int, N: ArrayLike) -> None:
+        self.law, self.m = law, m
+        self.g = np.asarray(g, dtype=np.float64).ravel()
+        self.N = np.broadcast_to(np.asarray(N), self.g.shape)
+
+    def __len__(self) -> int:
+        return self.g.size
+
+    def rows(self, part: slice) -> Floats:
+        """Return the probabilities of h = 0..m, a row for each item of a part."""
+        return self.law.rows(self.g[part], self.m, self.N[part])
+
+    def parts(self) -> Iterator[slice]:
+        """Yield parts of the items whose laws can be held at once."""
+        step = max(1, _CHUNK // (self.m + 1))
+        return (slice(start, start + step) for start in range(0, len(self), step))
+
+
+def table_moments(table: ArrayLike, items: ItemLaws, *, which: ArrayLike = 0) -> tuple[Floats, Floats]:
+    """Mean (eq. 16) and variance of ``table[h]`` for each item.
+
+    There may be many tables, a row each; `which` is then the row of each item. NaN in a table counts only where it
+    can be reached.
 
     Examples
     --------
-    >>> mean, variance = table_moments([1, 1/2, 1/3], [0, 3], N=3, replace=False)
+    >>> from truerank.sampling.laws import HYPERGEOMETRIC
+    >>> mean, variance = table_moments([1, 1/2, 1/3], ItemLaws(HYPERGEOMETRIC, [0, 3], m=2, N=3))
     >>> mean.round(3), variance
     (array([1.   , 0.333]), array([0., 0.]))
     """
     tables = np.atleast_2d(np.asarray(table, dtype=np.float64))
-    counts = np.asarray(g, dtype=np.float64).ravel()
-    m = tables.shape[1] - 1
-    rows, sizes = (np.broadcast_to(np.asarray(x), counts.shape) for x in (which, N))
-    mean, variance = np.empty((2, counts.size))
-    step = max(1, _CHUNK // (m + 1))
-    for start in range(0, counts.size, step):
-        part = slice(start, start + step)
-        law = laws.rows(counts[part], m, sizes[part], replace=replace)
-        mean[part], variance[part] = _moments_of(law, tables[rows[part]])
-    return mean.reshape(np.shape(g)), variance.reshape(np.shape(g))
+    chosen = np.broadcast_to(np.asarray(which), len(items))
+    mean, variance = np.empty((2, len(items)))
+    for part in items.parts():
+        mean[part], variance[part] = moments_of(items.rows(part), tables[chosen[part]])
+    return mean, variance
 
 
-def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> tuple[Floats, Floats]:
+def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, law: Law) -> tuple[Floats, Floats]:
     """Mean and variance of a sampled metric for many (g, m, N) at once.
 
     Walks outwards from each law's mode until the probabilities vanish: about 18 standard
@@ -65,27 +80,27 @@ def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, repl
         Value ``term(h, m)`` of the sampled metric, vectorised.
     g, m, N : array_like
         Broadcast against each other.
-    replace : bool
+    law : Law
     """
     arrays = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (g, m, N)))
     shape = arrays[0].shape
     g, m, N = (x.ravel() for x in arrays)
-    start = laws.mode(g, m, N, replace=replace)
+    start = law.mode(g, m, N)
     # Deviations from the value at the mode: no cancellation when h hardly varies.
     centre = np.asarray(term(start, m), dtype=np.float64)
-    probability = laws.pmf(start, g, m, N, replace=replace)
+    probability = law.pmf(start, g, m, N)
 
     def mirrored(h: Floats, size: Floats) -> Floats:
         return term(size - h, size)
 
     first, second = np.zeros_like(g), np.zeros_like(g)
-    _walk_up(term, start, probability, centre, (g, m, N), replace, first, second)
+    _walk_up(term, start, probability, centre, (g, m, N), law, first, second)
     # Seen from below, the walk down is a walk up.
-    _walk_up(mirrored, m - start, probability, centre, (N - g, m, N), replace, first, second)
+    _walk_up(mirrored, m - start, probability, centre, (N - g, m, N), law, first, second)
     return (centre + first).reshape(shape), np.maximum(second - first**2, 0).reshape(shape)
 
 
-def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool, k: ArrayLike | None = None) -> Floats:
+def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, law: Law, *, k: ArrayLike | None = None) -> Floats:
     r"""Expected 1 / (h + 1), or 0 when h + 1 > k: sampled AP, AP@k and RR for one relevant item.
 
     With replacement this is eq. 19, :math:`(1 - (1 - p)^{m + 1}) / (p (m + 1))`. Without,
@@ -97,21 +112,19 @@ def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool, 
 
     Examples
     --------
-    >>> mean_reciprocal([0, 99, 9999], 99, 9999, replace=False).round(4)
+    >>> from truerank.sampling.laws import HYPERGEOMETRIC
+    >>> mean_reciprocal([0, 99, 9999], 99, 9999, HYPERGEOMETRIC).round(4)
     array([1.    , 0.6358, 0.01  ])
     """
     g, m, N = (np.asarray(x, dtype=np.float64) for x in (g, m, N))
-    if replace:
-        law, scale = (g, m + 1, N), np.where(g > 0, N / (np.where(g > 0, g, 1) * (m + 1)), np.nan)
-    else:
-        law, scale = (g + 1, m + 1, N + 1), (N + 1) / ((m + 1) * (g + 1))
-    above = laws.sf(0, *law, replace=replace)
-    mean = scale * (above if k is None else _between(above, np.asarray(k), law, replace))
+    biased, scale = law.size_biased(g, m, N)
+    above = law.sf(0, *biased)
+    mean = scale * (above if k is None else _between(above, np.asarray(k), biased, law))
     # Nothing above: always on top.
     return np.where(g > 0, mean, 1.0 if k is None else (np.asarray(k) >= 1) * 1.0)
 
 
-def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, *, replace: bool) -> tuple[float, float]:
+def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, law: Law) -> tuple[float, float]:
     """Mean and variance of an instance's metric when its relevant items share one sample.
 
     The i-th relevant item has g[i] candidates above it, h[i] of them sampled, and contributes
@@ -126,29 +139,30 @@ def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, *, replace:
     g : array_like of int
         Non-decreasing, one per relevant item.
     N : int
-    replace : bool
+    law : Law
     """
     counts = np.asarray(g, dtype=np.float64)
     values = [np.asarray(table, dtype=np.float64) for table in tables]
     m = len(values[0]) - 1
-    marginal = laws.rows(counts, m, N, replace=replace)
+    marginal = law.rows(counts, m, N)
     reach = [np.flatnonzero(row > _NEGLIGIBLE * row.max()) for row in marginal]
     mean = values[-1][reach[-1]]
     variance = np.zeros_like(mean)
     for j in range(len(counts) - 2, -1, -1):
-        step = _transition(reach[j], reach[j + 1], (counts[j], counts[j + 1]), m, N, replace)
+        step = _transition(reach[j], reach[j + 1], (counts[j], counts[j + 1]), m, N, law)
         mean, variance = _one_step_back(step, mean, variance)
         mean = values[j][reach[j]] + mean
     mean, variance = _one_step_back(marginal[:1, reach[0]], mean, variance)
     return float(mean[0]), float(variance[0])
 
 
-def _moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
-    unknown = np.isnan(values)
-    known = np.where(unknown, 0.0, values)
-    mean = np.einsum("gh,gh->g", law, known)
-    mean[((law > 0) & unknown).any(axis=1)] = np.nan
-    return mean, np.einsum("gh,gh->g", law, (known - mean[:, None]) ** 2)
+def moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of a row of values under each row of probabilities."""
+    missing = np.isnan(values)
+    filled = np.where(missing, 0.0, values)
+    mean = np.einsum("gh,gh->g", law, filled)
+    mean[((law > 0) & missing).any(axis=1)] = np.nan
+    return mean, np.einsum("gh,gh->g", law, (filled - mean[:, None]) ** 2)
 
 
 def _walk_up(
@@ -156,8 +170,8 @@ def _walk_up(
     start: Floats,
     probability: Floats,
     centre: Floats,
-    law: tuple[Floats, Floats, Floats],
-    replace: bool,
+    counts: tuple[Floats, Floats, Floats],
+    law: Law,
     first: Floats,
     second: Floats,
 ) -> None:
@@ -165,20 +179,20 @@ def _walk_up(
     live = np.arange(len(start))
     at, p, floor = start, probability, _NEGLIGIBLE * probability
     while live.size:
-        g, m, N = (x[live] for x in law)
-        p = p * laws.ratio_up(at, g, m, N, replace=replace)
+        g, m, N = (x[live] for x in counts)
+        p = p * law.ratio_up(at, g, m, N)
         keep = p > floor[live]
         live, at, p = live[keep], at[keep] + 1, p[keep]
-        deviation = term(at, law[1][live]) - centre[live]
+        deviation = term(at, counts[1][live]) - centre[live]
         first[live] += p * deviation
         second[live] += p * deviation**2
 
 
-def _between(above: Floats, k: NDArray[Any], law: tuple[Floats, Floats, Floats], replace: bool) -> Floats:
+def _between(above: Floats, k: NDArray[Any], counts: tuple[Floats, Floats, Floats], law: Law) -> Floats:
     """P(1 <= H <= k) from whichever difference cancels less."""
-    below = laws.cdf(k, *law, replace=replace)
-    from_above = above - laws.sf(k, *law, replace=replace)
-    from_below = below - laws.pmf(0, *law, replace=replace)
+    below = law.cdf(k, *counts)
+    from_above = above - law.sf(k, *counts)
+    from_below = below - law.pmf(0, *counts)
     return np.where(k < 1, 0.0, np.where(below < 0.5, from_below, from_above))
 
 
@@ -188,17 +202,17 @@ def _transition(
     counts: tuple[float, float],
     m: int,
     N: int,
-    replace: bool,
+    law: Law,
 ) -> Floats:
     """P(h' at the next relevant item | h at this one) for h in ``here`` and h' in ``there``."""
     first, second = counts
     if first == second:
         same: Floats = (here[:, None] == there[None, :]).astype(np.float64)
         return same
-    law = laws.rows(second - first, m - here, N - first, replace=replace)
+    further = law.rows(second - first, m - here, N - first)
     between = there - here[:, None]
-    inside = (between >= 0) & (between < law.shape[1])
-    reached: Floats = np.take_along_axis(law, np.where(inside, between, 0), axis=1)
+    inside = (between >= 0) & (between < further.shape[1])
+    reached: Floats = np.take_along_axis(further, np.where(inside, between, 0), axis=1)
     return np.asarray(np.where(inside, reached, 0.0), dtype=np.float64)
 
 

@@ -3,8 +3,8 @@ r"""The law of the sampled count: how many sampled candidates stand above a rele
 Of N irrelevant candidates g stand above the item. A sample of m of them contains a random number
 h of those g:
 
-* without replacement: h ~ Hypergeometric(N, g, m),
-* with replacement: h ~ Binomial(m, g / N)  (eq. 15 of Krichene and Rendle, 2020).
+* `HYPERGEOMETRIC`, without replacement: h ~ Hypergeometric(N, g, m),
+* `BINOMIAL`, with replacement: h ~ Binomial(m, g / N)  (eq. 15 of Krichene and Rendle, 2020).
 
 Both are evaluated in *deviance form*. With ``delta(x) = log x! - x log x + x`` and
 ``D(x, e) = x log(x / e) + e - x``,
@@ -23,11 +23,13 @@ g may be real: the compressed sums of `truerank.corrections.nodes` evaluate the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, Ints
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Coefficients of 1/x, 1/x^3, ... in Stirling's series for log x!, exact to 1e-16 from here on.
@@ -40,144 +42,215 @@ _NEAR_TERMS = 9
 _NEGLIGIBLE = 2.0**-60
 
 
-def pmf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
-    """Probability that h of the m sampled candidates are among the g of N that stand above.
+class Law(ABC):
+    """The distribution of h, the number of sampled candidates above an item that has g of N above it.
 
-    Parameters
-    ----------
-    h, g, m, N : array_like
-        Broadcast against each other. h, m, N are whole numbers, 0 <= g <= N may be real.
-    replace : bool
-        Sampling with replacement (binomial) or without (hypergeometric).
-
-    Returns
-    -------
-    ndarray of float64
-        Relative error about 1e-13 for N <= 1e9, m <= 1e4 (more in tails below 1e-100). Zero
-        outside the support.
-
-    Examples
-    --------
-    >>> pmf([0, 1, 2], 1, 2, 4, replace=False).round(3)
-    array([0.5, 0.5, 0. ])
+    In all methods h, g, m and N are array_like and broadcast against each other. h, m and N are whole numbers,
+    0 <= g <= N may be real.
     """
-    law = _log_binomial if replace else _log_hypergeometric
-    return np.exp(law(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N))))
+
+    @abstractmethod
+    def log_pmf(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        """Logarithm of the probability of h."""
+
+    @abstractmethod
+    def ratio_up(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        """p(h + 1) / p(h), the step of sums that walk along the law; not finite below its support."""
+
+    @abstractmethod
+    def mode(self, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """A most probable h."""
+
+    @abstractmethod
+    def spread(self, N: int, m: int) -> float:
+        """Variance of h / m, relative to that of a single draw."""
+
+    @property
+    def distinct(self) -> bool:
+        """Whether no candidate is drawn twice."""
+        return False
+
+    @abstractmethod
+    def size_biased(self, g: Floats, m: Floats, N: Floats) -> tuple[tuple[Floats, Floats, Floats], Floats]:
+        """Return (g', m', N') and a factor c such that p(h | g, m, N) / (h + 1) = c p(h + 1 | g', m', N')."""
+
+    @abstractmethod
+    def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
+        """Draw how many of m draws fall on the candidates inside, when the others are beyond."""
+
+    def pmf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """Probability that h of the m sampled candidates are among the g of N that stand above.
+
+        Returns
+        -------
+        ndarray of float64
+            Relative error about 1e-13 for N <= 1e9, m <= 1e4 (more in tails below 1e-100). Zero
+            outside the support.
+
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.pmf([0, 1, 2], 1, 2, 4).round(3)
+        array([0.5, 0.5, 0. ])
+        """
+        return np.exp(self.log_pmf(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N))))
+
+    def cdf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """Probability that at most h of the m sampled candidates are among the g that stand above.
+
+        Small values are as accurate, relatively, as large ones.
+
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.cdf([-1, 0, 1, 2], 1, 2, 4).round(3)
+        array([0. , 0.5, 1. , 1. ])
+        """
+        return self._tails(h, g, m, N)[0]
+
+    def sf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """Probability that more than h of the m sampled candidates are among the g that stand above.
+
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.sf([-1, 0, 1, 2], 1, 2, 4).round(3)
+        array([1. , 0.5, 0. , 0. ])
+        """
+        return self._tails(h, g, m, N)[1]
+
+    def rows(self, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """Whole laws: row j holds the probabilities of h = 0..m for g[j].
+
+        Starts each row at its mode and multiplies outwards, about fifty times faster than `pmf`
+        and as accurate where it matters: the error grows by about 1e-16 per step away from the mode.
+        For real g without replacement this continues p(h | g) as a polynomial in g. Rows of smaller m
+        end in zeros.
+
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.rows([0, 1], 2, 4).round(3)
+        array([[1. , 0. , 0. ],
+               [0.5, 0.5, 0. ]])
+        """
+        g, m, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, m, N)))
+        peak = self.mode(g, m, N)
+        h = np.arange(m.max(initial=0.0))
+        up = self.ratio_up(h, g[:, None], m[:, None], N[:, None])
+        beyond = h >= peak[:, None]
+        with np.errstate(divide="ignore"):
+            down = np.where(beyond, 1.0, 1 / up)
+        up[~beyond] = 1.0
+        law = np.ones((len(g), len(h) + 1))
+        law[:, :-1] = np.cumprod(down[:, ::-1], axis=1)[:, ::-1]
+        law[:, 1:] *= np.cumprod(up, axis=1, out=up)
+        # Adding zero turns -0.0, left behind where the support ends, into 0.0.
+        return law * self.pmf(peak, g, m, N)[:, None] + 0.0
+
+    def _tails(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> tuple[Floats, Floats]:
+        """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
+        h, g, m, N = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N)))
+        lower = h < self.mode(g, m, N)
+        # Counting the candidates below instead of above turns a lower tail into an upper one.
+        tail = self._upper_tail(np.where(lower, m - h, h + 1), np.where(lower, N - g, g), m, N)
+        return np.where(lower, tail, 1 - tail), np.where(lower, 1 - tail, tail)
+
+    def _upper_tail(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        """p(h) + p(h + 1) + ... for h at or above the mode, where the terms fall."""
+        shape = h.shape
+        h, g, m, N = (x.ravel() for x in (h, g, m, N))
+        total = self.pmf(h, g, m, N)
+        live = np.flatnonzero(total > 0)
+        at, term = h[live], total[live]
+        while live.size:
+            term = term * self.ratio_up(at, g[live], m[live], N[live])
+            total[live] += term
+            keep = term > _NEGLIGIBLE * total[live]
+            live, at, term = live[keep], at[keep] + 1, term[keep]
+        return np.minimum(total, 1.0).reshape(shape)
 
 
-def cdf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
-    """Probability that at most h of the m sampled candidates are among the g that stand above.
+class Hypergeometric(Law):
+    """The law of sampling without replacement."""
 
-    Same arguments as `pmf`. Small values are as accurate, relatively, as large ones.
+    distinct = True
 
-    Examples
-    --------
-    >>> cdf([-1, 0, 1, 2], 1, 2, 4, replace=False).round(3)
-    array([0. , 0.5, 1. , 1. ])
-    """
-    return _tails(h, g, m, N, replace)[0]
+    def log_pmf(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        cells = (h, g - h, m - h, N - g - m + h)
+        expected = (m * (g / N), g * ((N - m) / N), m * ((N - g) / N), (N - g) * ((N - m) / N))
+        # All four cells deviate from their expectation by the same amount; for whole g the products
+        # are whole numbers below 2^53, so it is free of cancellation.
+        excess = (h * N - m * g) / N
+        margins = _delta(g) + _delta(N - g) + _delta(m) + _delta(N - m) - _delta(N)
+        return margins - _cell_terms(cells, expected, excess)
 
+    def ratio_up(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (m - h) * (g - h) / ((h + 1) * (N - g - m + h + 1))
 
-def sf(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
-    """Probability that more than h of the m sampled candidates are among the g that stand above.
+    def mode(self, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        g, m, N = (np.asarray(x, dtype=np.float64) for x in (g, m, N))
+        # Rounding may land one off a mode next to the support's edge: p would be zero there.
+        return np.clip(np.floor((m + 1) * (g + 1) / (N + 2)), np.maximum(0, m - N + g), np.minimum(m, g))
 
-    Same arguments as `pmf`.
+    def spread(self, N: int, m: int) -> float:
+        return (1 - m / N) / m
 
-    Examples
-    --------
-    >>> sf([-1, 0, 1, 2], 1, 2, 4, replace=False).round(3)
-    array([1. , 0.5, 0. , 0. ])
-    """
-    return _tails(h, g, m, N, replace)[1]
+    def size_biased(self, g: Floats, m: Floats, N: Floats) -> tuple[tuple[Floats, Floats, Floats], Floats]:
+        return (g + 1, m + 1, N + 1), (N + 1) / ((m + 1) * (g + 1))
 
+    def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
+        return rng.hypergeometric(inside, beyond, m)
 
-def rows(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
-    """Whole laws: row j holds the probabilities of h = 0..m for g[j].
+    def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        r"""Whole laws where ties are in random order: each of g..g + tied is equally likely to stand above.
 
-    Starts each row at its mode and multiplies outwards, about fifty times faster than `pmf`
-    and as accurate where it matters: the error grows by about 1e-16 per step away from the mode.
-    For real g without replacement this continues p(h | g) as a polynomial in g.
+        .. math:: \sum_{c < G} p(h \mid c; m, N) = \frac{N + 1}{m + 1} P(H > h \mid G; m + 1, N + 1),
 
-    Parameters
-    ----------
-    g, m, N : array_like
-        Numbers or vectors that broadcast to one law per row. Rows of smaller m end in zeros.
+        which counts the samples of m + 1 of N + 1 by the place of their (h + 1)-th element. The absolute
+        error is about 1e-15 N / m.
 
-    Examples
-    --------
-    >>> rows([0, 1], 2, 4, replace=False).round(3)
-    array([[1. , 0. , 0. ],
-           [0.5, 0.5, 0. ]])
-    """
-    g, m, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, m, N)))
-    peak = mode(g, m, N, replace=replace)
-    h = np.arange(m.max(initial=0.0))
-    up = ratio_up(h, g[:, None], m[:, None], N[:, None], replace=replace)
-    beyond = h >= peak[:, None]
-    with np.errstate(divide="ignore"):
-        down = np.where(beyond, 1.0, 1 / up)
-    up[~beyond] = 1.0
-    law = np.ones((len(g), len(h) + 1))
-    law[:, :-1] = np.cumprod(down[:, ::-1], axis=1)[:, ::-1]
-    law[:, 1:] *= np.cumprod(up, axis=1, out=up)
-    # Adding zero turns -0.0, left behind where the support ends, into 0.0.
-    return law * pmf(peak, g, m, N, replace=replace)[:, None] + 0.0
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.tied_rows([0, 1], [2, 0], 2, 4).round(3)
+        array([[0.556, 0.389, 0.056],
+               [0.5  , 0.5  , 0.   ]])
+        """
+        arrays = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, tied, m, N))
+        g, tied, m, N = np.broadcast_arrays(*arrays)
+
+        def at_most(count: Floats) -> Floats:
+            return np.cumsum(self.rows(count, m + 1, N + 1), axis=1)[:, :-1]
+
+        mean = (at_most(g) - at_most(g + tied + 1)) * ((N + 1) / (m + 1) / (tied + 1))[:, None]
+        return np.maximum(mean, 0.0)
 
 
-def tied_rows(g: ArrayLike, tied: ArrayLike, m: int, N: ArrayLike) -> Floats:
-    r"""Whole laws without replacement where ties are in random order: each of g..g + tied may stand above.
+class Binomial(Law):
+    """The law of sampling with replacement."""
 
-    .. math:: \sum_{c < G} p(h \mid c; m, N) = \frac{N + 1}{m + 1} P(H > h \mid G; m + 1, N + 1),
+    def log_pmf(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        cells = (h, m - h)
+        expected = (m * (g / N), m * ((N - g) / N))
+        return _delta(m) - _cell_terms(cells, expected, (h * N - m * g) / N)
 
-    which counts the samples of m + 1 of N + 1 by the place of their (h + 1)-th element. The absolute
-    error is about 1e-15 N / m.
-
-    Examples
-    --------
-    >>> tied_rows([0, 1], [2, 0], 2, 4).round(3)
-    array([[0.556, 0.389, 0.056],
-           [0.5  , 0.5  , 0.   ]])
-    """
-    g, tied, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, tied, N)))
-
-    def at_most(count: Floats) -> Floats:
-        return np.cumsum(rows(count, m + 1, N + 1, replace=False), axis=1)[:, :-1]
-
-    mean = (at_most(g) - at_most(g + tied + 1)) * ((N + 1) / (m + 1) / (tied + 1))[:, None]
-    return np.maximum(mean, 0.0)
-
-
-def ratio_up(h: Floats, g: Floats, m: Floats, N: Floats, *, replace: bool) -> Floats:
-    """p(h + 1) / p(h), the step of sums that walk along the law; not finite below its support."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if replace:
+    def ratio_up(self, h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
             return (m - h) * g / ((h + 1) * (N - g))
-        return (m - h) * (g - h) / ((h + 1) * (N - g - m + h + 1))
 
-
-def mode(g: ArrayLike, m: ArrayLike, N: ArrayLike, *, replace: bool) -> Floats:
-    """A most probable h."""
-    g, m, N = (np.asarray(x, dtype=np.float64) for x in (g, m, N))
-    if replace:
+    def mode(self, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        g, m, N = (np.asarray(x, dtype=np.float64) for x in (g, m, N))
         return np.minimum(np.floor((m + 1) * g / N), m)
-    # Rounding may land one off a mode next to the support's edge: p would be zero there.
-    return np.clip(np.floor((m + 1) * (g + 1) / (N + 2)), np.maximum(0, m - N + g), np.minimum(m, g))
+
+    def spread(self, N: int, m: int) -> float:
+        return 1 / m
+
+    def size_biased(self, g: Floats, m: Floats, N: Floats) -> tuple[tuple[Floats, Floats, Floats], Floats]:
+        return (g, m + 1, N), np.where(g > 0, N / (np.where(g > 0, g, 1) * (m + 1)), np.nan)
+
+    def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
+        return rng.binomial(m, inside / np.maximum(inside + beyond, 1))
 
 
-def _log_hypergeometric(h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
-    cells = (h, g - h, m - h, N - g - m + h)
-    expected = (m * (g / N), g * ((N - m) / N), m * ((N - g) / N), (N - g) * ((N - m) / N))
-    # All four cells deviate from their expectation by the same amount; for whole g the products
-    # are whole numbers below 2^53, so it is free of cancellation.
-    excess = (h * N - m * g) / N
-    margins = _delta(g) + _delta(N - g) + _delta(m) + _delta(N - m) - _delta(N)
-    return margins - _cell_terms(cells, expected, excess)
-
-
-def _log_binomial(h: Floats, g: Floats, m: Floats, N: Floats) -> Floats:
-    cells = (h, m - h)
-    expected = (m * (g / N), m * ((N - g) / N))
-    return _delta(m) - _cell_terms(cells, expected, (h * N - m * g) / N)
+HYPERGEOMETRIC = Hypergeometric()
+BINOMIAL = Binomial()
 
 
 def _cell_terms(cells: tuple[Floats, ...], expected: tuple[Floats, ...], excess: Floats) -> Floats:
@@ -216,27 +289,3 @@ def _deviance(x: Floats, mean: Floats, excess: Floats) -> Floats:
     close = small * (excess + 2 * x * square * odd)
     both_zero = (x == 0) & (mean == 0)
     return np.where(both_zero, 0.0, np.where(near, close, far))
-
-
-def _tails(h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike, replace: bool) -> tuple[Floats, Floats]:
-    """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
-    h, g, m, N = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N)))
-    lower = h < mode(g, m, N, replace=replace)
-    # Counting the candidates below instead of above turns a lower tail into an upper one.
-    tail = _upper_tail(np.where(lower, m - h, h + 1), np.where(lower, N - g, g), m, N, replace)
-    return np.where(lower, tail, 1 - tail), np.where(lower, 1 - tail, tail)
-
-
-def _upper_tail(h: Floats, g: Floats, m: Floats, N: Floats, replace: bool) -> Floats:
-    """p(h) + p(h + 1) + ... for h at or above the mode, where the terms fall."""
-    shape = h.shape
-    h, g, m, N = (x.ravel() for x in (h, g, m, N))
-    total = pmf(h, g, m, N, replace=replace)
-    live = np.flatnonzero(total > 0)
-    at, term = h[live], total[live]
-    while live.size:
-        term = term * ratio_up(at, g[live], m[live], N[live], replace=replace)
-        total[live] += term
-        keep = term > _NEGLIGIBLE * total[live]
-        live, at, term = live[keep], at[keep] + 1, term[keep]
-    return np.minimum(total, 1.0).reshape(shape)

@@ -16,14 +16,14 @@ import numpy as np
 from truerank.analysis.orders import Consistency, consistency
 from truerank.analysis.risks import risk
 from truerank.arrays import Floats
-from truerank.corrections.tables import table
+from truerank.corrections.tables import correction_table
 from truerank.evaluation.estimates import estimate
 from truerank.evaluation.per_instance import values
 from truerank.papers.krichene_rendle_2020 import toy
 from truerank.papers.krichene_rendle_2020.experiment import Study
 from truerank.ranking.ranks import Ranks
 from truerank.report.plots import bars, curves, mark, panels, styled
-from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.uniform import UniformSampling
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +69,7 @@ def figure_3() -> tuple[Figure, str]:
     ranks = _all_ranks(1_000)
     figure, axes = panels(4)
     for panel, (name, metric) in zip(axes, METRICS.items(), strict=True):
-        lines = {f"m = {m:,}": risk(metric, SamplingDesign(m, True), ranks).expected for m in (10, 100, 1_000)}
+        lines = {f"m = {m:,}": risk(ranks, metric, m=m, replace=True).expected for m in (10, 100, 1_000)}
         curves(panel, ranks.above + 1, {"exact": values(ranks, metric), **lines})
         panel.set(title=name, xlabel="rank", ylabel="expected metric", xlim=(1, 1_000), ylim=(0, 1.02))
     axes[1].legend()
@@ -79,14 +79,14 @@ def figure_3() -> tuple[Figure, str]:
 @styled
 def figure_4() -> tuple[Figure, str]:
     """Corrected average precision: what is read at a sampled rank, and its expectation at a true rank."""
-    design = SamplingDesign(100, replace=True)
+    design = UniformSampling(100, replace=True)
     ranks = _all_ranks(N)
     figure, (left, right) = panels(2)
-    read = {name: table(f"ap{text}", m=design.m, n=N, replace=True) for name, text in CORRECTIONS.items()}
-    curves(left, np.arange(1, design.m + 2), {"AP": 1 / np.arange(1.0, design.m + 2), **read})
-    left.set(xlabel="sampled rank", ylabel="corrected metric", xscale="log", xlim=(1, design.m + 1))
+    read = {name: correction_table(f"ap{text}", design, n=N) for name, text in CORRECTIONS.items()}
+    curves(left, np.arange(1, design.size + 2), {"AP": 1 / np.arange(1.0, design.size + 2), **read})
+    left.set(xlabel="sampled rank", ylabel="corrected metric", xscale="log", xlim=(1, design.size + 1))
     left.set_ylim(-0.45, 0.65)
-    expected = {name: risk(f"ap{text}", design, ranks).expected for name, text in CORRECTIONS.items()}
+    expected = {name: risk(ranks, f"ap{text}", design).expected for name, text in CORRECTIONS.items()}
     curves(right, ranks.above + 1, {"AP": values(ranks, "ap"), **expected})
     right.set(xlabel="rank", ylabel="expected corrected metric", xscale="log", xlim=(1, N), ylim=(-0.05, 0.5))
     right.legend()

@@ -1,9 +1,9 @@
 """Section 6: three recommenders on MovieLens 1M, sampled with m = 100 and corrected (Tables 3 and 4).
 
-The published cells come from 100 repetitions. In each, ties are broken anew, 100 of the user's own irrelevant
-candidates are drawn without replacement, and the corrections suppose one n, the mean, and sampling with
-replacement ("as published"). Beside that stands what truerank does by default: each user's own n and the law of
-the sampling that was done. Expectations are exact, so that only the published numbers carry Monte-Carlo error.
+The published cells come from 100 repetitions. In each, 100 of the user's own irrelevant candidates are drawn without
+replacement, ties are broken anew, and the corrections assume one n, the mean, and sampling with replacement ("as
+published"). Beside that stands what truerank does by default: each user's own n and the law of the sampling that was
+done. Expectations are exact, so that only the published numbers carry Monte-Carlo error.
 
 Arrays that end in (metrics, columns) follow METRICS and TABLE_3_COLUMNS, whose first column is the exact metric.
 """
@@ -11,44 +11,111 @@ Arrays that end in (metrics, columns) follow METRICS and TABLE_3_COLUMNS, whose 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.analysis.risks import sampled_tables
+from truerank.analysis.risks import risks
+from truerank.analysis.tied_laws import TiedItemLaws
 from truerank.arrays import Floats, Ints
-from truerank.corrections import corrected
+from truerank.corrections.base import Case, Correction, CorrectionTable
+from truerank.corrections.corrected import Corrected
+from truerank.corrections.counts import as_sampled, counted
+from truerank.corrections.reading import metric as as_metric
 from truerank.evaluation.estimates import estimate
-from truerank.metrics.names import metric as as_metric
-from truerank.papers.krichene_rendle_2020.cells import Cell
+from truerank.metrics.base import Metric, Term
+from truerank.papers.krichene_rendle_2020.comparisons import Compared
 from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
 from truerank.ranking.ranks import Ranks
-from truerank.sampling import laws
-from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.laws import Law
+from truerank.sampling.uniform import UniformSampling
 
 METRICS = ("recall@10", "ndcg@10", "ap", "auc")
-DESIGN = SamplingDesign(SAMPLED)
-SUPPOSED = SamplingDesign(SAMPLED, replace=True)
+DESIGN = UniformSampling(SAMPLED)
+ASSUMED = UniformSampling(SAMPLED, replace=True)
 REPETITIONS = 100
 
 
+@dataclass(frozen=True)
+class PublishedRankEstimate(Correction):
+    """Eq. 20, but with m + 1 in place of m, as the published AUC shows."""
+
+    name = "published-rank"
+
+    def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
+        counts = case.N * np.arange(case.m + 1) // (case.m + 1)
+        return CorrectionTable(case.count_term(term)(counts.astype(np.float64)))
+
+
+class PublishedTieLaws(TiedItemLaws):
+    """The laws of the published sampling: of t sampled ties floor(U t) are put above, never all of them."""
+
+    def rows(self, part: slice) -> Floats:
+        rows = super().rows(part)
+        for item in np.arange(*part.indices(len(self)))[self.tied[part] > 0]:
+            rows[item - part.start] = self._published(item)
+        return rows
+
+    def _published(self, item: int) -> Floats:
+        above = self.law.rows(self.g[item], self.m, self.N[item])[0]
+        drawn = np.flatnonzero(above)
+        left = np.minimum(self.m - drawn, self.N[item] - self.g[item])
+        ties = self.law.rows(np.full(drawn.size, self.tied[item]), left, self.N[item] - self.g[item])
+        # of t ties each of 0..t - 1 is equally likely to be above; the mean over t, by how many are above
+        share = np.cumsum((ties[:, 1:] / np.arange(1, ties.shape[1]))[:, ::-1], axis=1)[:, ::-1]
+        share = np.pad(share, ((0, 0), (0, 1)))
+        share[:, 0] += ties[:, 0]
+        result = np.zeros(self.m + 1)
+        for start, row in zip(drawn, above[drawn, None] * share, strict=True):
+            reach = min(row.size, self.m + 1 - start)
+            result[start : start + reach] += row[:reach]
+        return result
+
+
+def columns(*, published: bool) -> list[Metric]:
+    """Return every sampled and corrected metric of Table 3, metric by metric."""
+    found = [as_metric(name + text) for name in METRICS for text in ("", *TABLE_3_COLUMNS[2:])]
+    if not published:
+        return found
+    return [
+        Corrected(one.metric, PublishedRankEstimate()) if isinstance(one, Corrected) and str(one).endswith("~rank")
+        else one
+        for one in found
+    ]  # fmt: skip
+
+
 def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
-    """Do as the paper did, 100 times: break ties, draw 100 candidates per user, correct.
+    """Do as the paper did, 100 times: draw 100 candidates per user, break ties, correct.
 
     Returns means over users by recommender, of shape (repetitions, metrics, columns).
     """
     generator = np.random.default_rng(rng)
-    values = _as_published(int(study.y.n_candidates.mean()))
+    tables = _published_tables(mean_n(study))
     return {
-        name: np.array([_one_repetition(ranks, values, generator) for _ in range(REPETITIONS)])
+        name: np.array([_one_repetition(ranks, tables, generator) for _ in range(REPETITIONS)])
         for name, ranks in study.ranks.items()
     }
 
 
-def _one_repetition(ranks: Ranks, values: Floats, generator: np.random.Generator) -> Floats:
+def mean_n(study: Study) -> int:
+    """Return the one n that the published corrections assume."""
+    return int(study.y.n_candidates.mean())
+
+
+def _published_tables(n: int) -> Floats:
+    """Return what each sampled count is worth: an array of shape (m + 1, metrics, columns less exact)."""
+    shown = as_sampled(Ranks.from_ranks([1], n=n), ASSUMED)
+    tables = [counted(metric.terms(shown)[0], shown, np.array([0]))[0] for metric in columns(published=True)]
+    return np.stack(tables, axis=1).reshape(DESIGN.size + 1, len(METRICS), -1)
+
+
+def _one_repetition(ranks: Ranks, tables: Floats, generator: np.random.Generator) -> Floats:
+    drawn = DESIGN.draw(ranks, rng=generator)
+    lost: Ints = np.floor(generator.random(drawn.tied.size) * drawn.tied).astype(np.int64)
+    counts = np.bincount(drawn.above + lost, minlength=DESIGN.size + 1)
     order = ranks.break_ties("random", rng=generator)
-    counts = np.bincount(DESIGN.draw(order, rng=generator).above, minlength=DESIGN.m + 1)
-    return _beside_exact(order, np.tensordot(counts / len(ranks), values, axes=1))
+    return _beside_exact(order, np.tensordot(counts / len(ranks), tables, axes=1))
 
 
 def _beside_exact(ranks: Ranks, sampled: Floats) -> Floats:
@@ -56,15 +123,26 @@ def _beside_exact(ranks: Ranks, sampled: Floats) -> Floats:
     return np.hstack([exact, sampled])
 
 
-def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Cell]:
+def expected_as_published(ranks: Ranks, n: int) -> Floats:
+    """Return the expectations of what was published, of shape (metrics, columns)."""
+    found = risks(ranks, columns(published=True), DESIGN, assumed=ASSUMED, assumed_n=n, laws=PublishedTieLaws)
+    return _beside_exact(ranks, np.array([each.mean for each in found]).reshape(len(METRICS), -1))
+
+
+def expected_by_default(ranks: Ranks) -> Floats:
+    """Return the expectations of what truerank does by default, of shape (metrics, columns)."""
+    found = risks(ranks, columns(published=False), DESIGN)
+    return _beside_exact(ranks, np.array([each.mean for each in found]).reshape(len(METRICS), -1))
+
+
+def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
     """Return every cell of Table 3 in percent; sampled and corrected ones by their exact expectation."""
-    values = _as_published(int(study.y.n_candidates.mean()))
-    own_values = _by_default(np.unique(study.y.n_candidates))
-    ours = {name: 100 * _expected(ranks, values) for name, ranks in study.ranks.items()}
-    own_n = {name: 100 * _expected_own(ranks, own_values) for name, ranks in study.ranks.items()}
-    seeds = 100 * np.array([_expected(ranks, values) for ranks in study.x])
+    n = mean_n(study)
+    ours = {name: 100 * expected_as_published(ranks, n) for name, ranks in study.ranks.items()}
+    own_n = {name: 100 * expected_by_default(ranks) for name, ranks in study.ranks.items()}
+    seeds = np.array([ours["X"], *(100 * expected_as_published(ranks, n) for ranks in study.x[1:])])
     return [
-        Cell(
+        Compared(
             table=3,
             row=f"{metric} {name}",
             column=title,
@@ -95,7 +173,7 @@ def _deviations(printed: str, repeated: Floats) -> dict[str, float]:
     return {"standard_error": error, "published_deviation": float(published), "deviation": ours}
 
 
-def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Cell]:
+def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
     """Return every cell of Table 4: in how many repetitions a pair of recommenders is in its exact order."""
     exact = {name: [estimate(ranks, metric).mean for metric in METRICS] for name, ranks in study.ranks.items()}
     cells = []
@@ -107,53 +185,5 @@ def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Cell]:
             share = (published + ours) / 2 / REPETITIONS
             # of the difference of two binomial counts
             error = (2 * REPETITIONS * share * (1 - share)) ** 0.5
-            cells.append(Cell(4, f"{metric} {a} vs {b}", column, str(published), ours, error))
+            cells.append(Compared(4, f"{metric} {a} vs {b}", column, str(published), ours, error))
     return cells
-
-
-def _texts(metric: str) -> list[str]:
-    return [metric, *(metric + column for column in TABLE_3_COLUMNS[2:])]
-
-
-def _as_published(n: int) -> Floats:
-    """What each sampled count adds, by eq. 15 and one n: an array of shape (m + 1, metrics, columns less exact)."""
-    values = np.stack(
-        [
-            [sampled_tables(as_metric(text), SUPPOSED, [corrected.Cell(1, 1, n)])[0] for text in _texts(m)]
-            for m in METRICS
-        ]
-    )
-    values[:, TABLE_3_COLUMNS.index("~rank") - 1] = [_rank_estimate(metric, n) for metric in METRICS]
-    return np.moveaxis(values, -1, 0)
-
-
-def _rank_estimate(metric: str, n: int) -> Floats:
-    """Eq. 20, but with m + 1 in place of m, as the published AUC shows."""
-    rank = 1 + (n - 1) * np.arange(DESIGN.m + 1) // (DESIGN.m + 1)
-    one = np.ones_like(rank)
-    return as_metric(metric).term(rank, one, one, n * one)
-
-
-def _by_default(sizes: Ints) -> Floats:
-    """What each sampled count adds by the law of the sampling that was done, for each n in `sizes`."""
-    needed = [corrected.Cell(1, 1, int(size)) for size in sizes]
-    values = [[sampled_tables(as_metric(text), DESIGN, needed) for text in _texts(metric)] for metric in METRICS]
-    return np.moveaxis(np.array(values), (0, 1), (-2, -1))
-
-
-def _law(ranks: Ranks) -> Floats:
-    """Each user's law of the sampled count, ties in random order."""
-    return laws.tied_rows(ranks.above, ranks.tied, DESIGN.m, ranks.n_candidates - 1)
-
-
-def _expected(ranks: Ranks, values: Floats) -> Floats:
-    """Expected means with one table for all users, of shape (metrics, columns)."""
-    return _beside_exact(ranks, np.tensordot(_law(ranks).mean(axis=0), values, axes=1))
-
-
-def _expected_own(ranks: Ranks, values: Floats) -> Floats:
-    """Expected means with a table for each n, in ascending order."""
-    which = np.unique(ranks.n_candidates, return_inverse=True)[1]
-    mass = np.zeros(values.shape[:2])
-    np.add.at(mass, which, _law(ranks) / len(ranks))
-    return _beside_exact(ranks, np.tensordot(mass, values, axes=2))

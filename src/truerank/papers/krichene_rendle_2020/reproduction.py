@@ -8,34 +8,34 @@ from pathlib import Path
 
 from truerank.display import render
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
-from truerank.papers.krichene_rendle_2020.cells import Table
+from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
 from truerank.papers.krichene_rendle_2020.experiment import Study
 from truerank.report.plots import save
 
 
-def tables(study: Study) -> Iterator[Table]:
+def tables(study: Study) -> Iterator[PublishedTable]:
     """Compute Tables 1 to 4, one after the other."""
     exact, sampled = toy.table_1(), toy.table_2()
-    yield Table("Table 1: exact metrics of three recommenders on five instances, n = 10,000", exact)
-    yield Table(
+    yield PublishedTable("Table 1: exact metrics of three recommenders on five instances, n = 10,000", exact)
+    yield PublishedTable(
         f"Table 2: the same with m = {toy.SAMPLED} sampled items; published: means of {toy.REPETITIONS:,} repetitions",
         sampled,
         f"\n{toy.orders(exact, sampled)}\n\n{toy.flips()}",
     )
     repeated = movielens.repeat(study)
-    yield Table(
+    yield PublishedTable(
         "Table 3: MovieLens 1M, m = 100, in percent; ours are exact expectations, published means of 100 repetitions",
         movielens.table_3(study, repeated),
         "ours: as published, with one n, the binomial law, and m + 1 in place of m in eq. 20.\n"
         "own n: what truerank does by default, with each user's n, the law without replacement, and eq. 20 as it is.",
     )
-    yield Table(
+    yield PublishedTable(
         "Table 4: in how many of 100 repetitions two recommenders are in their exact order; ours: 100 repetitions, too",
         movielens.table_4(study, repeated),
     )
 
 
-def to_json(done: Sequence[Table], source: str) -> str:
+def to_json(done: Sequence[PublishedTable], source: str) -> str:
     """Return every cell of the tables as JSON, with what they were computed from."""
     facts = {
         "truerank": version("truerank"),

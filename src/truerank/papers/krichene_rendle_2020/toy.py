@@ -9,10 +9,10 @@ from truerank.analysis.orders import consistency
 from truerank.analysis.risks import risk
 from truerank.display import render
 from truerank.evaluation.estimates import estimate
-from truerank.papers.krichene_rendle_2020.cells import Cell
+from truerank.papers.krichene_rendle_2020.comparisons import Compared
 from truerank.papers.krichene_rendle_2020.published import TABLE_1, TABLE_2
 from truerank.ranking.ranks import Ranks
-from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.uniform import UniformSampling
 
 RANKS = {
     "A": Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
@@ -23,25 +23,25 @@ SAMPLED = 99
 REPETITIONS = 1_000
 
 
-def table_1() -> list[Cell]:
+def table_1() -> list[Compared]:
     """Return every cell of Table 1: exact metrics of the toy example."""
     return [
-        Cell(1, name, metric, published, estimate(RANKS[name], metric).mean)
+        Compared(1, name, metric, published, estimate(RANKS[name], metric).mean)
         for name, row in TABLE_1.items()
         for metric, published in row.items()
     ]
 
 
-def table_2() -> list[Cell]:
+def table_2() -> list[Compared]:
     """Return every mean of Table 2: expected sampled metrics, whose published values are from 1,000 repetitions."""
-    design = SamplingDesign(SAMPLED)
+    design = UniformSampling(SAMPLED)
     cells = []
     for name, row in TABLE_2.items():
         for metric, (published, deviation) in row.items():
-            sampled = risk(metric, design, RANKS[name])
+            sampled = risk(RANKS[name], metric, design)
             ours = sampled.standard_deviation
             cells.append(
-                Cell(
+                Compared(
                     table=2,
                     row=name,
                     column=metric,
@@ -55,7 +55,7 @@ def table_2() -> list[Cell]:
     return cells
 
 
-def order(cells: list[Cell], column: str) -> str:
+def order(cells: list[Compared], column: str) -> str:
     """Say which recommender is best by a metric, as in ``C > A = B``; equal means equal to the digits printed."""
     numbers = {cell.row: round(cell.ours, cell.digits) for cell in cells if cell.column == column}
     best_first = sorted(numbers, key=lambda name: -numbers[name])
@@ -65,7 +65,7 @@ def order(cells: list[Cell], column: str) -> str:
     return text
 
 
-def orders(exact: list[Cell], sampled: list[Cell]) -> str:
+def orders(exact: list[Compared], sampled: list[Compared]) -> str:
     """Return the orders that Tables 1 and 2 imply."""
     rows = [[metric, order(exact, metric), order(sampled, metric)] for metric in TABLE_1["A"]]
     header = ["to three digits", "exact order", "sampled order"]

@@ -14,7 +14,7 @@ _MARKS = {"within seeds": "s", "outside": "!"}
 
 
 @dataclass(frozen=True)
-class Cell:
+class Compared:
     """One number of a table, as printed and as computed."""
 
     table: int
@@ -70,24 +70,24 @@ class Cell:
 
     def record(self) -> dict[str, Any]:
         """Return the cell as a row of JSON; `printed` keeps the digits."""
-        known = {"printed": self.published, "published": float(self.published)}
-        return dataclasses.asdict(self) | known | {"difference": self.difference, "verdict": self.verdict}
+        shown = {"printed": self.published, "published": float(self.published)}
+        return dataclasses.asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A table of the paper; print it to see each row as published, ours and their difference."""
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[Compared]
     remark: str = ""
 
     def __str__(self) -> str:
         columns = list(dict.fromkeys(cell.column for cell in self.cells))
-        known = {(cell.row, cell.column): cell for cell in self.cells}
+        by_place = {(cell.row, cell.column): cell for cell in self.cells}
         lines = []
         for row in dict.fromkeys(cell.row for cell in self.cells):
-            lines += _lines(row, [known[row, column] for column in columns])
+            lines += _lines(row, [by_place[row, column] for column in columns])
         body = render.text(["", "", *columns], lines)
         return "\n".join(part for part in (self.title, body, self._summary(), self.remark) if part)
 
@@ -101,14 +101,14 @@ class Table:
         verdicts = Counter(cell.verdict for cell in self.cells)
         found = [f"{verdicts[name]} {meaning}" for name, meaning in meanings.items() if verdicts[name]]
         text = f"Of {len(self.cells)} cells {', '.join(found)}."
-        known = [cell for cell in self.cells if cell.deviation is not None]
-        if known:
-            agree = sum(cell.deviation_agrees for cell in known)
-            text += f" Of {len(known)} printed deviations {agree} are within three standard errors of ours."
+        repeated = [cell for cell in self.cells if cell.deviation is not None]
+        if repeated:
+            agree = sum(cell.deviation_agrees for cell in repeated)
+            text += f" Of {len(repeated)} printed deviations {agree} are within three standard errors of ours."
         return text
 
 
-def _lines(row: str, cells: list[Cell]) -> list[list[str]]:
+def _lines(row: str, cells: list[Compared]) -> list[list[str]]:
     lines = [
         [row, "published", *(cell.published for cell in cells)],
         ["", "ours", *(_number(cell, cell.ours) for cell in cells)],
@@ -121,11 +121,11 @@ def _lines(row: str, cells: list[Cell]) -> list[list[str]]:
     return lines
 
 
-def _range(cell: Cell) -> str:
+def _range(cell: Compared) -> str:
     return "" if cell.seed_range is None else "–".join(f"{number:.{cell.digits}f}" for number in cell.seed_range)
 
 
-def _number(cell: Cell, number: float | None, sign: str = "") -> str:
+def _number(cell: Compared, number: float | None, sign: str = "") -> str:
     """Show a digit more than is printed, but counts whole."""
     digits = cell.digits and cell.digits + 1
     # adding zero turns -0.0 into 0.0

@@ -1,0 +1,151 @@
+"""The expectation of a sampled metric as a function of the sample size, in closed form where there is one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from truerank.analysis.risks import risk
+from truerank.arrays import Floats, Ints
+from truerank.corrections.nodes import interval_nodes
+from truerank.metrics.base import Metric, Term
+from truerank.ranking.ranks import Ranks
+from truerank.ranking.ties import chance
+from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.expectations import mean_reciprocal, moments
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
+
+# expectations computed at once; each needs some twenty temporaries
+_CHUNK = 500_000
+
+
+def expected_curve(metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign) -> Floats:
+    """Return the expected mean of the sampled metric at each sample size, ties in random order."""
+    if metric.estimated is not metric:
+        return np.array([risk(ranks, metric, dataclasses.replace(kind, m=int(m))).mean for m in sizes])
+    law = kind.law("the expectation")
+    _, block = ranks.blocks()
+    alone = (ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC)
+    others = _Places.of(ranks, np.flatnonzero(~alone), int(sizes[-1]), law)
+    total = np.zeros(sizes.size)
+    for terms in metric.terms(ranks):
+        weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+        total += _sum_over(others, weight, terms.term, sizes, law)
+        total += _sum_over_tied(ranks, np.flatnonzero(alone), weight, terms.term, sizes)
+    return total / int((ranks.n_relevant > 0).sum())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Places:
+    """Relevant items at counts of candidates above them; one with ties is at several, with a share at each."""
+
+    item: Ints
+    above: Floats
+    share: Floats
+    ranks: Ranks
+
+    @classmethod
+    def of(cls, ranks: Ranks, items: Ints, largest: int, law: Law) -> _Places:
+        free = items[ranks.tied[items] == 0]
+        spread = [_spread(ranks, int(item), largest, law) for item in items[ranks.tied[items] > 0]]
+        item = np.concatenate([free, *(np.full(share.size, item) for item, _, share in spread)])
+        above = np.concatenate([ranks.above[free].astype(np.float64), *(counts for _, counts, _ in spread)])
+        share = np.concatenate([np.ones(free.size), *(share for _, _, share in spread)])
+        return cls(item, above, share, ranks)
+
+    def distinct(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Return the distinct (above, i, n_relevant, n), a column each, and the sum of the weights of each."""
+        whole = (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)
+        columns = np.stack([self.above, *(numbers[self.item].astype(np.float64) for numbers in whole)])
+        found, which = np.unique(columns, axis=1, return_inverse=True)
+        times = np.bincount(which.ravel(), weights=self.share * weight[self.item], minlength=found.shape[1])
+        return np.asarray(found, dtype=np.float64), np.asarray(times, dtype=np.float64)
+
+
+def _spread(ranks: Ranks, item: int, largest: int, law: Law) -> tuple[int, Floats, Floats]:
+    """Return a tied item, the counts above it that stand for all its places, and their shares."""
+    place, block = (numbers[item] for numbers in ranks.blocks())
+    above, tied, N = int(ranks.above[item]), int(ranks.tied[item]), int(ranks.draws[ranks.instance[item]])
+    counts = interval_nodes(above, above + tied, N, min(largest, N), law, longest=8 * tied / block)
+    return item, counts.g, counts.weight * chance(counts.g - above, ranks.tied[item], place, block)
+
+
+def _sum_over(places: _Places, weight: Floats, term: Term, sizes: Ints, law: Law) -> Floats:
+    """Sum of the expected terms at each sample size."""
+    distinct, times = places.distinct(weight)
+    total = np.zeros(sizes.size)
+    step = max(1, _CHUNK // sizes.size)
+    for start in range(0, times.size, step):
+        above, *whole = distinct[:, start : start + step, None]
+        i, n_relevant, n = (numbers.astype(np.int64) for numbers in whole)
+        total += times[start : start + step] @ expected_term(term, above, i, n_relevant, n, sizes[None, :], law)
+    return total
+
+
+def _sum_over_tied(ranks: Ranks, items: Ints, weight: Floats, term: Term, sizes: Ints) -> Floats:
+    r"""Sum of the expected terms of items that tie with t irrelevant ones, without replacement.
+
+    The law of `Hypergeometric.tied_rows` turns the mean over the ties into a difference:
+    :math:`E = \frac{N + 1}{(m + 1)(t + 1)} (E \Phi(H_{g + t + 1}) - E \Phi(H_g))`, where
+    :math:`\Phi(x) = \sum_{h < x} f(h)` and H is drawn from one candidate more, m + 1 of N + 1.
+    """
+    total = np.zeros(sizes.size)
+    settings = np.stack([ranks.i[items], ranks.item_n_relevant[items]])
+    for i, n_relevant in np.unique(settings, axis=1).T:
+        mine = items[(settings[0] == i) & (settings[1] == n_relevant)]
+        g, t, N = ranks.above[mine], ranks.tied[mine], ranks.item_n[mine] - n_relevant
+        for place, m in enumerate(sizes.tolist()):
+            values = _sampled_term(term, int(i), int(n_relevant))(np.arange(m + 1.0), np.full(m + 1, float(m)))
+            phi = _lookup(np.concatenate([[0.0], np.cumsum(values)]))
+            low, high = moments(phi, np.stack([g, g + t + 1]), m + 1, N + 1, HYPERGEOMETRIC)[0]
+            total[place] += weight[mine] @ ((high - low) * ((N + 1) / ((m + 1) * (t + 1))))
+    return total
+
+
+def _lookup(table: Floats) -> Callable[[Floats, Floats], Floats]:
+    def at(h: Floats, _size: Floats) -> Floats:
+        return table[h.astype(np.int64)]
+
+    return at
+
+
+def expected_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, n: Ints, m: Ints, law: Law) -> Floats:
+    """Return the expectation of what an item adds to the uncorrected sampled metric (eq. 16).
+
+    In closed form for AUC (eq. 17), cut-off metrics (eq. 18) and the reciprocal rank of a first relevant item
+    (eq. 19); otherwise summed over the law. Arguments broadcast.
+    """
+    above, i, n_relevant, n, m = np.broadcast_arrays(above, i, n_relevant, n, m)
+    irrelevant, among = n - n_relevant, m + n_relevant
+    cutoff = term.cutoff(n_relevant)
+    if term.shape == "affine":
+        return term.term(m * (above / irrelevant) + i, i, n_relevant, among)
+    if term.shape == "step" and cutoff is not None:
+        return law.cdf(cutoff - i, above, m, irrelevant) * term.term(i, i, n_relevant, among)
+    if term.shape == "reciprocal" and np.all(i == 1):
+        return term.term(i, i, n_relevant, among) * mean_reciprocal(above, m, irrelevant, law, k=cutoff)
+    return _summed_term(term, above, i, n_relevant, m, irrelevant, law)
+
+
+def _summed_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, m: Ints, irrelevant: Ints, law: Law) -> Floats:
+    expected = np.empty(above.shape)
+    for place, relevant in np.unique(np.stack([i.ravel(), n_relevant.ravel()]), axis=1).T:
+        mine = (i == place) & (n_relevant == relevant)
+        at = _sampled_term(term, int(place), int(relevant))
+        expected[mine] = moments(at, above[mine], m[mine], irrelevant[mine], law)[0]
+    return expected
+
+
+def _sampled_term(term: Term, i: int, n_relevant: int) -> Callable[[Floats, Floats], Floats]:
+    """Return what the i-th of `n_relevant` items adds, as a function of the sampled count and the sample size."""
+
+    def at(h: Floats, size: Floats) -> Floats:
+        rank = (h + i).astype(np.int64)
+        return term.term(
+            rank, np.full_like(rank, i), np.full_like(rank, n_relevant), cast("Ints", (size + n_relevant).astype(int))
+        )
+
+    return at

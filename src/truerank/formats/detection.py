@@ -1,0 +1,148 @@
+"""Which format a text file has, told by its first lines; where two fit, the caller is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from truerank.errors import InputError
+from truerank.formats.columns import Contents
+from truerank.formats.layout import Layout, decode, fields_of, lines_of
+from truerank.formats.source import HEAD, File
+
+Format = Literal["csv", "movielens", "trec"]
+"""Delimited text with or without a header; user, item, rating and time without a header; a TREC run or qrels."""
+
+# the TREC tools order by score; the column of ranks is there for human readers
+_RUN = ("user", "iteration", "item", "place", "score", "tag")
+_TREC = {"run": _RUN, "qrels": ("user", "iteration", "item", "relevance")}
+_MOVIELENS = ("user", "item", "rating", "time")
+_MOVIELENS_HEADER = ["userId", "movieId", "rating", "timestamp"]
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_RECBOLE = re.compile(r"(.+):(token|float|token_seq|float_seq)")
+_UNEVEN = re.compile(r"[ \t]{2,}|[ \t]$|^[ \t]|\t.* | .*\t")
+# lines looked at to tell formats apart
+_LINES = 100
+
+
+def check_format(given: str | None) -> None:
+    """Raise `InputError` unless it is a format, or None."""
+    if given is not None and given not in get_args(Format):
+        raise InputError(f"the format must be one of {', '.join(get_args(Format))}, got {given!r}.")
+
+
+def detect(
+    file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
+) -> Layout:
+    """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
+    text, latin = decode(head, cut=True)
+    lines = lines_of(text)
+    skip = next(number for number, line in enumerate(lines) if line.strip())
+    whole = lines if len(head) < HEAD or len(lines) == skip + 1 else lines[:-1]
+    sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
+    if given == "trec":
+        return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
+    if given is None and (found := _trec(sample)) and (kind := _settle(file, *found, contents, chosen, len(sample))):
+        return _trec_layout(file, sample, kind, contents, skip)
+    return _delimited(file, sample[0], skip, latin, contents, chosen, given)
+
+
+def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
+    """Return which of the TREC formats lines may have, and whether they can hardly be anything else."""
+    rows = [line.split() for line in lines]
+    if len({len(row) for row in rows}) != 1 or any("," in line or "::" in line for line in lines):
+        return None
+    columns = list(zip(*rows, strict=True))
+    if len(columns) == 6 and all(map(_NUMBER.fullmatch, (*columns[3], *columns[4]))):
+        return "run", "Q0" in columns[1] or not all(map(_NUMBER.fullmatch, columns[5]))
+    if len(columns) == 4 and all(map(_WHOLE.fullmatch, columns[3])):
+        usual = set(columns[1]) <= {"0", "Q0"}
+        return "qrels", usual or not all(map(_NUMBER.fullmatch, columns[2]))
+    return None
+
+
+def _settle(
+    file: File, kind: str, sure: bool, contents: Contents, chosen: Mapping[str, str | int], n_lines: int
+) -> str | None:
+    """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
+    numbered = any(isinstance(column, int) or column.isdigit() for column in chosen.values())
+    if kind != contents.trec:
+        if sure and n_lines > 1 and not numbered:
+            raise _wrong_kind(file, kind, contents)
+        return None
+    if sure or (kind == "run" and not numbered):
+        return kind
+    if numbered:
+        return None
+    raise InputError(
+        f"{file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, relevance) "
+        "or MovieLens ratings (user, item, rating, time): give its `format`, 'trec' or 'movielens'."
+    )
+
+
+def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
+    if kind == "run":
+        return InputError(f"{file} holds ranked lists (a TREC run), not {contents.what}{contents.lists_need}.")
+    movielens = "if its columns are user, item, rating and time, give its `format`, 'movielens'"
+    return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}; {movielens}.")
+
+
+def _as_trec(file: File, line: str) -> str:
+    sizes = {len(names): kind for kind, names in _TREC.items()}
+    if (count := len(line.split())) not in sizes:
+        raise InputError(f"{file} is not in a TREC format: a run has 6 columns and qrels have 4, got {count}.")
+    return sizes[count]
+
+
+def _trec_layout(file: File, lines: Sequence[str], kind: str, contents: Contents, skip: int) -> Layout:
+    if kind != contents.trec:
+        raise _wrong_kind(file, kind, contents)
+    even = not any(map(_UNEVEN.search, lines)) and len({"\t" in line for line in lines}) == 1
+    return Layout(" ", _TREC[kind], skip, even=even, quoted=False, fixed=True)
+
+
+def _delimited(
+    file: File,
+    line: str,
+    skip: int,
+    latin: bool,
+    contents: Contents,
+    chosen: Mapping[str, str | int],
+    given: Format | None,
+) -> Layout:
+    delimiter = _delimiter(line)
+    quoted = delimiter not in ("::", " ")
+    fields = [field.strip() for field in fields_of(line, delimiter, quoted=quoted)]
+    even = delimiter != " " or _UNEVEN.search(line) is None
+    if given != "movielens" and not any(map(_NUMBER.fullmatch, fields)):
+        typed = [_RECBOLE.fullmatch(name) for name in fields]
+        names = tuple(form[1] if form else name for form, name in zip(typed, fields, strict=True))
+        return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
+    names = _unnamed(file, fields, contents, chosen, given)
+    whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
+    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens")
+
+
+def _unnamed(
+    file: File, fields: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], given: Format | None
+) -> tuple[str, ...]:
+    """Return the names of columns without a header: in their usual order, else their numbers."""
+    if given == "movielens":
+        if len(fields) != len(_MOVIELENS):
+            raise InputError(f"{file} must have 4 columns (user, item, rating, time), got {len(fields)}.")
+        return _MOVIELENS
+    usual = contents.unnamed.get(len(fields))
+    if usual is None and not set(contents.needed) <= set(chosen):
+        count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+        example = ", ".join(f"{role}={number}" for number, role in enumerate(contents.needed))
+        raise InputError(f"{file} has no header and {count}: say which is which by number, as in {example}.")
+    return usual or tuple(str(number) for number in range(len(fields)))
+
+
+def _delimiter(line: str) -> str:
+    if "::" in line:
+        return "::"
+    best = max("\t,;|", key=line.count)
+    return best if best in line else " "

@@ -1,0 +1,88 @@
+"""Dataframes, dicts, lists and arrays in memory -> Arrow columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence, Sized
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from truerank.errors import InputError
+
+_REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
+    """Return a row per user of ``{user: [item, ...]}`` or ``{user: {item: value}}``, with lists.
+
+    Examples
+    --------
+    >>> from_mapping({"ann": {7: 0.5}, "bob": {}}, "score").to_pydict()
+    {'user': ['ann', 'bob'], 'item': [[7], []], 'score': [[0.5], []]}
+    """
+    for user, inner in lists.items():
+        if isinstance(inner, str | bytes) or not isinstance(inner, Sized):
+            raise InputError(f"the items of user {user!r} must be a list or a dict, got {inner!r}.")
+    bounds = np.concatenate([[0], np.cumsum([len(inner) for inner in lists.values()], dtype=np.int64)])
+    columns = {"item": _array(list(itertools.chain.from_iterable(lists.values())), "item ids")}
+    if lists and all(isinstance(inner, Mapping) for inner in lists.values()):
+        values = list(itertools.chain.from_iterable(inner.values() for inner in lists.values()))
+        columns[value] = _array(values, f"{value}s")
+    nested = {name: pa.LargeListArray.from_arrays(bounds, column) for name, column in columns.items()}
+    return pa.table({"user": _array(list(lists), "user ids"), **nested})
+
+
+def from_lists(lists: Sequence[Any] | np.ndarray[Any, Any], value: str) -> pa.Table:
+    """Return a row per list; the users are numbered 0, 1, ..."""
+    if isinstance(lists, np.ndarray) and lists.ndim == 2:
+        bounds = np.arange(lists.shape[0] + 1, dtype=np.int64) * lists.shape[1]
+        items = pa.LargeListArray.from_arrays(bounds, _array(lists.ravel(), "item ids"))
+        return pa.table({"user": np.arange(lists.shape[0]), "item": items})
+    return from_mapping(dict(enumerate(lists)), value)
+
+
+def columns_of(frame: Any) -> tuple[list[str], Any]:
+    """Return the names of a dataframe's columns, and a function that returns one as an Arrow array."""
+    import narwhals as nw
+
+    if isinstance(frame, pa.Table):
+        return frame.column_names, frame.column
+    try:
+        known = nw.from_native(frame)
+    except TypeError as error:
+        kind = type(frame).__name__
+        raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
+    try:
+        eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+        names = [str(name) for name in eager.columns]
+    except Exception as error:  # each library has its own
+        raise InputError(f"can't read the dataframe ({_first_line(error)}).") from error
+    return names, lambda position: _column(eager, position)
+
+
+def _column(frame: Any, position: int) -> pa.ChunkedArray:
+    name = frame.columns[position]
+    try:
+        column = frame[name].to_arrow()
+    except Exception as error:  # each library has its own
+        raise InputError(f"can't read the column {str(name)!r} of the dataframe ({_first_line(error)}).") from error
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _array(values: Any, what: str) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:
+        pass  # NumPy finds the type of whole numbers above 2**63 - 1, Arrow does not
+    except _REFUSED as error:
+        raise InputError(f"the {what} must all be numbers or all be text ({_first_line(error)}).") from error
+    try:
+        return pa.array(values, type=pa.uint64())
+    except _REFUSED as error:
+        raise InputError(f"the {what} must be whole numbers of 64 bits or text ({_first_line(error)}).") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,200 @@
+"""The one rule for ids: two are the same if they are spelled the same; a whole number is spelled in decimal digits.
+
+Ids of text files are text. Where all ids of a column are spelled as whole numbers are printed (12, not 012, +12 or
+12.0), they are kept as numbers, which amounts to the same and is faster. Numbers and text are compared as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from truerank.arrays import AnyArray
+from truerank.errors import InputError
+from truerank.formats.limits import unpack_limit
+
+_MISSING_WORDS = pa.array(["#N/A", "N/A", "NA", "NULL", "NaN", "None", "nan", "null"])
+_DIGITS = np.zeros(256, dtype=np.bool_)
+_DIGITS[list(b"-0123456789")] = True
+
+
+def as_ids(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
+    """Return ids as int64, uint64 or large_string; `place` says where a row is that can't be an id.
+
+    Examples
+    --------
+    >>> as_ids(pa.chunked_array([[3.0, 5.0]]), "user", str).to_pylist()
+    [3, 5]
+    >>> as_ids(pa.chunked_array([[3.5]]), "user", lambda row: f"row {row + 1}")
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputError: row 1: the user id must be a whole number or text, got 3.5.
+    """
+    column = decoded(column)
+    kind = column.type
+    if pa.types.is_integer(kind):
+        return _smallest(column)
+    if is_text(kind):
+        return _checked_text(column.cast(pa.large_string()), role, place)
+    if pa.types.is_floating(kind):
+        return _whole(column, role, place)
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        return numbers_if_spelled_so(column.cast(pa.large_string()))
+    shown = repr(column[0].as_py()) if len(column) else str(kind)
+    raise InputError(f"{place(0)}: the {role} id must be a whole number or text, got {shown}.")
+
+
+def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn text into whole numbers if every value is spelled as such a number is printed.
+
+    Examples
+    --------
+    >>> numbers_if_spelled_so(pa.chunked_array([["7", "12"]])).to_pylist()
+    [7, 12]
+    >>> numbers_if_spelled_so(pa.chunked_array([["7", "012"]])).to_pylist()
+    ['7', '012']
+    >>> numbers_if_spelled_so(pa.chunked_array([["18446744073709551615"]])).type
+    DataType(uint64)
+    """
+    if len(column) == 0 or column.null_count or not all(map(_spelled_as_numbers, column.chunks)):
+        return column
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """Give columns of ids one type, in which the same ids are equal: numbers if all are, else text.
+
+    Examples
+    --------
+    >>> [column.to_pylist() for column in comparable(pa.chunked_array([[7]]), pa.chunked_array([["7", "07"]]))]
+    [['7'], ['7', '07']]
+    """
+    kinds = {column.type for column in columns}
+    if len(kinds) == 1:
+        return list(columns)
+    numbers = all(pa.types.is_integer(kind) for kind in kinds)
+    kind = pa.uint64() if numbers and not any(map(_has_negatives, columns)) else pa.large_string()
+    return [column.cast(kind) for column in columns]
+
+
+def as_names(ids: pa.Array, role: str) -> AnyArray:
+    """Return distinct ids as a NumPy array of numbers or of fixed-width text, which no file format needs pickle for."""
+    if not is_text(ids.type):
+        return ids.to_numpy(zero_copy_only=False)
+    longest = pc.max(pc.utf8_length(ids)).as_py() or 1
+    if 4 * longest * len(ids) > unpack_limit(ids.nbytes):
+        raise InputError(f"the {role} ids are too long: {len(ids)} of them, and one has {longest:,} characters.")
+    return ids.to_numpy(zero_copy_only=False).astype(np.str_)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's types of text."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return categories as what they stand for."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def missing(column: pa.ChunkedArray) -> int | None:
+    """Return the first row without a value, None if all have one; an empty text is none."""
+    if is_text(column.type):
+        lacking = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+    elif column.null_count:
+        lacking = column.is_null()
+    else:
+        return None
+    first = pc.index(lacking, True).as_py()
+    return None if first < 0 else first
+
+
+def missing_among_numbers(column: pa.ChunkedArray) -> int | None:
+    """Return the first row of text that stands for a missing value (NA, null, ...) where all else are numbers."""
+    words = pc.is_in(column, value_set=_MISSING_WORDS.cast(column.type))
+    first = pc.index(words, True).as_py()
+    if first < 0:
+        return None
+    others = column.filter(pc.invert(words))
+    return first if len(others) and pa.types.is_integer(numbers_if_spelled_so(others).type) else None
+
+
+def _smallest(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whole numbers as int64 if they fit, else as uint64."""
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
+    values = column.cast(pa.float64()).to_numpy()
+    if np.isnan(values).any():
+        raise InputError(f"{place(int(np.argmax(np.isnan(values))))}: there is no {role}.")
+    good = (np.floor(values) == values) & (np.abs(values) < 2**53)
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = "text" if np.floor(values[row]) == values[row] else "a whole number or text"
+        raise InputError(f"{place(row)}: the {role} id must be {rule}, got {values[row]}.")
+    return pa.chunked_array([pa.array(values.astype(np.int64))])
+
+
+def _checked_text(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
+    """Refuse the character that fixed-width text does not keep."""
+    row = pc.index(pc.match_substring(column, "\0"), True).as_py() if _holds_zeros(column) else -1
+    if row >= 0:
+        raise InputError(f"{place(row)}: the {role} id must not hold a character of code zero.")
+    return column
+
+
+def _holds_zeros(column: pa.ChunkedArray) -> bool:
+    return any((_bytes_of(chunk)[1] == 0).any() for chunk in column.chunks)
+
+
+def _spelled_as_numbers(text: pa.Array) -> bool:
+    """Whether all are digits after at most a minus, without zeros in front; what is left is for the cast to refuse."""
+    starts, content = _bytes_of(text)
+    first, size = content[starts[:-1].clip(max=content.size - 1)] if content.size else starts[:0], np.diff(starts)
+    if not size.all() or not _DIGITS[content].all():
+        return False
+    second = content[np.minimum(starts[:-1] + 1, content.size - 1)]
+    padded = (size > 1) & ((first == ord("0")) | ((first == ord("-")) & (second == ord("0"))))
+    return not padded.any()
+
+
+def _bytes_of(text: pa.Array) -> tuple[AnyArray, AnyArray]:
+    """Return where each text starts, and the bytes of all."""
+    wide = np.int64 if pa.types.is_large_string(text.type) else np.int32
+    offsets = np.frombuffer(text.buffers()[1], dtype=wide, count=text.offset + len(text) + 1)[text.offset :]
+    content = text.buffers()[2]
+    if content is None:
+        return offsets - offsets[0], np.zeros(0, dtype=np.uint8)
+    return offsets - offsets[0], np.frombuffer(content, dtype=np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _has_negatives(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_signed_integer(column.type) and len(column) > 0 and pc.min(column).as_py() < 0
+
+
+def first_not_a_number(column: pa.ChunkedArray) -> int:
+    """Return the first row of text that is not spelled as a whole number is printed."""
+    return max(pc.index(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]*)$"), False).as_py(), 0)
+
+
+def shown(name: object) -> str:
+    """Return an id for a message.
+
+    Examples
+    --------
+    >>> shown(7), shown("x" * 99)
+    ('7', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'")
+    """
+    return repr(name if not isinstance(name, str) or len(name) <= 40 else name[:37] + "...")

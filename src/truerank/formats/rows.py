@@ -1,0 +1,253 @@
+"""Rows with columns named by their roles, checked: what every reader starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from truerank.arrays import AnyArray, Floats, Ints
+from truerank.errors import InputError
+from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns
+from truerank.formats.detection import Format
+from truerank.formats.ids import as_ids, decoded, first_not_a_number, is_text, missing, missing_among_numbers, shown
+from truerank.formats.source import Source
+from truerank.formats.tables import Opened, open_source
+
+_IDS = ("user", "item")
+_DATES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a source, one per item, without gaps.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Columns named by their roles; "user" and "item" hold ids as `as_ids` returns them.
+    name : str
+        What to call the source in messages.
+    place : function
+        What to call a row (from 0) in messages: file and line, where there are lines.
+    notes : tuple of str
+        What was unusual.
+    parents : array of int, optional
+        Where the source had lists, the row of the source (from 0) that each row comes from.
+    """
+
+    table: pa.Table
+    name: str
+    place: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+    parents: Ints | None = None
+
+    def __contains__(self, role: str) -> bool:
+        return role in self.table.column_names
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def ids(self, role: str) -> pa.Array:
+        """Return the ids of a role in one piece."""
+        column = self.table[role]
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def error(self, row: int, reason: str) -> InputError:
+        """Return the error that names a row."""
+        return InputError(f"{self.place(row)}: {reason}.")
+
+    def numbers(self, role: str) -> Floats:
+        """Return a column of numbers; text that spells numbers is one, NaN is not."""
+        column = decoded(self.table[role])
+        try:
+            numbers: Floats = column.cast(pa.float64()).to_numpy()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise self._not(role, "a number", pa.float64()) from error
+        if np.any(bad := np.isnan(numbers)):
+            row = int(np.argmax(bad))
+            raise self.error(row, f"the {role}{self._of(row)} is NaN")
+        return numbers
+
+    def finite(self, role: str) -> Floats:
+        """Return a column of finite numbers."""
+        numbers = self.numbers(role)
+        if np.any(bad := np.isinf(numbers)):
+            row = int(np.argmax(bad))
+            raise self.error(row, f"the {role} must be a finite number, got {numbers[row]}")
+        return numbers
+
+    def whole(self, role: str) -> Ints:
+        """Return a column of whole numbers."""
+        column = decoded(self.table[role])
+        if pa.types.is_integer(column.type):
+            try:
+                return column.cast(pa.int64()).to_numpy()
+            except pa.ArrowInvalid as error:
+                raise self._not(role, "a whole number of 64 bits", pa.int64()) from error
+        numbers = self.numbers(role)
+        if np.any(bad := (np.floor(numbers) != numbers) | (np.abs(numbers) >= 2**53)):
+            row = int(np.argmax(bad))
+            raise self.error(row, f"the {role} must be a whole number, got {numbers[row]:g}")
+        return numbers.astype(np.int64)
+
+    def times(self, role: str) -> AnyArray:
+        """Return a column of times: whole numbers, floats or dates."""
+        column = decoded(self.table[role])
+        if is_text(column.type):
+            column = self._spelled_times(role, column)
+        if pa.types.is_integer(column.type):
+            return self.whole(role)
+        if pa.types.is_floating(column.type):
+            return self.finite(role)
+        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+            return column.to_numpy()
+        raise InputError(f"{self.name}: the {role}s must be numbers or dates, got {column.type}.")
+
+    def _spelled_times(self, role: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Read times from text, all in the way in which the first is spelled."""
+        what = {pa.float64(): "a number", _DATES[0]: "an ISO date", _DATES[1]: "an ISO date with a time zone"}
+        kind = next((kind for kind in what if _castable(column.slice(0, 1), kind)), None)
+        if kind is None:
+            raise self._not(role, "a number or an ISO date", _DATES[0])
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid as error:
+            like = "" if kind == pa.float64() else f" like {column[0].as_py()!r}"
+            raise self._not(role, what[kind] + like, kind) from error
+
+    def _of(self, row: int) -> str:
+        words = {"item": "of item", "user": "for user"}
+        return "".join(
+            f" {word} {shown(self.table[role][row].as_py())}" for role, word in words.items() if role in self
+        )
+
+    def _not(self, role: str, what: str, kind: pa.DataType) -> InputError:
+        """Return the error that names the first row whose value is not of that kind."""
+        column = decoded(self.table[role])
+        row, size = 0, len(column)
+        while size > 1:
+            half = size // 2
+            good = _castable(column.slice(row, half), kind)
+            row, size = (row + half, size - half) if good else (row, half)
+        return self.error(row, f"the {role} must be {what}, got {str(column[row].as_py())!r}")
+
+
+def load(
+    source: Source,
+    contents: Contents,
+    columns: Mapping[str, Column] | None = None,
+    given: Format | None = None,
+    *,
+    lenient: bool = False,
+) -> Rows:
+    """Return the rows of any source, checked, with the columns that play a role.
+
+    Parameters
+    ----------
+    source : path, dataframe, dict or list
+        Where to read.
+    contents : Contents
+        What to look for.
+    columns : dict, optional
+        Columns by role, where their names are not the usual ones; None for those to be found.
+    given : str, optional
+        The format of a text file, where it can't be detected.
+    lenient : bool
+        Whether a chosen column may be absent, because another source has it.
+    """
+    return load_opened(
+        open_source(source, contents, chosen_columns(columns), given), contents, columns, lenient=lenient
+    )
+
+
+def load_opened(
+    opened: Opened, contents: Contents, columns: Mapping[str, Column] | None, *, lenient: bool = False
+) -> Rows:
+    """Return the rows of a source that is open already."""
+    chosen = {} if opened.fixed else chosen_columns(columns)
+    if not lenient:
+        check_chosen(columns, opened)
+    found = find_columns(opened.names, contents, chosen, opened.name)
+    require_columns(found, contents, opened.names, opened.name)
+    table, notes = opened.read(
+        list(dict.fromkeys(found.values())), {found[role] for role in ("user", "item") if role in found}
+    )
+    named = pa.table({role: table[str(column)] for role, column in found.items()})
+    rows = _one_per_item(Rows(named, opened.name, opened.place, notes))
+    _check_complete(rows)
+    return _with_ids(rows, opened.whole_ids)
+
+
+def check_chosen(columns: Mapping[str, Column] | None, *sources: Opened) -> None:
+    """Raise `InputError` for a chosen column that none of the sources has."""
+    for role, column in chosen_columns(columns).items():
+        if all(source.fixed or position(column, source.names, source.name) is None for source in sources):
+            where = " or ".join(dict.fromkeys(source.name for source in sources))
+            names = ", ".join(dict.fromkeys(name for source in sources for name in source.names))
+            raise InputError(f"there is no column {column!r} for the {role} in {where}; there are {names}.")
+
+
+def _one_per_item(rows: Rows) -> Rows:
+    """Turn rows that hold whole lists into one row per item."""
+    nested = [role for role in rows.table.column_names if _is_list(rows.table[role].type)]
+    if not nested:
+        return rows
+    lists = {role: _plain_lists(rows, role) for role in nested}
+    sizes = {role: pc.list_value_length(column).to_numpy(zero_copy_only=False) for role, column in lists.items()}
+    for role in nested[1:]:
+        if np.any(differ := sizes[role] != sizes[nested[0]]):
+            raise rows.error(int(np.argmax(differ)), f"the lists of {nested[0]} and {role} must have the same length")
+    parents = np.repeat(np.arange(len(rows)), sizes[nested[0]])
+    flat = {role: pa.chunked_array([column.flatten()]) for role, column in lists.items()}
+    table = pa.table({role: flat.get(role, rows.table[role].take(parents)) for role in rows.table.column_names})
+    empty = int((sizes[nested[0]] == 0).sum())
+    notes = (*rows.notes, f"{empty} empty {'list' if empty == 1 else 'lists'} in {rows.name}") if empty else rows.notes
+    return Rows(table, rows.name, lambda row: rows.place(int(parents[row])), notes, parents)
+
+
+def _plain_lists(rows: Rows, role: str) -> pa.Array:
+    column = rows.table[role].combine_chunks()
+    if column.null_count:
+        raise rows.error(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), f"there is no {role}")
+    return column
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(kind) for test in tests)
+
+
+def _check_complete(rows: Rows) -> None:
+    if len(rows) == 0:
+        raise InputError(f"{rows.name} has no rows.")
+    for role in rows.table.column_names:
+        column = decoded(rows.table[role])
+        row = missing(column)
+        if row is None and role in _IDS and is_text(column.type):
+            row = missing_among_numbers(column)
+        if row is not None:
+            raise rows.error(row, f"there is no {role}")
+
+
+def _with_ids(rows: Rows, whole: bool) -> Rows:
+    table = rows.table
+    for role in _IDS:
+        if role in rows:
+            ids = as_ids(table[role], role, rows.place)
+            if whole and not pa.types.is_integer(ids.type):
+                row = first_not_a_number(ids)
+                raise rows.error(row, f"the {role} must be a whole number, got {shown(ids[row].as_py())}")
+            table = table.set_column(table.column_names.index(role), role, ids)
+    return replace(rows, table=table)
+
+
+def _castable(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True

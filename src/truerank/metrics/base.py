@@ -1,0 +1,129 @@
+"""What a metric is: a sum over the relevant items of an instance, M = sum_i w_i f(r_i, i, |R|, n).
+
+Here r_i is the rank of the i-th relevant item from the top, |R| their number and n the number of candidates. f is a
+`Term`, and the weight w_i, 1 for most metrics, depends on the truth alone. A metric says its terms for given ranks;
+ties, sampling, corrections and cut lists need nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
+from truerank.ranking.ranks import Ranks
+from truerank.text_forms import Named
+
+TermFunction = Callable[[Ints, Ints, Ints, Ints], Floats]
+"""f(rank, i, n_relevant, n) on arrays."""
+
+Shape = Literal["affine", "step", "reciprocal", "smooth", "any"]
+"""What f is as a function of a real rank above 0, up to its cut-off: affine, constant, proportional to 1 / rank,
+analytic, or anything. Sums and expectations then need few ranks instead of all."""
+
+
+class Term(ABC):
+    """What one relevant item adds to a metric, as a function of its rank."""
+
+    @property
+    def shape(self) -> Shape:
+        """What kind of function of the rank it is."""
+        return "any"
+
+    @abstractmethod
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
+
+    def cutoff(self, n_relevant: Ints) -> Ints | None:
+        """Return the deepest rank that can add anything, by number of relevant items; None: all can."""
+        return None
+
+
+class Terms(NamedTuple):
+    """A sum over the relevant items of some ranks: weight * f(rank, i, n_relevant, n)."""
+
+    term: Term
+    n: Ints
+    """What f is given as its n, one per relevant item."""
+    weight: Floats | None = None
+    """One per relevant item; None: all are 1."""
+
+
+class Metric(ABC):
+    """What a ranking of one instance is worth."""
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether small values are good."""
+        return False
+
+    @property
+    def unbiased_when_sampled(self) -> bool:
+        """Whether its expectation among uniformly sampled candidates is its value among all of them."""
+        return False
+
+    @property
+    def estimated(self) -> Metric:
+        """The metric of exact ranks that it is or, if it is a corrected one, estimates."""
+        return self
+
+    @abstractmethod
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        """Return the sums that add up to the metric of these ranks, or raise `InputError`."""
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        """What to know before trusting this metric of these ranks."""
+        design = ranks.design
+        if design is None or (self.unbiased_when_sampled and design.keeps_unbiased):
+            return ()
+        sizes = np.unique(ranks.draws[ranks.n_relevant > 0])
+        among = " to ".join(map(str, sizes[[0, -1]] if sizes.size > 1 else sizes))
+        advice = f", or use {self}~bv(0.1)" if design.keeps_unbiased else ""
+        return (
+            f"{self} among {among} sampled candidates is not {self}: it is biased, differently for each recommender; "
+            f"rank all candidates{advice}",
+        )
+
+
+class PlainMetric(Named, Metric, Term):
+    """A metric with one term and weights of 1.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and a `term`, and decorate it with
+    `truerank.register_metric`. Fields become parameters: `k` is written ``name@k``, any other ones
+    ``name(a, b)``.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import truerank as tr
+    >>> @tr.register_metric
+    ... @dataclass(frozen=True)
+    ... class SquareRootGain(tr.PlainMetric):
+    ...     name = "sqrt-gain"
+    ...     k: int
+    ...     def term(self, rank, i, n_relevant, n):
+    ...         return (rank <= self.k) / rank**0.5
+    >>> tr.values(tr.Ranks.from_ranks([4, 9, 100], n=1000), "sqrt-gain@10").round(3).tolist()
+    [0.5, 0.333, 0.0]
+    """
+
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, getattr(self, "k", None))
+
+    def cutoff(self, n_relevant: Ints) -> Ints | None:
+        """Return the field `k` if there is one; metrics with another cut-off override this."""
+        k = getattr(self, "k", None)
+        return None if k is None else np.full_like(n_relevant, k)
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        return (Terms(self, ranks.item_n),)
+
+
+def check_cutoff(name: str, k: object) -> None:
+    """Refuse a cut-off that is not None and not a whole number from 1."""
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
+        raise InputError(f"the k of {name}@k must be a whole number from 1, got {k!r}.")

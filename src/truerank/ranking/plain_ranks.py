@@ -1,0 +1,78 @@
+"""Plain ranks, one per relevant item and 1 being the best, -> the fields of `Ranks`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import AnyArray, Ints, as_ints
+from truerank.errors import InputError
+from truerank.ranking.checks import check_grades, per_instance
+
+Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray
+"""A number per instance, or a list of numbers per instance."""
+
+
+def to_fields(ranks: Nested, n: ArrayLike, grades: Nested | None) -> dict[str, Any]:
+    """Return above, n_candidates, indptr and grades, the relevant items in order of their ranks."""
+    flat, indptr = _flatten(ranks)
+    instance = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    candidates = per_instance("n", n, indptr.size - 1)
+    _check_range(flat, candidates[instance], indptr)
+    order = np.lexsort((flat, instance))
+    flat = flat[order]
+    _check_distinct(flat, instance, indptr)
+    marks = None if grades is None else check_grades(_flat_grades(grades), flat.size)[order]
+    return {"above": flat - places(indptr), "n_candidates": candidates, "indptr": indptr, "grades": marks}
+
+
+def sizes(ranks: Nested) -> Ints:
+    """Return how many ranks each instance has."""
+    return np.diff(_flatten(ranks)[1])
+
+
+def bounds(sizes: Ints) -> Ints:
+    """Return the CSR boundaries of groups with these sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def places(indptr: Ints) -> Ints:
+    """Return 1, 2, ... within each group."""
+    return np.arange(1, indptr[-1] + 1) - np.repeat(indptr[:-1], np.diff(indptr))
+
+
+def _flatten(ranks: Nested) -> tuple[Ints, Ints]:
+    if isinstance(ranks, np.ndarray) and ranks.ndim == 1 and ranks.dtype.kind in "iuf":
+        return as_ints("ranks", ranks), np.arange(ranks.size + 1)
+    nested = [np.ndim(entry) > 0 for entry in ranks]
+    if not any(nested):
+        return as_ints("ranks", list(ranks)), np.arange(len(nested) + 1)
+    if not all(nested):
+        raise InputError("`ranks` must hold either numbers or lists of numbers, got both.")
+    lengths = np.array([np.size(entry) for entry in ranks], dtype=np.int64)
+    return as_ints("ranks", list(itertools.chain.from_iterable(np.atleast_1d(row) for row in ranks))), bounds(lengths)
+
+
+def _flat_grades(grades: Nested) -> list[Any] | Nested:
+    nested = any(np.ndim(entry) > 0 for entry in grades)
+    return list(itertools.chain.from_iterable(np.atleast_1d(row) for row in grades)) if nested else grades
+
+
+def _check_range(flat: Ints, limit: Ints, indptr: Ints) -> None:
+    if np.any(bad := (flat < 1) | (flat > limit)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
+
+
+def _check_distinct(flat: Ints, instance: Ints, indptr: Ints) -> None:
+    if np.any(twice := (flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1])):
+        at = int(np.argmax(twice))
+        raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
+
+
+def _where(position: int, indptr: Ints) -> str:
+    return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"

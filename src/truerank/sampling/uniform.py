@@ -1,0 +1,110 @@
+"""Every irrelevant candidate is equally likely to be sampled: the design with a known law, hence with corrections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
+from truerank.sampling.designs import DESIGNS, SamplingDesign
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
+from truerank.sampling.pools import Pool
+
+
+@dataclass(frozen=True)
+class UniformSampling(SamplingDesign):
+    """Rank the relevant items among m irrelevant candidates that are sampled uniformly.
+
+    Parameters
+    ----------
+    m : int, optional
+        Irrelevant candidates sampled for each instance. None: each instance has a number of its own.
+    replace : bool
+        Whether a candidate may be sampled more than once.
+
+    Examples
+    --------
+    The chance that an item at rank 100 of 10,000 comes out first among 99 sampled ones:
+
+    >>> import truerank as tr
+    >>> tr.UniformSampling(99).pmf(1, rank=100, n=10_000).round(4)
+    np.float64(0.3716)
+
+    Exact ranks become sampled ones without any score:
+
+    >>> exact = tr.Ranks.from_ranks([100, 2], n=10_000)
+    >>> tr.UniformSampling(99).draw(exact, rng=1)
+    Ranks(2 instances, 2 relevant items, 100 of 10000 candidates sampled, no ties)
+    """
+
+    name = "uniform"
+    replace: bool = False
+
+    @property
+    def keeps_unbiased(self) -> bool:
+        return True
+
+    def law(self, what: str = "the law") -> Law:
+        """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
+        return BINOMIAL if self.replace else HYPERGEOMETRIC
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        super().check(n_irrelevant, draws)
+        short = np.asarray(n_irrelevant) < np.asarray(draws)
+        if not self.replace and np.any(short):
+            at = int(np.argmax(short))
+            raise InputError(
+                f"`m` must be at most the number of irrelevant candidates ({np.broadcast_to(n_irrelevant, short.shape)[at]} for some "
+                f"instance) when sampling without replacement, got {np.broadcast_to(draws, short.shape)[at]}."
+            )
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        """Draw places among each user's candidates, then look up which items those are."""
+        sizes = pool.sizes
+        self.check(sizes, self.size)
+        return [
+            pool.items_at(user, rng.choice(size, self.size, replace=self.replace, shuffle=False))
+            for user, size in enumerate(sizes.tolist())
+        ]
+
+    def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
+        """Return the probability of a sampled rank given the true one (eq. 15).
+
+        Parameters
+        ----------
+        sampled_rank, rank : array of int
+            Rank among sample and relevant items, and among all n candidates.
+        n : array of int
+            Candidates.
+        i, n_relevant : int
+            Which relevant item from the top it is, of how many.
+        """
+        return self.law().pmf(*self._counts(sampled_rank, rank, n, i, n_relevant))
+
+    def cdf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
+        """Return the probability that the sampled rank is at most this; arguments as for `pmf`."""
+        return self.law().cdf(*self._counts(sampled_rank, rank, n, i, n_relevant))
+
+    def _counts(
+        self, sampled_rank: ArrayLike, rank: ArrayLike, n: ArrayLike, i: int, n_relevant: int
+    ) -> tuple[Ints, Ints, int, Ints]:
+        above, irrelevant = np.asarray(rank) - i, np.asarray(n) - n_relevant
+        self.check(np.atleast_1d(irrelevant), self.size)
+        if np.any((above < 0) | (above > irrelevant)):
+            raise InputError("`rank` must lie in i..n - n_relevant + i for the i-th relevant item.")
+        return np.asarray(sampled_rank) - i, above, self.size, irrelevant
+
+
+DESIGNS.add_built_in(UniformSampling)
+
+
+def as_design(design: SamplingDesign | None, *, m: int | None = None, replace: bool = False) -> SamplingDesign:
+    """Return the design, or the uniform one that `m` and `replace` are short for."""
+    if design is None:
+        return UniformSampling(m, replace)
+    if m is not None or replace:
+        raise InputError("give either `design`, or `m` and `replace`, not both.")
+    return design

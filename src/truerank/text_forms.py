@@ -1,0 +1,211 @@
+"""The grammar of text forms: ``ndcg@10``, ``rbp(0.8)``, ``bv(0.1)``, ``uniform(100, replace)`` <-> frozen dataclasses.
+
+A text form is a name, then parameters in brackets, then a cut-off behind an @. The fields of the dataclass decide: the
+field `k` is the cut-off, a field that is true or false is written by its name, any other by its value. What is left at
+its default is not written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, Field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from truerank.errors import InputError
+
+_LONGEST = 200
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*")
+_FORM = re.compile(rf"(?P<name>{_NAME.pattern})(?:\((?P<arguments>[^()@~]*)\))?(?:[@-](?P<k>\d[^()@~]*))?")
+# white space is fine around punctuation; elsewhere "5 10" would silently become 510
+_SPACED = re.compile(r"\s*([(),@~])\s*")
+
+
+class Named:
+    """A frozen dataclass with a text form; subclasses have a `name`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return write(self)
+
+
+class Form(NamedTuple):
+    """A text form, taken apart."""
+
+    name: str
+    arguments: tuple[str, ...]
+    k: str | None
+
+    def __str__(self) -> str:
+        inner = f"({', '.join(self.arguments)})" if self.arguments else ""
+        return self.name + inner + ("" if self.k is None else f"@{self.k}")
+
+
+def plain(text: str) -> str:
+    """Return a text form in lower case, with ``-`` for ``_`` and without spaces around punctuation."""
+    return _SPACED.sub(r"\1", text.strip().lower().replace("_", "-"))
+
+
+def write(value: Any) -> str:
+    """Return the text form of a frozen dataclass with a name.
+
+    Examples
+    --------
+    >>> from truerank.metrics import NDCG, RBP
+    >>> write(NDCG(10)), write(NDCG()), write(RBP(0.8))
+    ('ndcg@10', 'ndcg', 'rbp(0.8)')
+    """
+    told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    k = told.pop("k", None)
+    arguments = [_argument(field, told[field.name]) for field in _arguments(type(value))]
+    return str(Form(value.name, tuple(filter(None, arguments)), None if k is None else _number(k)))
+
+
+def _argument(field: Field[Any], value: Any) -> str:
+    if value == field.default:
+        return ""
+    return _number(value) if _is_readable(field) and not isinstance(field.default, bool) else field.name
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
+
+
+def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
+    return dataclasses.fields(kind)
+
+
+def _arguments(kind: type[Any]) -> list[Field[Any]]:
+    return [field for field in _fields(kind) if field.name != "k"]
+
+
+def _is_readable(field: Field[Any]) -> bool:
+    return not field.metadata.get("only_in_code", False)
+
+
+Kind = TypeVar("Kind", bound=Named)
+
+
+class Registry(Generic[Kind]):
+    """Everything of one kind (metrics, corrections, designs) by name, and the way from a text to a value.
+
+    Parameters
+    ----------
+    what : str
+        What to call one of them in messages.
+    example : str
+        Text forms to show for a text that can't be read.
+    aliases : dict of str to str
+        Other names, each with the name that it stands for.
+    """
+
+    def __init__(self, what: str, example: str, aliases: Mapping[str, str] = {}) -> None:
+        self._what, self._example, self._aliases = what, example, dict(aliases)
+        self._entries: dict[str, type[Kind] | Kind] = {}
+        self._built_in: frozenset[str] = frozenset()
+
+    def add(self, *entries: type[Kind] | Kind) -> None:
+        """Register classes, or values that take no parameters; a name of one's own may be registered again."""
+        for entry in entries:
+            if not _NAME.fullmatch(entry.name):
+                rule = "lower-case words of letters and digits, each starting with a letter, joined by '-'"
+                raise InputError(f"the name of a {self._what} must be {rule}, got {entry.name!r}.")
+            if entry.name in self._built_in or entry.name in self._aliases:
+                raise InputError(f"the {self._what} name {entry.name!r} is taken.")
+            self._entries[entry.name] = entry
+
+    def add_built_in(self, *entries: type[Kind]) -> None:
+        """Register classes whose names can't be registered again."""
+        self.add(*entries)
+        self._built_in |= {entry.name for entry in entries}
+
+    @property
+    def names(self) -> list[str]:
+        """Every registered name."""
+        return sorted(self._entries)
+
+    def get(self, name: str) -> type[Kind] | Kind:
+        """Return what is registered under a name."""
+        return self._entries[name]
+
+    def read(self, text: str) -> Kind:
+        """Return the value that a text form describes."""
+        form = self._form(text)
+        entry = self._entries.get(self._aliases.get(form.name, form.name))
+        if entry is None:
+            raise InputError(f"unknown {self._what} {text!r}; {self._suggestion(form)}")
+        if isinstance(entry, type):
+            return _build(entry, form, text)
+        if form.arguments or form.k:
+            raise InputError(f"the {self._what} {entry.name!r} takes no parameters, got {text!r}.")
+        return entry
+
+    def _form(self, text: str) -> Form:
+        found = _FORM.fullmatch(plain(text)) if len(text) <= _LONGEST else None
+        if found is None:
+            shown = text if len(text) <= _LONGEST else text[:20] + "..."
+            raise InputError(f"can't read the {self._what} {shown!r}; write it like {self._example}.")
+        inner = found["arguments"]
+        return Form(found["name"], tuple(inner.split(",")) if inner else (), found["k"])
+
+    def _suggestion(self, form: Form) -> str:
+        names = [name for name in (*self._entries, *self._aliases) if not form.arguments or self._takes_arguments(name)]
+        close = difflib.get_close_matches(form.name, names, n=1, cutoff=0.6)
+        if close:
+            return f"did you mean '{form._replace(name=close[0])}'?"
+        return f"choose from {', '.join(self.names)}."
+
+    def _takes_arguments(self, name: str) -> bool:
+        entry = self._entries[self._aliases.get(name, name)]
+        return isinstance(entry, type) and bool(_arguments(entry))
+
+
+def _build(kind: type[Kind], form: Form, text: str) -> Kind:
+    wrong = InputError(f"{kind.name} is written {pattern(kind)!r}, got {text!r}.")
+    fields = [field for field in _arguments(kind) if _is_readable(field)]
+    flags = {field.name: True for field in fields if isinstance(field.default, bool)}
+    positional = [field for field in fields if field.name not in flags]
+    given = [argument for argument in form.arguments if argument not in flags]
+    needed = sum(field.default is MISSING for field in positional)
+    cutoff = {field.name: field for field in _fields(kind)}.get("k")
+    if not needed <= len(given) <= len(positional) or (form.k and cutoff is None):
+        raise wrong
+    if cutoff is not None and cutoff.default is MISSING and not form.k:
+        raise InputError(f"{kind.name} needs a cut-off, as in '{kind.name}@10', got {text!r}.")
+    try:
+        values = {field.name: _read(field, argument) for field, argument in zip(positional, given, strict=False)}
+        if form.k and cutoff is not None:
+            values["k"] = _read(cutoff, form.k)
+    except ValueError:
+        raise wrong from None
+    return kind(**values, **{name: True for name in flags if name in form.arguments})
+
+
+def _read(field: Field[Any], text: str) -> Any:
+    """Return an argument as the field has it: text, whole numbers, one whole number, or any number."""
+    kind = str(field.type)
+    if isinstance(field.default, str):
+        return text
+    if "tuple[int" in kind:
+        return tuple(sorted({_whole(part) for part in text.split(",")}))
+    return _whole(text) if "int" in kind else float(text)
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(f"not a whole number below 10**18: {text}")
+    return int(text)
+
+
+def pattern(kind: type[Named]) -> str:
+    """Return how the text form of a class is written, as in ``rbp(p)`` or ``marp@k,k,...``."""
+    inner = ", ".join(field.name for field in _arguments(kind) if _is_readable(field))
+    cutoffs = [field for field in _fields(kind) if field.name == "k"]
+    behind = [("k,k,..." if "tuple" in str(field.type) else "k") for field in cutoffs]
+    return kind.name + (f"({inner})" if inner else "") + "".join(f"@{k}" for k in behind)
