@@ -56,9 +56,10 @@ class UniformSampling(SamplingDesign):
         short = np.asarray(n_irrelevant) < np.asarray(draws)
         if not self.replace and np.any(short):
             at = int(np.argmax(short))
+            least, m = (np.broadcast_to(numbers, short.shape)[at] for numbers in (n_irrelevant, draws))
             raise InputError(
-                f"`m` must be at most the number of irrelevant candidates ({np.broadcast_to(n_irrelevant, short.shape)[at]} for some "
-                f"instance) when sampling without replacement, got {np.broadcast_to(draws, short.shape)[at]}."
+                f"`m` must be at most the number of irrelevant candidates ({least} for some instance) when sampling "
+                f"without replacement, got {m}."
             )
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
