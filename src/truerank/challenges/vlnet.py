@@ -29,8 +29,8 @@ def read_vlnet(
     solution : path
         Lines ``id:flag:lecture|score,lecture|score,...``; flag 1 is the leaderboard's subset.
     submission : path
-        Lines ``id: lecture, lecture, ...``, the best first. A lecture that is there again counts once, but takes its
-        place; lists may have any length, and what they leave out is missed.
+        Lines ``id: lecture, lecture, ...``, the best first. A repeated lecture counts once, at its first place, and its
+        other places stay taken; lists may have any length, and what they leave out is missed.
     depth : int
         Deepest cut-off that will be asked for, if the lists are shorter.
     missing : {"refuse", "zero"}
@@ -65,6 +65,10 @@ def read_vlnet(
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read_solution, solution), pool.submit(read_submission, submission)
         right, lists = reading[0].result(), reading[1].result()
+    if not np.isin(right.queries, lists.queries).any():
+        raise InputError(
+            f"no query of {str(solution)!r} is in {str(submission)!r}, for instance not query {right.queries[0]}."
+        )
     if missing == "refuse":
         _check_all_there(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))

@@ -18,6 +18,7 @@ import pyarrow.csv as pa_csv
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
+from truerank.formats.source import locate, unreadable
 
 T = TypeVar("T")
 
@@ -76,15 +77,15 @@ def read_submission(path: str | Path) -> Submission:
 
 
 def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], check_line: Callable[[str], int]) -> T:
-    if not Path(path).is_file():
-        raise InputError(f"there is no file {str(path)!r}.")
-    content = Path(path).read_bytes().rstrip(b"\n") + b"\n"
+    file = locate(path)
+    with unreadable(str(file)), file.open() as stream:
+        content = stream.read().rstrip(b"\n") + b"\n"
     if content.isspace():
-        raise InputError(f"{str(path)!r} is empty.")
+        raise InputError(f"{file} is empty.")
     found = None if content.translate(None, delete=allowed) else parse(content)
     if found is None:
-        _check_lines(str(path), content, check_line)
-        # every line is right: then it is blank space that was not understood, and it means nothing
+        _check_lines(str(file), content, check_line)
+        # every line is right: then blank space was not understood, which has no meaning
         found = parse(content.translate(None, delete=_BLANK))
     assert found is not None, "what the check of lines lets through can be read"
     return found
@@ -144,7 +145,7 @@ def _parse_submission(content: bytes) -> Submission | None:
 
 
 def _parse_solution(content: bytes) -> Solution | None:
-    tokens = _tokens(content)
+    tokens = _tokens(content) if _only_scores_have_points(content) else None
     if tokens is None or np.any(tokens.size < 3) or np.any(tokens.end[[tokens.first, tokens.first + 1]] != _COLON):
         return None
     queries, flags = tokens.value[[tokens.first, tokens.first + 1]]
@@ -169,6 +170,15 @@ def _parse_solution(content: bytes) -> Solution | None:
     return Solution(users, flags == 1, table)
 
 
+def _only_scores_have_points(content: bytes) -> bool:
+    """Whether the characters that only numbers with a fraction or exponent have are all behind a bar."""
+    codes = np.frombuffer(content, dtype=np.uint8)
+    special = np.flatnonzero(np.isin(codes, list(b".eE+-")))
+    separators = np.flatnonzero(np.isin(codes, [_COLON, _COMMA, _BAR, _END]))
+    before = np.searchsorted(separators, special) - 1
+    return bool(np.all(before >= 0) and np.all(codes[separators[before]] == _BAR))
+
+
 def _whole(numbers: Floats, least: int = 0) -> bool:
     return bool(np.all((numbers >= least) & (numbers < _LIMIT) & (numbers == np.floor(numbers))))
 
@@ -186,7 +196,7 @@ def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None
             if query in seen:
                 raise InputError(f"query {query} has a line already, line {seen[query]}.")
         except InputError as error:
-            raise InputError(f"{path!r}, line {number}: {error}") from None
+            raise InputError(f"{path}, line {number}: {error}") from None
         seen[query] = number
 
 

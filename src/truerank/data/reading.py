@@ -17,6 +17,9 @@ from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.source import Source
 
+# different items on a side from which it can't be chance that none is on the other
+_MANY = 10
+
 
 def read_interactions(
     source: Source,
@@ -78,7 +81,21 @@ def read_parts(
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
     user_ids, users = _encode(parts, "user")
     item_ids, items = _encode(parts, "item")
+    _check_match(parts, "user", users, user_ids.size, 1)
+    _check_match(parts, "item", items, item_ids.size, _MANY)
     return [_interactions(*three, user_ids, item_ids) for three in zip(parts, users, items, strict=True)]
+
+
+def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
+    """Refuse two parts without an id in common, if each has at least `many` different ones."""
+    if len(parts) < 2:
+        return
+    first, second = (np.bincount(part, minlength=n_ids) > 0 for part in codes)
+    if np.any(first & second) or min(first.sum(), second.sum()) < many:
+        return
+    here, there = (shown(part.ids(role)[0].as_py()) for part in parts)
+    names = parts[1].name, parts[0].name
+    raise InputError(f"no {role} of {names[0]} is in {names[1]}: the ids do not match ({there} there, {here} here).")
 
 
 def read_pairs(

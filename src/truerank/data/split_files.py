@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray
+from truerank.arrays import AnyArray, Ints
 from truerank.data.interactions import Interactions
 from truerank.data.reading import grouped
 from truerank.errors import InputError
+from truerank.formats.columns import INTERACTIONS
+from truerank.formats.ids import as_ids, as_names, is_text, shown
+from truerank.formats.tables import open_source
 from truerank.formats.writing import make_folder, replacing
 
 FILES = ("users", "items", "train", "test")
@@ -39,21 +43,18 @@ def save_parts(folder: Path, train: Interactions, test: Interactions, notes: tup
 
 def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...]]:
     """Read what `save_parts` wrote: both parts, and the notes."""
-    tables = {}
-    for name in FILES:
-        path = folder / f"{name}.parquet"
+    paths = {name: folder / f"{name}.parquet" for name in FILES}
+    for path in paths.values():
         if not path.is_file():
-            raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {name}.parquet.")
-        try:
-            tables[name] = pq.read_table(path)
-        except pa.ArrowInvalid as error:
-            raise InputError(f"can't read {str(path)!r}: {str(error).splitlines()[0]}") from error
-    if b"truerank" not in (tables["users"].schema.metadata or {}):
+            raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
+    tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
+    extra = _metadata(tables["users"], paths["users"])
+    named, notes = (extra.get(name) if isinstance(extra, dict) else None for name in ("named", "notes"))
+    if not isinstance(named, dict) or set(named) != {"user", "item"}:
         raise InputError(f"{str(folder)!r} was not written by Split.save.")
-    extra = json.loads(tables["users"].schema.metadata[b"truerank"])
-    names = {role: tables[f"{role}s"][role].combine_chunks() for role in ("user", "item")}
-    train, test = (_from_table(tables[name], names, extra["named"]) for name in ("train", "test"))
-    return train, test, tuple(extra["notes"])
+    names = {role: _names(tables[f"{role}s"], role, paths[f"{role}s"]) for role in ("user", "item")}
+    train, test = (_from_table(tables[name], names, named, paths[name]) for name in ("train", "test"))
+    return train, test, _texts(notes, paths["users"])
 
 
 def _to_table(part: Interactions) -> pa.Table:
@@ -63,12 +64,14 @@ def _to_table(part: Interactions) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({"truerank": json.dumps(part.notes)})
 
 
-def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[str, bool]) -> Interactions:
-    user, item = (pc.index_in(table[role], value_set=names[role]).to_numpy() for role in ("user", "item"))
+def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[str, Any], path: Path) -> Interactions:
+    optional = [name for name in ("time", "rating", "position") if name in table.column_names]
+    columns = {name: _column(table, name, path) for name in ("user", "item", "weight", *optional)}
+    user, item = (_numbers(columns.pop(role), names[role], role, path) for role in ("user", "item"))
     shape = (len(names["user"]), len(names["item"]))
     order, indptr, indices = grouped(user, item, shape)
-    column = {name: table[name].to_numpy()[order] for name in table.column_names if name not in names}
-    ids = {role: _ids(names[role]) if named[role] else None for role in names}
+    column = {name: _plain(array, name, path)[order] for name, array in columns.items()}
+    ids = {role: as_names(names[role], role) if named[role] else None for role in names}
     return Interactions(
         sp.csr_array((column["weight"], indices, indptr), shape=shape),
         ids["user"],
@@ -76,10 +79,54 @@ def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[s
         times=column.get("time"),
         ratings=column.get("rating"),
         positions=column.get("position"),
-        notes=tuple(json.loads(table.schema.metadata[b"truerank"])),
+        notes=_texts(_metadata(table, path), path),
     )
 
 
-def _ids(names: pa.Array) -> AnyArray:
-    ids: AnyArray = names.to_numpy(zero_copy_only=False)
-    return ids.astype(np.str_) if ids.dtype.kind == "O" else ids
+def _column(table: pa.Table, name: str, path: Path) -> pa.Array:
+    """Return a column without gaps."""
+    if table.column_names.count(name) != 1 or table[name].null_count:
+        raise InputError(f"{str(path)!r} was not written by Split.save: it must have a column {name!r} without gaps.")
+    return table[name].combine_chunks()
+
+
+def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
+    """Return the distinct names of all users or items."""
+    names = as_ids(pa.chunked_array([_column(table, role, path)]), role, lambda row: f"{str(path)!r}, row {row + 1}")
+    if len(names.unique()) < len(names):
+        raise InputError(f"{str(path)!r} must name each {role} once.")
+    return names.combine_chunks()
+
+
+def _numbers(ids: pa.Array, names: pa.Array, role: str, path: Path) -> Ints:
+    """Return the places of ids among the names."""
+    if not (ids.type == names.type or (is_text(ids.type) and is_text(names.type))):
+        raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, and {role}s.parquet of type {names.type}.")
+    places = pc.index_in(ids.cast(names.type), value_set=names)
+    if places.null_count:
+        row = pc.index(places.is_null(), True).as_py()
+        raise InputError(f"{str(path)!r}, row {row + 1}: {role} {shown(ids[row].as_py())} is not in {role}s.parquet.")
+    return places.to_numpy().astype(np.int64)
+
+
+def _plain(column: pa.Array, name: str, path: Path) -> AnyArray:
+    """Return numbers, or times."""
+    array: AnyArray = column.to_numpy(zero_copy_only=False)
+    if array.dtype.kind not in {"time": "iufM", "position": "iu"}.get(name, "iuf"):
+        raise InputError(f"{str(path)!r} must have numbers in the column {name!r}, got {column.type}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"{str(path)!r} must have finite numbers in the column {name!r}.")
+    return array
+
+
+def _metadata(table: pa.Table, path: Path) -> Any:
+    try:
+        return json.loads((table.schema.metadata or {})[b"truerank"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} was not written by Split.save.") from error
+
+
+def _texts(notes: Any, path: Path) -> tuple[str, ...]:
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InputError(f"{str(path)!r} was not written by Split.save: its notes must be texts.")
+    return tuple(notes)

@@ -6,14 +6,20 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from truerank.arrays import Ints
 from truerank.errors import InputError
+from truerank.formats.layout import decode, lines_of
+from truerank.formats.source import locate, unreadable
+
+_LINE = re.compile(r"\(?([0-9]+)(?:,\s*[0-9]+\))?((?:\t[0-9]+)*)\s*")
+# users without a line, for each user with one, before it must be a mistake; and fewer than this are always allowed
+_GAPS = 1_000
+_LARGEST = 10**6
 
 
 def read_negatives(path: str | Path) -> list[Ints]:
-    r"""Return the negatives of each user from a file in the NCF format, plain or gzipped.
+    r"""Return the negatives of each user from a file in the NCF format, plain or compressed.
 
     A line is a user and its negatives, separated by tabs; the user is a number, or the pair
     ``(user,item)`` of the original files, in which item is the held-out one. User u is row u of the
@@ -27,17 +33,29 @@ def read_negatives(path: str | Path) -> list[Ints]:
     >>> [row.tolist() for row in read_negatives(path)]
     [[7, 9], [], [1, 4]]
     """
-    if not Path(path).is_file():
-        raise InputError(f"there is no file {str(path)!r}.")
-    with pa.input_stream(str(path), compression="detect") as stream:
-        lines = stream.read().decode("utf-8", errors="replace").splitlines()
+    file = locate(path)
+    with unreadable(str(file)), file.open() as stream:
+        lines = lines_of(decode(stream.read())[0])
     rows: dict[int, Ints] = {}
     for number, line in enumerate(lines, start=1):
-        form = re.fullmatch(r"\(?(\d+)(?:,\s*\d+\))?((?:\t\d+)*)\s*", line)
-        if form is None:
-            raise InputError(f"{str(path)!r}, line {number}: expected a user and tab-separated item numbers.")
-        if int(form[1]) in rows:
-            raise InputError(f"{str(path)!r}, line {number}: user {form[1]} has a line already.")
-        rows[int(form[1])] = np.array(form[2].split(), dtype=np.int64)
+        if line.strip():
+            user, items = _parse(line, f"{file}, line {number}")
+            if user in rows:
+                raise InputError(f"{file}, line {number}: user {user} has a line already.")
+            rows[user] = items
+    if not rows:
+        raise InputError(f"{file} is empty.")
+    if (last := max(rows)) >= max(_GAPS * len(rows), _LARGEST):
+        raise InputError(f"{file} has {len(rows)} users, but numbers them up to {last}; number them from 0.")
     nothing = np.zeros(0, dtype=np.int64)
-    return [rows.get(user, nothing) for user in range(max(rows, default=-1) + 1)]
+    return [rows.get(user, nothing) for user in range(last + 1)]
+
+
+def _parse(line: str, place: str) -> tuple[int, Ints]:
+    form = _LINE.fullmatch(line)
+    if form is None:
+        raise InputError(f"{place}: expected a user and tab-separated item numbers.")
+    try:
+        return int(np.int64(form[1])), np.array(form[2].split(), dtype=np.int64)
+    except (OverflowError, ValueError) as error:
+        raise InputError(f"{place}: users and items must be whole numbers of 64 bits.") from error

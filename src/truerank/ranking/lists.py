@@ -102,9 +102,8 @@ def read_lists(
     else:
         found = found.without_repeats()
     _check_users(found, lists, facts)
-    ranks = _to_ranks(found, relevant, depth)
-    notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts), *ranks.notes)
-    return dataclasses.replace(ranks, notes=notes)
+    notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts))
+    return _to_ranks(found, relevant, depth, notes)
 
 
 _Given = tuple[Source, dict[str, Column], Format | None]
@@ -166,8 +165,9 @@ class _Lists:
             numbered = dataclasses.replace(numbered, numbers=numbered.numbers[order])
             scores = None if scores is None else scores[order]
         user = index_in(encoded.dictionary, truth.users)[group]
-        hits, found = find(user, np.diff(starts, append=codes.size), codes, truth)
-        return cls(np.append(starts, codes.size), user, scores, codes, hits, found, numbered, order)
+        bounds = np.append(starts, codes.size)
+        hits, found = find(user, bounds, codes, truth)
+        return cls(bounds, user, scores, codes, hits, found, numbered, order)
 
     def refuse_repeats(self, rows: Rows) -> None:
         """Raise `InputError` naming an item that is in a list more than once."""
@@ -186,7 +186,7 @@ class _Lists:
         return dataclasses.replace(self, hits=self.hits[kept], found=self.found[kept])
 
 
-def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -> Ranks:
+def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None, notes: tuple[str, ...]) -> Ranks:
     sizes = np.diff(lists.starts)
     cut = None if depth == "all" else _cut(depth, sizes)
     indptr = np.concatenate([[0], np.cumsum(truth.n_relevant)])
@@ -208,7 +208,7 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None) -
         indptr=indptr,
         ids=as_names(truth.users, "user"),
         depth=cut,
-        notes=(*truth.notes, *_notes(lists, truth, sizes, cut)),
+        notes=(*notes, *truth.notes, *_notes(lists, truth, sizes, cut)),
     )
 
 
@@ -286,7 +286,7 @@ def _check_users(found: _Lists, lists: Rows, facts: Rows) -> None:
     if np.all(found.user < 0):
         listed, relevant = (shown(rows.ids("user")[0].as_py()) for rows in (lists, facts))
         raise InputError(
-            f"no user of {facts.name} is in {lists.name}: the ids do not match (user {relevant} there, {listed} here)."
+            f"no user of {facts.name} is in {lists.name}: the ids do not match ({relevant} there, {listed} here)."
         )
 
 

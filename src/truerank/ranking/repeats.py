@@ -57,14 +57,14 @@ def first_repeat(items: Numbered, starts: Ints) -> int | None:
     longest = int(np.max(np.diff(starts[np.append(np.arange(0, n_lists, together), n_lists)]), initial=0))
     rows = np.arange(longest, dtype=np.uint16 if longest < 2**16 else np.uint32)
     table = np.zeros(min(together, n_lists) * items.span, dtype=rows.dtype)
-    shift = np.arange(together) * items.span - items.low
+    shift, place, again = np.arange(together) * items.span - items.low, np.empty(longest, np.int64), np.empty_like(rows)
     for first in range(0, n_lists, together):
         block = slice(first, min(first + together, n_lists))
-        begin, end = starts[block.start], starts[block.stop]
-        place = items.numbers[begin:end] + np.repeat(shift[: block.stop - first], sizes[block])
-        own = rows[: end - begin]
-        table[place] = own
-        again = table[place]
-        if not np.array_equal(again, own):
-            return int(begin + np.argmax(again != own))
+        begin, end = int(starts[block.start]), int(starts[block.stop])
+        size = end - begin
+        np.add(items.numbers[begin:end], np.repeat(shift[: block.stop - first], sizes[block]), out=place[:size])
+        table[place[:size]] = rows[:size]
+        table.take(place[:size], out=again[:size], mode="clip")
+        if not np.array_equal(again[:size], rows[:size]):
+            return int(begin + np.argmax(again[:size] != rows[:size]))
     return None

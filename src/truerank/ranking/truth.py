@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Bools, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.ids import shown
 
@@ -74,7 +74,7 @@ def _sorted(keys: Ints, grades: Floats | None) -> tuple[Ints, Floats | None]:
 
 @dataclass(frozen=True)
 class Codes:
-    """Small whole numbers for the relevant items: their distance from the least id, or a hash table."""
+    """Small whole numbers for the relevant items: the ids, their distance from the least one, or a hash table."""
 
     least: int | None
     span: int
@@ -83,24 +83,26 @@ class Codes:
     @classmethod
     def of(cls, items: pa.Array) -> Codes:
         if pa.types.is_int64(items.type) and len(items):
-            ends = pc.min_max(items)
-            least, span = ends["min"].as_py(), ends["max"].as_py() - ends["min"].as_py() + 1
-            if span <= _WIDEST_SPAN:
-                return cls(least, span, None)
+            least, most = (pc.min_max(items)[end].as_py() for end in ("min", "max"))
+            if least >= 0 and most < _WIDEST_SPAN:
+                return cls(0, most + 1, None)
+            if most - least < _WIDEST_SPAN:
+                return cls(least, most - least + 1, None)
         distinct = items.unique()
         return cls(None, max(len(distinct), 1), distinct)
 
     def encode(self, items: pa.Array) -> Ints:
         """Return the code of each item, something outside 0..span-1 for those that are not relevant."""
         if self.distinct is None:
-            return items.to_numpy(zero_copy_only=False) - np.int64(self.least or 0)
+            plain: Ints = items.to_numpy(zero_copy_only=False)
+            return plain - np.int64(self.least) if self.least else plain
         return index_in(items, self.distinct)
 
     def decode(self, code: int) -> Any:
         return code + (self.least or 0) if self.distinct is None else self.distinct[code].as_py()
 
 
-def find(user: Ints, sizes: Ints, items: Ints, truth: Truth) -> tuple[Ints, Ints]:
+def find(user: Ints, starts: Ints, items: Ints, truth: Truth) -> tuple[Ints, Ints]:
     """Return the rows that hold a relevant item of their user, and its position in the truth.
 
     Few rows do. A table of marks with a stretch of slots per user, hence always in the cache, rules
@@ -108,40 +110,50 @@ def find(user: Ints, sizes: Ints, items: Ints, truth: Truth) -> tuple[Ints, Ints
 
     Parameters
     ----------
-    user, sizes : arrays of int, one per list
-        Whose list it is, -1 for users that the truth does not know, and how many rows it has.
+    user : array of int, one per list
+        Whose list it is, -1 for users that are not in the truth.
+    starts : array of int, one per list and one more
+        Row of the top of each list, and at last the number of rows.
     items : array of int, one per row
         Codes of the listed items.
     """
-    width = 1 << int(8 * truth.keys.size / max(len(truth.users), 1)).bit_length()
+    bits = int(16 * truth.keys.size / max(len(truth.users), 1)).bit_length()
     # unknown users, -1, share the last stretch, in which there are no marks
-    marks = np.zeros((len(truth.users) + 1) * width, dtype=np.bool_)
+    marks = np.zeros((len(truth.users) + 1) << bits, dtype=np.bool_)
     relevant_user, relevant_item = np.divmod(truth.keys, truth.items.span)
-    marks[relevant_user * width + _slot(relevant_item, width)] = True
-    stretch = np.repeat(user * width, sizes)
-    rows = [
-        start + np.flatnonzero(marks[stretch[start : start + _ROWS] + _slot(items[start : start + _ROWS], width)])
-        for start in range(0, items.size, _ROWS)
-    ]
-    return _decide(np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64), stretch, width, items, truth)
-
-
-def _slot(items: Ints, width: int) -> Ints:
-    """Return a slot for each item within its user's stretch, as if at random."""
-    mixed = items * np.int64(0x9E3779B1)
-    mixed >>= 15
-    mixed &= width - 1
-    return mixed
-
-
-def _decide(rows: Ints, stretch: Ints, width: int, items: Ints, truth: Truth) -> tuple[Ints, Ints]:
-    """Keep the marked rows whose user and item are a pair of the truth."""
-    user, item = stretch[rows] // width, items[rows]
-    known = (user >= 0) & (item >= 0) & (item < truth.items.span)
-    keys = np.where(known, user * truth.items.span + item, -1)
+    marks[(relevant_user << bits) + _slot(relevant_item, bits)] = True
+    blocks = [_marked(user, starts, lists, items, marks, bits, truth.items.span) for lists in _blocks(starts)]
+    rows, keys = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     place = np.minimum(np.searchsorted(truth.keys, keys), max(truth.keys.size - 1, 0))
     hit = truth.keys[place] == keys
     return rows[hit], place[hit]
+
+
+def _blocks(starts: Ints) -> list[slice]:
+    """Divide the lists, of which there is one at least, into blocks of about `_ROWS` rows."""
+    cuts = np.unique(np.append(np.searchsorted(starts, np.arange(0, starts[-1], _ROWS)), starts.size - 1))
+    return [slice(*pair) for pair in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+
+
+def _marked(
+    user: Ints, starts: Ints, lists: slice, items: Ints, marks: Bools, bits: int, span: int
+) -> tuple[Ints, Ints]:
+    """Return the rows of some lists that are marked, and their keys; -1 where the item is not in the truth."""
+    begin, end = int(starts[lists.start]), int(starts[lists.stop])
+    owner = np.repeat(user[lists], np.diff(starts[lists.start : lists.stop + 1]))
+    item = items[begin:end]
+    rows = np.flatnonzero(marks[(owner << bits) + _slot(item, bits)])
+    owner, item = owner[rows], item[rows]
+    keys = np.where((owner >= 0) & (item >= 0) & (item < span), owner * span + item, -1)
+    return rows + begin, keys
+
+
+def _slot(items: Ints, bits: int) -> Ints:
+    """Return a slot for each item within its user's stretch, as if at random."""
+    mixed = items * np.int64(0x9E3779B1)
+    mixed >>= 15
+    mixed &= (1 << bits) - 1
+    return mixed
 
 
 def index_in(names: pa.Array, known: pa.Array) -> Ints:
