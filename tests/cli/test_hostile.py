@@ -163,6 +163,16 @@ def test_mutations_of_valid_files(place: str, name: str, good: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xff 1", b"\xa0", b"\x85\n", b"\xef\xbb\xbf", b"\x1f\x8b", b"PAR1", b"PK\x03\x04"]
+)
+def test_tiny_files(place: str, content: bytes, good: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny").write_bytes(content)
+    expected = [0, 2] if place == "evaluate --define" else [2]
+    assert outcome(PLACES[place](tmp_path / "tiny", good)) in expected
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_files_of_another_kind(place: str, good: Path) -> None:
     codes = {path.name: outcome(PLACES[place](path, good)) for path in sorted(good.iterdir()) if path.stem != "out"}
     assert 2 in codes.values()
