@@ -221,14 +221,8 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     [
         ([], "give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2"),
         (["--task", "1", "--cutoffs", "5"], "give the cut-offs either by --cutoffs"),
-        (
-            ["--cutoffs", "5,ten"],
-            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several",
-        ),
-        (
-            ["--cutoffs", "0"],
-            "or several with commas, got '0'",
-        ),
+        (["--cutoffs", "5,ten"], "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several"),
+        (["--cutoffs", "0"], "or several with commas, got '0'"),
         (["--task", "3"], "'3' is not one of '1', '2'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,6 +26,7 @@ _UNREADABLE = (
     RuntimeError,
     SyntaxError,
     TypeError,
+    tokenize.TokenError,
     ValueError,
     zipfile.BadZipFile,
     zlib.error,

@@ -37,9 +37,11 @@ def detect(
     file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> Layout:
     """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
-    text, latin = decode(head, cut=True)
+    text, latin = decode(head, cut=len(head) >= HEAD)
     lines = lines_of(text)
-    skip = next(number for number, line in enumerate(lines) if line.strip())
+    skip = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if skip is None:
+        raise InputError(f"{file} is empty.")
     whole = lines if len(head) < HEAD or len(lines) == skip + 1 else lines[:-1]
     sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
     if given == "trec":
