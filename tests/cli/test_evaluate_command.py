@@ -11,9 +11,8 @@ import pytest
 import truerank as tr
 from tests.cli.conftest import RUN
 from tests.cli.running import refusal, run_here, truerank
-from truerank.cli import evaluate_command, options
+from truerank.cli import evaluate_command
 from truerank.evaluation.per_instance import Ties
-from truerank.formats.detection import Format
 
 
 def means(output: str) -> dict[tuple[str, str], float]:
@@ -153,8 +152,8 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
         (["-m", "ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,"], "ap is written 'ap@k', got 'ap@2,'"),
-        (["-m", f"ap@{10**20}"], "ap is written 'ap@k', got 'ap@100000000000000000000'."),
-        (["-m", f"marp@5,{10**20}"], "marp is written 'marp@k,k,...', got 'marp@5,100000000000000000000'."),
+        (["-m", f"ap@{10**20}"], "the k of ap@k must be a whole number from 1"),
+        (["-m", f"marp@5,{10**20}"], "marp@k,k must be rising whole numbers from 1"),
         (["-m", "ap@" + "9" * 900], "ap@"),
         (["-m", "a" * 32_000], "--metric takes up to 1,000 characters at once, got 32,000."),
         (["-m", "ap@2", "-c", "user=who"], "there is no column 'who' for the user"),
@@ -198,24 +197,8 @@ def test_numbers_of_thousands_of_digits_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
-    message = "holds ranked lists (a TREC run), not ranks; their truth (the relevant items) is needed, too."
-    assert refusal("evaluate", lists[0], "-m", "ap@2").endswith(message)
+    assert "holds ranked lists, not ranks" in refusal("evaluate", lists[0], "-m", "ap@2")
     assert refusal("evaluate", lists[0], "-m", "ap@2", "--depth", "5").startswith("--depth is about ranked lists")
-
-
-def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:
-    (tmp_path / "run.csv").write_text("user,item\n1,10\n1,20\n2,20\n2,10\n")
-    (tmp_path / "truth.txt").write_text("1 20 5 978300760\n2 10 3 978302109\n")
-    arguments = ["evaluate", tmp_path / "run.csv", "-t", tmp_path / "truth.txt", "-m", "rr@2", "-f", "json"]
-    message = refusal(*arguments)
-    assert message.endswith(
-        "MovieLens ratings (user, item, rating, time): give its --format-of, 'trec' or 'movielens'."
-    )
-    done = run_here(*arguments, "--format-of", "truth=movielens")
-    assert means(done.stdout) == {("run", "rr@2"): 0.5}
-    rule = "--format-of takes FILE=csv|movielens|trec with FILE one of run, truth"
-    assert refusal(*arguments, "--format-of", "truth=xml") == f"{rule}, got 'truth=xml'."
-    assert refusal(*arguments, "--format-of", "trec") == f"{rule}, got 'trec='."
 
 
 def test_standard_input_serves_once(lists: tuple[Path, Path]) -> None:
@@ -230,7 +213,3 @@ def test_missing_file() -> None:
 
 def test_ties_are_those_of_the_library() -> None:
     assert get_args(Ties) == evaluate_command.TIES
-
-
-def test_formats_are_those_of_the_library() -> None:
-    assert get_args(Format) == options.FILE_FORMATS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from truerank.cli import options
@@ -62,21 +60,3 @@ def command(
         if ranks[name].design is None:
             raise InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
     show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)
-
-
-def _given(columns: dict[str, str], m: int | None, n: int | None) -> dict[str, Any]:
-    """Return what the options tell the reader: numbers, and names of columns."""
-    numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
-    for role in numbers:
-        if role in columns:
-            raise InputError(f"`{role}` is given both as a number and as a column.")
-    return numbers | options.roles(columns, "user", "rank", "relevance", "m", "n")
-
-
-def _read(path: str, replace: bool, given: dict[str, Any]) -> Ranks:
-    from truerank.ranking.tables import read_ranks
-
-    ranks = read_ranks(path, replace=replace, **given)
-    if ranks.design is None:
-        raise InputError(f"{path!r} holds exact ranks, or does not say how many candidates were sampled; give `m`.")
-    return ranks

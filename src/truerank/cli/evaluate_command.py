@@ -83,8 +83,6 @@ def command(
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
-    if truth is None and (depth or format):
-        raise InputError(f"{'--depth' if depth else '--format-of'} is about ranked lists, which need --truth.")
     for definition in definitions:
         _define(definition)
     chosen = as_metrics(metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -16,8 +16,6 @@ TEXT_FORMATS = ("csv", "movielens", "trec")
 
 LARGEST = 10**12
 """Largest number that an option takes, unless it says otherwise."""
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 """What click calls with the text of an option."""
@@ -131,29 +129,7 @@ def _check_values_path(_ctx: click.Context, _param: click.Parameter, path: str |
     return path
 
 
-def formats_option(*files: str) -> Decorator:
-    """Return the option for the formats of text files that are read; `files` are what they are called."""
-    file, format_ = files[-1], FILE_FORMATS[-1]
-
-    def read(_ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-        pairs = dict(text.partition("=")[::2] for text in texts)
-        for name, chosen in pairs.items():
-            if name not in files or chosen not in FILE_FORMATS:
-                allowed = f"FILE={'|'.join(FILE_FORMATS)} with FILE one of {', '.join(files)}"
-                raise InputError(f"{option_name(param)} takes {allowed}, got {shortened(f'{name}={chosen}')}.")
-        return pairs
-
-    return click.option(
-        "--format-of",
-        "format",
-        metavar="FILE=FORMAT",
-        multiple=True,
-        callback=read,
-        help=f"The format of a text file where it is not detected: {', '.join(FILE_FORMATS)}; e.g. {file}={format_}.",
-    )
-
-
-def sources_argument(what: str) -> Decorator:
+def sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the argument for files, each of which may have a name before it."""
     return click.argument("sources", metavar=f"[NAME=]{what}...", nargs=-1, required=True, callback=_read_sources)
 
@@ -185,7 +161,7 @@ columns_option = click.option(
     multiple=True,
     callback=_read_columns,
     metavar="ROLE=NAME",
-    help="Name a column, or give its number from 0, e.g. user=customer. May be repeated.",
+    help="Name a column, e.g. user=customer. May be repeated.",
 )
 
 
