@@ -12,13 +12,14 @@ from tqdm import tqdm
 from truerank.arrays import Ints
 from truerank.counting.blocks import Lists
 from truerank.counting.factors import count_factors
+from truerank.counting.histories import count_histories
 from truerank.counting.scores import count_scores
 from truerank.data.interactions import Interactions
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
-from truerank.scoring.scorers import Factors, Scorer, as_scorer, score_pairs
+from truerank.scoring.scorers import Factors, Scorer, Similarity, as_scorer, score_pairs
 from truerank.threads import available_threads
 
 # explicit candidates are scored and sorted this many at a time, whole users together
@@ -108,6 +109,9 @@ def _rank_all(scorer: Scorer, seen: Interactions | None, held: Interactions, thr
         if isinstance(scorer, Factors):
             factors = (scorer.user_factors, scorer.item_factors)
             counts = count_factors(*factors, *lists, item_bias=scorer.item_bias, threads=threads, progress=bar.update)
+        elif isinstance(scorer, Similarity):
+            matrices = (scorer.history, scorer.similarity)
+            counts = count_histories(*matrices, *lists, threads=threads, progress=bar.update)
         else:
             counts = count_scores(scorer.scores, n_items, *lists, threads=threads, progress=bar.update)
     both = np.diff(np.concatenate([[0], np.cumsum(counts.seen)])[held.indptr])

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Ints
+from truerank.counting.histories import score_histories
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 
@@ -121,8 +122,7 @@ class Similarity:
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items."""
-        product = self.history[users] @ self.similarity
-        return product.toarray() if sp.issparse(product) else product
+        return score_histories(self.history[users], self.similarity)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
