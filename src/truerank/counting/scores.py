@@ -14,7 +14,8 @@ from truerank.counting.blocks import Block, Counts, Lists, Progress, count_block
 from truerank.errors import InputError
 
 SCORES_PER_BLOCK = 2**23  # 32 MB in float32, for each thread
-USERS_PER_BLOCK = 512  # at most
+USERS_PER_BLOCK = 1024  # at most
+BLOCKS = 8  # a multiple of this many, where users suffice, so that threads end at the same time
 
 
 def count_scores(
@@ -32,8 +33,8 @@ def count_scores(
     ----------
     score : callable
         Takes the indices of users, returns their scores of shape (users, n_items) in float32 or
-        float64. The blocks depend on `n_items` alone, so the numbers cannot change with the
-        threads. Training items may have any score, minus infinity and NaN included.
+        float64. The blocks do not depend on the threads, so the numbers cannot either. Training
+        items may have any score, minus infinity and NaN included.
     n_items, train, test, threads, progress
         As in `count_factors`.
 
@@ -63,11 +64,18 @@ def count_scores(
             row, item = divmod(bad, n_items)
             refuse_score(block.users[row], item, scores[row, item])
 
-    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, block_size(test, n_items), n_items, train, test, threads, progress)
+
+
+def block_size(test: Lists, n_items: int) -> int:
+    """Return how many users a block has; it does not depend on the number of threads."""
+    users, most = int(np.count_nonzero(np.diff(test.indptr))), users_per_block(n_items)
+    rounds = -(-users // (BLOCKS * most))
+    return max(1, min(most, -(-users // (BLOCKS * max(rounds, 1)))))
 
 
 def users_per_block(n_items: int) -> int:
-    """Return for how many users `count_scores` asks at a time.
+    """Return for how many users `count_scores` asks at most at a time.
 
     Examples
     --------
