@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from truerank.arrays import AnyArray, Ints
 from truerank.compiled import library
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
-from truerank.counting.scores import block_size, count_scores
+from truerank.counting.scores import count_scores, users_per_block
+
+BLOCKS = 8  # a multiple of this many, where users suffice, so that threads end at the same time
 
 
 def score_histories(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> AnyArray:
@@ -92,7 +94,14 @@ def count_histories(
             row, item = divmod(bad, n_items)
             refuse_score(block.users[row], item, score_histories(chosen[[row]], similarity)[0, item])
 
-    return count_blocks(count, block_size(test, n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, _block_size(test, n_items), n_items, train, test, threads, progress)
+
+
+def _block_size(test: Lists, n_items: int) -> int:
+    """Return how many users a block has; it does not depend on the number of threads."""
+    users, most = int(np.count_nonzero(np.diff(test.indptr))), users_per_block(n_items)
+    rounds = -(-users // (BLOCKS * most))
+    return max(1, min(most, -(-users // (BLOCKS * max(rounds, 1)))))
 
 
 def _is_compiled(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> bool:

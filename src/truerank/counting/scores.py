@@ -15,7 +15,6 @@ from truerank.errors import InputError
 
 SCORES_PER_BLOCK = 2**23  # 32 MB in float32, for each thread
 USERS_PER_BLOCK = 1024  # at most
-BLOCKS = 8  # a multiple of this many, where users suffice, so that threads end at the same time
 
 
 def count_scores(
@@ -64,14 +63,8 @@ def count_scores(
             row, item = divmod(bad, n_items)
             refuse_score(block.users[row], item, scores[row, item])
 
-    return count_blocks(count, block_size(test, n_items), n_items, train, test, threads, progress)
-
-
-def block_size(test: Lists, n_items: int) -> int:
-    """Return how many users a block has; it does not depend on the number of threads."""
-    users, most = int(np.count_nonzero(np.diff(test.indptr))), users_per_block(n_items)
-    rounds = -(-users // (BLOCKS * most))
-    return max(1, min(most, -(-users // (BLOCKS * max(rounds, 1)))))
+    # whole blocks, however few: a function that runs elsewhere wants many users at a time
+    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:
