@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from tqdm import tqdm
 
 from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display import render
+from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate, summary
 from truerank.evaluation.per_instance import Ties, checked_terms, sums
@@ -20,10 +19,10 @@ from truerank.sampling.designs import Rng
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Tabular):
     """A table of estimates: a row per recommender, a column per metric.
 
-    `print` it, or take it on as a dataframe, LaTeX, Markdown or JSON. ``table["A", "ap"]`` is one
+    `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON. ``table["A", "ap"]`` is one
     `Estimate`.
     """
 
@@ -51,44 +50,18 @@ class Evaluation:
             for name, cell in zip(names, self.estimates, strict=True)
         ]
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """Return the records of `rows` as a dataframe of the asked-for library."""
-        import narwhals as nw
-
-        records = self.rows()
-        columns = {name: [record[name] for record in records] for name in records[0]}
-        return nw.from_dict(columns, backend=backend).to_native()
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table of means and standard errors."""
-        return render.markdown(*self._cells("{:.4f} ± {:.4f}"))
-
-    def to_latex(self) -> str:
-        """Return a LaTeX tabular of means and standard errors."""
-        return render.latex(*self._cells(r"${:.4f} \pm {:.4f}$"))
-
-    def to_json(self) -> str:
-        """Return everything at full precision; undefined numbers are null."""
-        return render.json_text({"truerank": version("truerank"), "rows": self.rows(), "notes": self.notes})
-
-    def to_tsv(self) -> str:
-        """Return the records of `rows` at full precision, tab-separated."""
-        return render.tsv(self.rows())
-
-    def __str__(self) -> str:
-        lines = [render.text(*self._cells("{:.4f} ± {:.4f}"))]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
-
-    def _cells(self, form: str) -> tuple[list[str], list[list[str]]]:
-        header = ["", *self.metrics, "instances", "tied"]
+    def to_table(self) -> Table:
+        """Return a row per recommender: means and standard errors, instances, and the share of them with ties."""
+        header = ("", *self.metrics, "instances", "tied")
         width = len(self.metrics)
-        rows = []
-        for at, name in enumerate(self.recommenders):
-            cells = self.estimates[at * width : (at + 1) * width]
-            texts = [form.format(cell.mean, cell.standard_error) for cell in cells]
-            rows.append([name, *texts, str(cells[0].n_instances), f"{cells[0].tied_share:.1%}"])
-        return header, rows
+        parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
+        rows = [(Cell(name), *_shown(part)) for name, part in zip(self.recommenders, parts, strict=True)]
+        return Table(header, tuple(rows), tuple(self.rows()), self.notes)
+
+
+def _shown(part: Sequence[Estimate]) -> list[Cell]:
+    means = [measured(cell.mean, cell.standard_error) for cell in part]
+    return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:
