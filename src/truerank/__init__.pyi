@@ -25,11 +25,17 @@ from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
+from .evaluation.comparisons import Comparison as Comparison
+from .evaluation.comparisons import compare as compare
+from .evaluation.differences import Difference as Difference
 from .evaluation.estimates import Estimate as Estimate
 from .evaluation.estimates import estimate as estimate
 from .evaluation.evaluations import Evaluation as Evaluation
 from .evaluation.evaluations import evaluate as evaluate
+from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.per_instance import values as values
+from .evaluation.resampling import Bootstrap as Bootstrap
+from .evaluation.resampling import Randomisation as Randomisation
 from .formats.negatives import read_negatives as read_negatives
 from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric

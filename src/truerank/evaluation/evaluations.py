@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate, summary
-from truerank.evaluation.per_instance import Ties, checked_terms, sums
+from truerank.evaluation.per_instance import Ties, checked_terms, sums, untied
+from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
@@ -113,13 +113,7 @@ def evaluate(
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
-    if ties not in get_args(Ties):
-        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
-    if ties != "expected":
-        seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
-        broken = {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
-    else:
-        broken = named
+    broken = untied(named, ties, rng)
     work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
     cells = []
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
@@ -131,9 +125,9 @@ def evaluate(
 def _notes(named: Mapping[str, Ranks], cells: Sequence[Estimate]) -> tuple[str, ...]:
     """Return all notes once; with several recommenders each names those that it is about."""
     width = len(cells) // len(named)
-    about: dict[str, list[str]] = {}
-    for row, (name, ranks) in enumerate(named.items()):
-        own = [*ranks.notes, *(note for cell in cells[row * width : (row + 1) * width] for note in cell.notes)]
-        for note in dict.fromkeys(own):
-            about.setdefault(note, []).append(name)
-    return tuple(note if len(names) == len(named) else f"{', '.join(names)}: {note}" for note, names in about.items())
+    return by_name(
+        {
+            name: [*ranks.notes, *(note for cell in cells[row * width : (row + 1) * width] for note in cell.notes)]
+            for row, (name, ranks) in enumerate(named.items())
+        }
+    )

@@ -1,0 +1,279 @@
+"""Which recommender is better, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from truerank.arrays import Bools, Floats, Ints
+from truerank.corrections.reading import AnyMetric, as_metrics
+from truerank.display.tables import Cell, Table, Tabular, measured
+from truerank.errors import InputError
+from truerank.evaluation.adjustments import Adjustment, adjusted
+from truerank.evaluation.differences import Difference, check_level, check_margin
+from truerank.evaluation.matching import Unmatched, matched
+from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentTest
+from truerank.evaluation.per_instance import Ties, checked_terms, sums, untied
+from truerank.evaluation.resampling import Bootstrap, Randomisation
+from truerank.metrics.base import Metric
+from truerank.notes import by_name
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng
+
+TestName = Literal["t", "bootstrap", "randomisation"]
+"""The tests by name."""
+
+_NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
+_FEW = 30
+# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
+_PER_SKEWNESS = 25.0
+
+
+@dataclass(frozen=True)
+class Comparison(Tabular):
+    """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B less A.
+
+    `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON.
+    """
+
+    recommenders: tuple[str, ...]
+    metrics: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    level: float
+    adjustment: Adjustment
+    notes: tuple[str, ...]
+
+    def __getitem__(self, key: tuple[str, ...]) -> Difference:
+        """Return one difference by recommender, baseline and metric; the metric may be left out if there is one."""
+        names = key
+        if len(names) == 2 and len(self.metrics) == 1:
+            names = (*names, self.metrics[0])
+        if len(names) != 3:
+            raise InputError(f"name recommender, baseline and metric, as in result['B', 'A', 'ap'], got {key!r}.")
+        better, baseline, metric = names[0], names[1], str(as_metrics(names[2])[0])
+        for each in self.differences:
+            if (each.recommender, each.baseline, each.metric) == (better, baseline, metric):
+                return each
+            if (each.baseline, each.recommender, each.metric) == (better, baseline, metric):
+                return each.reversed()
+        pairs = ", ".join(sorted({f"{each.recommender} - {each.baseline}" for each in self.differences}))
+        raise InputError(f"the comparison has the pairs {pairs} and the metrics {self.metrics}, got {key!r}.")
+
+    def to_table(self) -> Table:
+        """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict."""
+        adjustment = "" if self.adjustment == "none" else f" ({self.adjustment})"
+        interval = f"{100 * self.level:g} % interval"
+        header = ("", "metric", "mean", "baseline", "difference", interval, "relative", f"p{adjustment}", "verdict")
+        rows = tuple(_shown(each) for each in self.differences)
+        return Table(header, rows, tuple(each.record() for each in self.differences), self.notes)
+
+
+def _shown(each: Difference) -> tuple[Cell, ...]:
+    low, high = each.confidence_interval()
+    return (
+        Cell(f"{each.recommender} - {each.baseline}"),
+        Cell(each.metric),
+        Cell(f"{each.mean:.4f}"),
+        Cell(f"{each.baseline_mean:.4f}"),
+        measured(each.difference, each.standard_error),
+        Cell(f"[{low:.4f}, {high:.4f}]"),
+        Cell(f"{each.relative:+.1%}"),
+        Cell(f"{each.adjusted_p_value:.2g}"),
+        Cell(each.verdict),
+    )
+
+
+def compare(
+    ranks: Mapping[str, Ranks],
+    metrics: AnyMetric | Iterable[AnyMetric],
+    *,
+    baseline: str | None = None,
+    test: TestName | PairedTest = "t",
+    adjustment: Adjustment = "holm",
+    level: float = 0.95,
+    margin: float | None = None,
+    unmatched: Unmatched = "refuse",
+    ties: Ties = "expected",
+    replicates: int = 10_000,
+    rng: Rng = None,
+) -> Comparison:
+    """Return how recommenders differ, pair by pair, on the same instances.
+
+    Parameters
+    ----------
+    ranks : dict of name to Ranks
+        Two recommenders or more. Instances are matched by id.
+    metrics : list of str, Metric or function (or one of them)
+    baseline : str, optional
+        The recommender that all others are compared with; all pairs by default, the later less the earlier.
+    test : {"t", "bootstrap", "randomisation"} or PairedTest
+        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says which when.
+    adjustment : {"holm", "benjamini-hochberg", "none"}
+        How p-values allow for the number of tests, which are all pairs and metrics of this comparison.
+    level : float
+        Confidence level of intervals and verdicts.
+    margin : float, optional
+        A loss that does not matter; verdicts then also say who is not worse by more than it.
+    unmatched : {"refuse", "drop"}
+        What to do with instances that only some recommenders have. Dropped ones are counted in a note.
+    ties : {"expected", "optimistic", "pessimistic", "random"}
+        See `truerank.values`.
+    replicates : int
+        Resamples of the bootstrap, or random exchanges.
+    rng : int or numpy.random.Generator, optional
+        Seed of the resamples, and for ``ties="random"``.
+
+    Notes
+    -----
+    Where an id occurs several times, e.g. for a user with several sessions, the user is the independent unit: errors
+    are clustered by user, and users are resampled.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> rng = np.random.default_rng(0)
+    >>> old = rng.integers(1, 100, size=500)
+    >>> new = np.maximum(old - rng.integers(0, 9, size=500), 1)
+    >>> ranks = {"old": tr.Ranks.from_ranks(old, n=100), "new": tr.Ranks.from_ranks(new, n=100)}
+    >>> result = tr.compare(ranks, "ndcg@10")
+    >>> result["new", "old", "ndcg@10"].verdict
+    'new is better'
+    >>> result["new", "old", "ndcg@10"].not_worse(0.01)
+    True
+    """
+    chosen, named = as_metrics(metrics), dict(ranks)
+    if len(named) < 2 or not chosen:
+        raise InputError("compare needs at least two recommenders, by name, and one metric.")
+    check_level(level)
+    if margin is not None:
+        check_margin(margin)
+    pairs = _pairs(tuple(named), baseline)
+    method = _as_test(test, replicates, rng)
+    same, dropped = matched(named, unmatched)
+    for metric in chosen:
+        _check_same_candidates(same, metric)
+    broken = untied(same, ties, rng)
+    values = [np.column_stack([sums(one, checked_terms(one, each)) for one in broken.values()]) for each in chosen]
+    found = _differences(_Task(tuple(same), chosen, pairs, level, margin), values, _clusters(same), method)
+    p_values = adjusted([each.p_value for each in found], adjustment).tolist()
+    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
+    notes = (*dropped, *_notes(same, chosen), *_rough(final, method))
+    return Comparison(tuple(named), tuple(map(str, chosen)), final, level, adjustment, notes)
+
+
+def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+    if baseline is None:
+        return [(later, earlier) for earlier, later in combinations(range(len(names)), 2)]
+    if baseline not in names:
+        raise InputError(f"`baseline` must be one of {', '.join(map(repr, names))}, got {baseline!r}.")
+    base = names.index(baseline)
+    return [(one, base) for one in range(len(names)) if one != base]
+
+
+def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng) -> PairedTest:
+    if isinstance(test, PairedTest):
+        return test
+    tests: dict[str, PairedTest] = {
+        "t": StudentTest(),
+        "bootstrap": Bootstrap(replicates, rng),
+        "randomisation": Randomisation(replicates, rng),
+    }
+    if test not in tests:
+        advice = _NOT_OFFERED if str(test) in ("wilcoxon", "sign") else ""
+        raise InputError(f"`test` must be one of {', '.join(map(repr, tests))}, got {test!r}{advice}.")
+    return tests[test]
+
+
+def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
+    """Refuse to compare exact with sampled values, or values of different designs, unless both are unbiased."""
+    designs = {name: one.design for name, one in ranks.items()}
+    if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
+        told = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
+        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {told}.")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What to compare, and how to judge it."""
+
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    pairs: list[tuple[int, int]]
+    level: float
+    margin: float | None
+
+
+def _differences(task: _Task, values: list[Floats], clusters: Ints | None, test: PairedTest) -> list[Difference]:
+    """Return all differences, metric by metric; metrics that are defined on the same instances share resamples."""
+    width, found = len(task.names), {}
+    defined: list[Bools] = [np.asarray(~np.isnan(each).any(axis=1)) for each in values]
+    for where in {mask.tobytes(): mask for mask in defined}.values():
+        own = [at for at, mask in enumerate(defined) if np.array_equal(mask, where)]
+        sample = Sample.of(np.hstack([values[at] for at in own])[where], None if clusters is None else clusters[where])
+        pairs = [(place * width + one, place * width + other) for place in range(len(own)) for one, other in task.pairs]
+        outcomes = test.outcomes(sample, pairs)
+        for place, at in enumerate(own):
+            part = slice(place * len(task.pairs), (place + 1) * len(task.pairs))
+            rows = zip(task.pairs, pairs[part], outcomes[part], strict=True)
+            found[at] = [_difference(task, at, *row, sample=sample, defined=where) for row in rows]
+    return [each for at in range(len(values)) for each in found[at]]
+
+
+def _difference(
+    task: _Task, at: int, pair: Pair, columns: Pair, outcome: Outcome, *, sample: Sample, defined: Bools
+) -> Difference:
+    n, means = int(defined.sum()), sample.means()
+    return Difference(
+        recommender=task.names[pair[0]],
+        baseline=task.names[pair[1]],
+        metric=str(task.metrics[at]),
+        mean=float(means[columns[0]]),
+        baseline_mean=float(means[columns[1]]),
+        difference=sample.difference(columns),
+        standard_error=sample.standard_error(columns),
+        n=n,
+        n_undefined=defined.size - n,
+        n_units=sample.sizes.size,
+        skewness=sample.skewness(columns),
+        p_value=outcome.p_value,
+        adjusted_p_value=outcome.p_value,
+        level=task.level,
+        margin=task.margin,
+        lower_is_better=task.metrics[at].lower_is_better,
+        outcome=outcome,
+    )
+
+
+def _clusters(ranks: Mapping[str, Ranks]) -> Ints | None:
+    """Return the user of each instance as a number, None if every instance is a user of its own."""
+    ids = next(iter(ranks.values())).ids
+    if ids is None:
+        return None
+    distinct, which = np.unique(ids, return_inverse=True)
+    return None if distinct.size == ids.size else which
+
+
+def _notes(ranks: Mapping[str, Ranks], metrics: Sequence[Metric]) -> tuple[str, ...]:
+    return by_name(
+        {name: [*one.notes, *(note for each in metrics for note in each.notes(one))] for name, one in ranks.items()}
+    )
+
+
+def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
+    """Return notes on numbers that are not to be trusted to the digit."""
+    notes = []
+    for each in differences:
+        if each.n_undefined:
+            notes.append(f"{each.metric} is undefined for {each.n_undefined} of {each.n + each.n_undefined} instances")
+        if each.n_units < each.n:
+            notes.append(f"{each.n} instances of {each.n_units} users: errors are clustered by user")
+        if each.n_units < _FEW:
+            notes.append(f"only {each.n_units} independent instances: intervals and p-values are rough")
+        elif test.assumes_normal_means and each.n_units < _PER_SKEWNESS * each.skewness**2:
+            skewed = f"differences in {each.metric} are too skewed for a t-test with {each.n_units} instances"
+            notes.append(f"{skewed}; use test='bootstrap'")
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,196 @@
+"""Tests of paired differences that resample: the BCa bootstrap, and randomisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Floats, frozen
+from truerank.errors import InputError
+from truerank.evaluation.estimates import Interval
+from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
+from truerank.sampling.designs import Rng
+
+# resampling weights held at once: 16 MB
+_AT_ONCE = 1 << 21
+# differences of means this small, relative to the largest, are rounding
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapOutcome(Outcome):
+    """Differences of resampled units, corrected for bias and skewness (BCa; Efron, 1987).
+
+    Attributes
+    ----------
+    replicates : array of float, ascending
+        The difference in each resample.
+    bias : float
+        Normal quantile of the share of replicates below the difference (z0).
+    acceleration : float
+        A sixth of the skewness of the jackknife values (a).
+    """
+
+    replicates: Floats
+    bias: float
+    acceleration: float
+
+    @classmethod
+    def of(cls, replicates: Floats, difference: float, jackknife: Floats) -> BootstrapOutcome:
+        """Return the outcome from resampled differences, and from those with one unit left out each."""
+        from scipy.special import ndtri
+
+        slack = _ROUNDING * np.abs(replicates).max(initial=abs(difference))
+        below, upto = (replicates < difference - slack).sum(), (replicates <= difference + slack).sum()
+        gaps = jackknife.mean() - jackknife
+        squares = np.square(gaps).sum()
+        acceleration = float((gaps**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
+        return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration)
+
+    @property
+    def p_value(self) -> float:
+        """Twice the smallest one-sided level at which the interval leaves out 0; never 0 itself."""
+        from scipy.special import ndtr, ndtri
+
+        count = self.replicates.size
+        if count == 0:
+            return math.nan
+        slack = _ROUNDING * np.abs(self.replicates).max()
+        if slack == 0:
+            return 1.0
+        below = ((self.replicates < -slack).sum() + (self.replicates <= slack).sum()) / 2
+        share = (np.clip(below, 0.5, count - 0.5) + 0.5) / (count + 1)
+        # the level whose BCa interval ends at 0: the BCa formula solved for its normal quantile
+        gap = ndtri(share) - self.bias
+        one_sided = float(ndtr(gap / (1 + self.acceleration * gap) - self.bias))
+        return min(2 * min(one_sided, 1 - one_sided), 1.0)
+
+    def confidence_interval(self, level: float) -> Interval:
+        from scipy.special import ndtr, ndtri
+
+        if self.replicates.size == 0:
+            return Interval(math.nan, math.nan)
+        if self.replicates[0] == self.replicates[-1]:
+            return Interval(float(self.replicates[0]), float(self.replicates[0]))
+        moved = self.bias + ndtri(np.array([0.5 - level / 2, 0.5 + level / 2]))
+        shares = ndtr(self.bias + moved / (1 - self.acceleration * moved))
+        low, high = np.quantile(self.replicates, shares)
+        return Interval(float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Bootstrap(PairedTest):
+    """Resampling of units with replacement: for few instances, or a few large differences among many zeros.
+
+    All pairs and metrics see the same resamples, in memory that does not grow with their number.
+    """
+
+    replicates: int = 10_000
+    rng: Rng = None
+
+    def __post_init__(self) -> None:
+        check_replicates(self.replicates)
+
+    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+        if sample.sizes.size < 2:
+            return [BootstrapOutcome(np.zeros(0), 0.0, 0.0) for _ in pairs]
+        means = self._resampled(sample)
+        return [
+            BootstrapOutcome.of(means[:, one] - means[:, other], *_around(sample, (one, other))) for one, other in pairs
+        ]
+
+    def _resampled(self, sample: Sample) -> Floats:
+        """Return the mean of each column in each resample."""
+        rng, n = np.random.default_rng(self.rng), sample.sizes.size
+        both = np.column_stack([sample.sums, sample.sizes])
+        totals = np.empty((self.replicates, both.shape[1]))
+        for part in _parts(self.replicates, n):
+            # how often each unit is drawn
+            times = [np.bincount(rng.integers(n, size=n, dtype=np.uint32), minlength=n) for _ in range(*part)]
+            totals[slice(*part)] = np.array(times, dtype=np.float64) @ both
+        return totals[:, :-1] / totals[:, -1:]
+
+
+def _around(sample: Sample, pair: Pair) -> tuple[float, Floats]:
+    """Return the difference, and the difference without each of the units."""
+    difference = sample.sums[:, pair[0]] - sample.sums[:, pair[1]]
+    return sample.difference(pair), (difference.sum() - difference) / (sample.sizes.sum() - sample.sizes)
+
+
+@dataclass(frozen=True)
+class RandomisationOutcome(Outcome):
+    """Share of random exchanges with a difference as large; the interval is Student's."""
+
+    student: StudentOutcome
+    share: float
+
+    @property
+    def p_value(self) -> float:
+        return self.share if self.student.n_units > 1 else math.nan
+
+    def confidence_interval(self, level: float) -> Interval:
+        return self.student.confidence_interval(level)
+
+
+@dataclass(frozen=True)
+class Randomisation(PairedTest):
+    """Random exchange of the two recommenders within units: exact if it does not matter which of them is which.
+
+    With at most `replicates` possible exchanges all of them are enumerated. Otherwise the p-value is one more than the
+    number of random exchanges with a difference as large, over one more than their number (Phipson and Smyth, 2010).
+    """
+
+    replicates: int = 10_000
+    rng: Rng = None
+
+    def __post_init__(self) -> None:
+        check_replicates(self.replicates)
+
+    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+        n = sample.sizes.size
+        every = n < 63 and 2**n <= self.replicates
+        extreme = np.zeros(len(pairs))
+        for signs in _every_sign(n) if every else self._random_signs(n):
+            extreme += _at_least_as_large(signs @ sample.sums, sample, pairs)
+        shares = extreme / 2**n if every else (extreme + 1) / (self.replicates + 1)
+        return [
+            RandomisationOutcome(student_outcome(sample, pair), share)
+            for pair, share in zip(pairs, shares.tolist(), strict=True)
+        ]
+
+    def _random_signs(self, n: int) -> Iterator[Floats]:
+        rng = np.random.default_rng(self.rng)
+        for start, stop in _parts(self.replicates, n):
+            bits = np.unpackbits(np.frombuffer(rng.bytes((stop - start) * -(-n // 8)), dtype=np.uint8))
+            yield _as_signs(bits.reshape(stop - start, -1)[:, :n])
+
+
+def _every_sign(n: int) -> Iterator[Floats]:
+    numbers = np.arange(2**n)[:, None]
+    yield _as_signs((numbers >> np.arange(n)) & 1)
+
+
+def _as_signs(bits: AnyArray) -> Floats:
+    return 1.0 - 2.0 * bits.astype(np.float64)
+
+
+def _at_least_as_large(sums: Floats, sample: Sample, pairs: Sequence[Pair]) -> Floats:
+    """Return for each pair how many of the exchanges make its difference at least as large as it is."""
+    one, other = np.array(pairs).T
+    slack = _ROUNDING * np.abs(sample.sums).sum(axis=0)
+    least = np.abs((sample.sums[:, one] - sample.sums[:, other]).sum(axis=0)) - slack[one] - slack[other]
+    return (np.abs(sums[:, one] - sums[:, other]) >= least).sum(axis=0).astype(np.float64)
+
+
+def _parts(replicates: int, n: int) -> list[tuple[int, int]]:
+    rows = max(_AT_ONCE // n, 1)
+    return [(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
+
+
+def check_replicates(replicates: int) -> None:
+    """Refuse a number of replicates that gives no usable p-values."""
+    if replicates < 100:
+        raise InputError(f"`replicates` must be at least 100, got {replicates}.")
