@@ -32,6 +32,10 @@ from .evaluation.estimates import Estimate as Estimate
 from .evaluation.estimates import estimate as estimate
 from .evaluation.evaluations import Evaluation as Evaluation
 from .evaluation.evaluations import evaluate as evaluate
+from .evaluation.groups import Groups as Groups
+from .evaluation.groups import by_activity as by_activity
+from .evaluation.groups import by_column as by_column
+from .evaluation.groups import by_popularity as by_popularity
 from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.per_instance import values as values
 from .evaluation.resampling import Bootstrap as Bootstrap

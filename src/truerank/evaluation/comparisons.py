@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
+from truerank.arrays import Ints
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
 from truerank.evaluation.differences import Difference, check_level, check_margin
+from truerank.evaluation.group_parts import parts_by
+from truerank.evaluation.groups import Groups
 from truerank.evaluation.matching import Unmatched, matched
-from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentTest
-from truerank.evaluation.per_instance import Ties, checked_terms, sums, untied
+from truerank.evaluation.paired_differences import Task, blocks_of, tested_differences
+from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
@@ -46,36 +49,54 @@ class Comparison(Tabular):
     level: float
     adjustment: Adjustment
     notes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
     def __getitem__(self, key: tuple[str, ...]) -> Difference:
-        """Return one difference by recommender, baseline and metric; the metric may be left out if there is one."""
-        names = key
-        if len(names) == 2 and len(self.metrics) == 1:
-            names = (*names, self.metrics[0])
-        if len(names) != 3:
-            raise InputError(f"name recommender, baseline and metric, as in result['B', 'A', 'ap'], got {key!r}.")
-        better, baseline, metric = names[0], names[1], str(as_metrics(names[2])[0])
+        """Return one difference by recommender, baseline, metric and group.
+
+        The metric may be left out if there is only one; the group is given if there are groups.
+        """
+        names = (*key, self.metrics[0]) if len(key) == 2 and len(self.metrics) == 1 else key
+        if len(names) != (4 if self.groups else 3):
+            wanted = "baseline, metric and group" if self.groups else "baseline and metric"
+            raise InputError(f"name recommender, {wanted}, as in result['B', 'A', 'ap'], got {key!r}.")
+        pair, cell = tuple(names[:2]), (str(as_metrics(names[2])[0]), *names[3:])
         for each in self.differences:
-            if (each.recommender, each.baseline, each.metric) == (better, baseline, metric):
-                return each
-            if (each.baseline, each.recommender, each.metric) == (better, baseline, metric):
-                return each.reversed()
+            if (each.metric, *((each.group,) if self.groups else ())) == cell:
+                if (each.recommender, each.baseline) == pair:
+                    return each
+                if (each.baseline, each.recommender) == pair:
+                    return each.reversed()
         pairs = ", ".join(sorted({f"{each.recommender} - {each.baseline}" for each in self.differences}))
-        raise InputError(f"the comparison has the pairs {pairs} and the metrics {self.metrics}, got {key!r}.")
+        grouped = f" and the groups {self.groups}" if self.groups else ""
+        raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
 
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict."""
         adjustment = "" if self.adjustment == "none" else f" ({self.adjustment})"
         interval = f"{100 * self.level:g} % interval"
-        header = ("", "metric", "mean", "baseline", "difference", interval, "relative", f"p{adjustment}", "verdict")
-        rows = tuple(_shown(each) for each in self.differences)
+        grouped = ("group",) if self.groups else ()
+        header = (
+            "",
+            *grouped,
+            "metric",
+            "mean",
+            "baseline",
+            "difference",
+            interval,
+            "relative",
+            f"p{adjustment}",
+            "verdict",
+        )
+        rows = tuple(_shown(each, grouped=bool(grouped)) for each in self.differences)
         return Table(header, rows, tuple(each.record() for each in self.differences), self.notes)
 
 
-def _shown(each: Difference) -> tuple[Cell, ...]:
+def _shown(each: Difference, *, grouped: bool) -> tuple[Cell, ...]:
     low, high = each.confidence_interval()
     return (
         Cell(f"{each.recommender} - {each.baseline}"),
+        *((Cell(each.group),) if grouped else ()),
         Cell(each.metric),
         Cell(f"{each.mean:.4f}"),
         Cell(f"{each.baseline_mean:.4f}"),
@@ -92,6 +113,7 @@ def compare(
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
     baseline: str | None = None,
+    by: Groups | Mapping[Any, Any] | Any | None = None,
     test: TestName | PairedTest = "t",
     adjustment: Adjustment = "holm",
     level: float = 0.95,
@@ -110,10 +132,12 @@ def compare(
     metrics : list of str, Metric or function (or one of them)
     baseline : str, optional
         The recommender that all others are compared with; all pairs by default, the later less the earlier.
+    by : dict, dataframe or Groups, optional
+        Groups to compare apart, as for `truerank.evaluate`.
     test : {"t", "bootstrap", "randomisation"} or PairedTest
         Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says which when.
     adjustment : {"holm", "benjamini-hochberg", "none"}
-        How p-values allow for the number of tests, which are all pairs and metrics of this comparison.
+        How p-values allow for the number of tests, which are all pairs, metrics and groups of this comparison.
     level : float
         Confidence level of intervals and verdicts.
     margin : float, optional
@@ -157,12 +181,14 @@ def compare(
     for metric in chosen:
         _check_same_candidates(same, metric)
     broken = untied(same, ties, rng)
-    values = [np.column_stack([sums(one, checked_terms(one, each)) for one in broken.values()]) for each in chosen]
-    found = _differences(_Task(tuple(same), chosen, pairs, level, margin), values, _clusters(same), method)
+    parts = parts_by(broken, None if by is None else Groups.of(by))
+    task = Task(tuple(same), chosen, pairs, level, margin)
+    found = tested_differences(task, blocks_of(broken, chosen, parts, _clusters(same)), method)
     p_values = adjusted([each.p_value for each in found], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
     notes = (*dropped, *_notes(same, chosen), *_rough(final, method))
-    return Comparison(tuple(named), tuple(map(str, chosen)), final, level, adjustment, notes)
+    groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
+    return Comparison(tuple(named), tuple(map(str, chosen)), final, level, adjustment, notes, groups)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -196,58 +222,6 @@ def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
         raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {told}.")
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What to compare, and how to judge it."""
-
-    names: tuple[str, ...]
-    metrics: tuple[Metric, ...]
-    pairs: list[tuple[int, int]]
-    level: float
-    margin: float | None
-
-
-def _differences(task: _Task, values: list[Floats], clusters: Ints | None, test: PairedTest) -> list[Difference]:
-    """Return all differences, metric by metric; metrics that are defined on the same instances share resamples."""
-    width, found = len(task.names), {}
-    defined: list[Bools] = [np.asarray(~np.isnan(each).any(axis=1)) for each in values]
-    for where in {mask.tobytes(): mask for mask in defined}.values():
-        own = [at for at, mask in enumerate(defined) if np.array_equal(mask, where)]
-        sample = Sample.of(np.hstack([values[at] for at in own])[where], None if clusters is None else clusters[where])
-        pairs = [(place * width + one, place * width + other) for place in range(len(own)) for one, other in task.pairs]
-        outcomes = test.outcomes(sample, pairs)
-        for place, at in enumerate(own):
-            part = slice(place * len(task.pairs), (place + 1) * len(task.pairs))
-            rows = zip(task.pairs, pairs[part], outcomes[part], strict=True)
-            found[at] = [_difference(task, at, *row, sample=sample, defined=where) for row in rows]
-    return [each for at in range(len(values)) for each in found[at]]
-
-
-def _difference(
-    task: _Task, at: int, pair: Pair, columns: Pair, outcome: Outcome, *, sample: Sample, defined: Bools
-) -> Difference:
-    n, means = int(defined.sum()), sample.means()
-    return Difference(
-        recommender=task.names[pair[0]],
-        baseline=task.names[pair[1]],
-        metric=str(task.metrics[at]),
-        mean=float(means[columns[0]]),
-        baseline_mean=float(means[columns[1]]),
-        difference=sample.difference(columns),
-        standard_error=sample.standard_error(columns),
-        n=n,
-        n_undefined=defined.size - n,
-        n_units=sample.sizes.size,
-        skewness=sample.skewness(columns),
-        p_value=outcome.p_value,
-        adjusted_p_value=outcome.p_value,
-        level=task.level,
-        margin=task.margin,
-        lower_is_better=task.metrics[at].lower_is_better,
-        outcome=outcome,
-    )
-
-
 def _clusters(ranks: Mapping[str, Ranks]) -> Ints | None:
     """Return the user of each instance as a number, None if every instance is a user of its own."""
     ids = next(iter(ranks.values())).ids
@@ -267,13 +241,15 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
     """Return notes on numbers that are not to be trusted to the digit."""
     notes = []
     for each in differences:
+        about = f"{each.group}: " if each.group else ""
         if each.n_undefined:
-            notes.append(f"{each.metric} is undefined for {each.n_undefined} of {each.n + each.n_undefined} instances")
+            count = f"{each.n_undefined} of {each.n + each.n_undefined}"
+            notes.append(f"{about}{each.metric} is undefined for {count} instances")
         if each.n_units < each.n:
-            notes.append(f"{each.n} instances of {each.n_units} users: errors are clustered by user")
+            notes.append(f"{about}{each.n} instances of {each.n_units} users: errors are clustered by user")
         if each.n_units < _FEW:
-            notes.append(f"only {each.n_units} independent instances: intervals and p-values are rough")
+            notes.append(f"{about}only {each.n_units} independent instances: intervals and p-values are rough")
         elif test.assumes_normal_means and each.n_units < _PER_SKEWNESS * each.skewness**2:
             skewed = f"differences in {each.metric} are too skewed for a t-test with {each.n_units} instances"
-            notes.append(f"{skewed}; use test='bootstrap'")
+            notes.append(f"{about}{skewed}; use test='bootstrap'")
     return list(dict.fromkeys(notes))

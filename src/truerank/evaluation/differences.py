@@ -22,6 +22,8 @@ class Difference:
     recommender, baseline : str
         Differences are the former less the latter.
     metric : str
+    group : str
+        The group that it is about; empty without groups.
     mean, baseline_mean : float
         Means over the instances where both are defined.
     difference : float
@@ -49,6 +51,7 @@ class Difference:
     recommender: str
     baseline: str
     metric: str
+    group: str
     mean: float
     baseline_mean: float
     difference: float

@@ -38,20 +38,21 @@ class Sample:
     sizes: Floats
 
     @classmethod
-    def of(cls, values: Floats, clusters: Ints | None = None) -> Sample:
-        """Return the sample of values (one row per instance), whose instances may belong to numbered clusters.
+    def of(cls, values: Floats, weights: Floats | None = None, clusters: Ints | None = None) -> Sample:
+        """Return the sample of values, one row per instance; instances may have weights and belong to clusters.
 
         Examples
         --------
-        >>> sample = Sample.of(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]))
+        >>> sample = Sample.of(np.array([[1.0], [2.0], [3.0]]), clusters=np.array([0, 1, 0]))
         >>> sample.sums.tolist(), sample.sizes.tolist()
         ([[4.0], [2.0]], [2.0, 1.0])
         """
+        sizes = np.ones(len(values)) if weights is None else weights
         if clusters is None:
-            return cls(values, np.ones(len(values)))
+            return cls(np.asfortranarray(values), sizes)
         _, which = np.unique(clusters, return_inverse=True)
         sums = np.column_stack([np.bincount(which, column) for column in values.T])
-        return cls(sums.astype(np.float64), np.bincount(which).astype(np.float64))
+        return cls(np.asfortranarray(sums, dtype=np.float64), np.bincount(which, sizes).astype(np.float64))
 
     def means(self) -> Floats:
         """Return the mean over all instances of each column."""

@@ -99,8 +99,18 @@ def sums(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     total = np.full(len(ranks), np.nan)
     filled = ranks.n_relevant > 0
     if np.any(filled):
-        added = expected_terms(ranks, terms[0])
-        for part in terms[1:]:
-            added = added + expected_terms(ranks, part)
-        total[filled] = np.add.reduceat(added, ranks.indptr[:-1][filled])
+        total[filled] = np.add.reduceat(_added(ranks, terms), ranks.indptr[:-1][filled])
     return total
+
+
+def item_terms(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
+    """Return what each relevant item adds; relevant items that tie are equally likely at each of their places."""
+    ones = np.ones(ranks.above.size)
+    return _added(ranks, tuple(part._replace(weight=ones) if part.weight is None else part for part in terms))
+
+
+def _added(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
+    added = expected_terms(ranks, terms[0])
+    for part in terms[1:]:
+        added = added + expected_terms(ranks, part)
+    return added

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats, frozen
+from truerank.arrays import Floats, Ints, frozen
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
@@ -105,13 +105,20 @@ class Bootstrap(PairedTest):
     def _resampled(self, sample: Sample) -> Floats:
         """Return the mean of each column in each resample."""
         rng, n = np.random.default_rng(self.rng), sample.sizes.size
-        both = np.column_stack([sample.sums, sample.sizes])
+        busy = sample.sums.any(axis=1) | (sample.sizes != 1)
+        both = np.column_stack([sample.sums, sample.sizes])[busy]
+        # units of size 1 where nothing was found, often most of them, need not be told apart
+        draws = rng.binomial(n, len(both) / n, size=self.replicates)
         totals = np.empty((self.replicates, both.shape[1]))
-        for part in _parts(self.replicates, n):
-            # how often each unit is drawn
-            times = [np.bincount(rng.integers(n, size=n, dtype=np.uint32), minlength=n) for _ in range(*part)]
-            totals[slice(*part)] = np.array(times, dtype=np.float64) @ both
-        return totals[:, :-1] / totals[:, -1:]
+        for part in _parts(self.replicates, len(both)):
+            times = [_times_drawn(rng, size, len(both)) for size in draws[part]]
+            totals[part] = np.array(times, dtype=np.float64) @ both
+        return totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
+
+
+def _times_drawn(rng: np.random.Generator, size: int, n: int) -> Ints:
+    """Draw so many of n units with replacement, and return how often each was drawn."""
+    return np.bincount(rng.integers(max(n, 1), size=size, dtype=np.uint32), minlength=n)
 
 
 def _around(sample: Sample, pair: Pair) -> tuple[float, Floats]:
@@ -150,44 +157,50 @@ class Randomisation(PairedTest):
         check_replicates(self.replicates)
 
     def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
-        n = sample.sizes.size
-        every = n < 63 and 2**n <= self.replicates
-        extreme = np.zeros(len(pairs))
-        for signs in _every_sign(n) if every else self._random_signs(n):
-            extreme += _at_least_as_large(signs @ sample.sums, sample, pairs)
-        shares = extreme / 2**n if every else (extreme + 1) / (self.replicates + 1)
+        busy = sample.sums[sample.sums.any(axis=1)]
+        every = len(busy) < 63 and 2 ** len(busy) <= self.replicates
+        exchanged = np.concatenate([bits @ busy for bits in (_every(len(busy)) if every else self._random(len(busy)))])
         return [
-            RandomisationOutcome(student_outcome(sample, pair), share)
-            for pair, share in zip(pairs, shares.tolist(), strict=True)
+            RandomisationOutcome(student_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
+            for pair in pairs
         ]
 
-    def _random_signs(self, n: int) -> Iterator[Floats]:
+    def _random(self, n: int) -> Iterator[Floats]:
+        """Return which units are exchanged, some replicates at a time."""
         rng = np.random.default_rng(self.rng)
-        for start, stop in _parts(self.replicates, n):
-            bits = np.unpackbits(np.frombuffer(rng.bytes((stop - start) * -(-n // 8)), dtype=np.uint8))
-            yield _as_signs(bits.reshape(stop - start, -1)[:, :n])
+        for part in _parts(self.replicates, n):
+            count = part.stop - part.start
+            bits = np.unpackbits(np.frombuffer(rng.bytes(count * -(-n // 8)), dtype=np.uint8))
+            yield bits.reshape(count, -1)[:, :n].astype(np.float64)
 
 
-def _every_sign(n: int) -> Iterator[Floats]:
-    numbers = np.arange(2**n)[:, None]
-    yield _as_signs((numbers >> np.arange(n)) & 1)
+def _every(n: int) -> Iterator[Floats]:
+    """Return all ways to exchange units."""
+    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
 
 
-def _as_signs(bits: AnyArray) -> Floats:
-    return 1.0 - 2.0 * bits.astype(np.float64)
+def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> float:
+    """Return the share of exchanges that make a difference at least as large as it is.
+
+    Parameters
+    ----------
+    sums : array of shape (n_units, n_columns)
+    exchanged : array of shape (n_exchanges, n_columns)
+        Sums over the units that are exchanged.
+    pair : pair of columns
+    plus_one : bool
+        Whether what was observed counts as one more exchange.
+    """
+    differences = sums[:, pair[0]] - sums[:, pair[1]]
+    slack = _ROUNDING * np.abs(sums[:, pair]).sum()
+    others = differences.sum() - 2 * (exchanged[:, pair[0]] - exchanged[:, pair[1]])
+    extreme = int((np.abs(others) >= abs(differences.sum()) - slack).sum())
+    return (extreme + plus_one) / (len(exchanged) + plus_one)
 
 
-def _at_least_as_large(sums: Floats, sample: Sample, pairs: Sequence[Pair]) -> Floats:
-    """Return for each pair how many of the exchanges make its difference at least as large as it is."""
-    one, other = np.array(pairs).T
-    slack = _ROUNDING * np.abs(sample.sums).sum(axis=0)
-    least = np.abs((sample.sums[:, one] - sample.sums[:, other]).sum(axis=0)) - slack[one] - slack[other]
-    return (np.abs(sums[:, one] - sums[:, other]) >= least).sum(axis=0).astype(np.float64)
-
-
-def _parts(replicates: int, n: int) -> list[tuple[int, int]]:
-    rows = max(_AT_ONCE // n, 1)
-    return [(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
+def _parts(replicates: int, n: int) -> list[slice]:
+    rows = max(_AT_ONCE // max(n, 1), 1)
+    return [slice(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
 
 
 def check_replicates(replicates: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
@@ -111,6 +109,7 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
         ids=test.names,
         grades=None if held.grades is None else held.grades[counts.order],
         same_score=None if held.grades is None else same_scores(scorer, known, test, counts, threads),
+        items=test.item_names[test.items[counts.order]],
         notes=(*held.notes, *_notes(n_relevant, both)),
     )
     return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
@@ -131,7 +130,7 @@ def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, 
         parts.append(rank_pairs(user, item, scorer.pairs(user, item), relevant[block], grades))
     both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
     notes = (*held.notes, *_notes(n_relevant, both))
-    return dataclasses.replace(Ranks.concatenate(parts), ids=test.names[held.users], notes=notes)
+    return held.named(Ranks.concatenate(parts), notes=notes)
 
 
 def _marked(part: Interactions, mark: int) -> sp.csr_array:

@@ -16,7 +16,7 @@ from truerank.formats.writing import check_writable, replacing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PER_ITEM = ("above", "tied", "grades", "same_score")
+PER_ITEM = ("above", "tied", "grades", "same_score", "items")
 ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
 
 

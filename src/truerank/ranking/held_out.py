@@ -15,6 +15,7 @@ from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.notes import counted
+from truerank.ranking.ranks import Ranks
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.scorer import Scorer
 from truerank.scoring.widths import measured
@@ -48,6 +49,11 @@ class HeldOut:
     def users(self) -> Ints:
         """Users with relevant items."""
         return np.flatnonzero(np.diff(self.test.indptr))
+
+    def named(self, ranks: Ranks, **changes: Any) -> Ranks:
+        """Return ranks of the numbered items of these users with the names of both, and with other changes."""
+        items = None if ranks.items is None else self.test.item_names[ranks.items]
+        return dataclasses.replace(ranks, ids=self.test.names[self.users], items=items, **changes)
 
     @classmethod
     def of(
