@@ -40,6 +40,7 @@ from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.per_instance import values as values
 from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
+from .evaluation.value_frames import values_frame as values_frame
 from .formats.negatives import read_negatives as read_negatives
 from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
