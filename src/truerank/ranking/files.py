@@ -16,8 +16,9 @@ from truerank.formats.writing import check_writable, replacing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PER_ITEM = ("above", "tied", "grades", "same_score")
-ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
+PER_ITEM = ("above", "tied", "grades", "same_score", "drawn")
+PER_INSTANCE = ("n_candidates", "n_catalogue", "scored", "ids")
+ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
 
 
 ENDINGS = (".parquet", ".npz")
@@ -62,8 +63,7 @@ def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
 
     columns = {} if fields["ids"] is None else {"id": pa.array(fields["ids"])}
     columns["n_candidates"] = pa.array(fields["n_candidates"])
-    if fields["n_catalogue"] is not None:
-        columns["n_catalogue"] = pa.array(fields["n_catalogue"])
+    columns |= {name: pa.array(fields[name]) for name in ("n_catalogue", "scored") if fields[name] is not None}
     offsets = pa.array(fields["indptr"], type=pa.int64())
     for name in PER_ITEM:
         if fields[name] is not None:
@@ -79,7 +79,8 @@ def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
     offsets = columns["above"].offsets.to_numpy()
     fields = {name: columns[name].flatten().to_numpy(zero_copy_only=False) for name in PER_ITEM if name in columns}
     fields["indptr"] = offsets - offsets[0]
-    for column, name in {"n_candidates": "n_candidates", "n_catalogue": "n_catalogue", "id": "ids"}.items():
+    for name in PER_INSTANCE:
+        column = "id" if name == "ids" else name
         if column in columns:
             fields[name] = columns[column].to_numpy(zero_copy_only=False)
     return fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))

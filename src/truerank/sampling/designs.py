@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Ints
+from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.text_forms import Named, Registry
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
     from truerank.sampling.laws import Law
     from truerank.sampling.pools import Pool
+    from truerank.sampling.sequential import SequentialDesign
 
 Rng = int | np.random.Generator | None
 
@@ -53,11 +54,33 @@ class SamplingDesign(Named, ABC):
         """Whether metrics that stay unbiased under uniform sampling stay so under this design."""
         return False
 
+    @property
+    def proxies(self) -> tuple[Any, ...]:
+        """Scorers that the design asks besides the one that is ranked."""
+        return ()
+
+    @property
+    def sequential(self) -> SequentialDesign | None:
+        """The design itself if what it draws depends on the scores; None: it samples before any score is known."""
+        return None
+
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, or refuse `what` needs it: most designs have no such law."""
         raise InputError(
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
+
+    def log_likelihood(self, above: AnyArray, drawn: AnyArray, count: AnyArray, n_irrelevant: AnyArray) -> Floats:
+        """Return how likely each `count` among all candidates makes what was sampled, up to a constant factor.
+
+        Only uniform designs have a likelihood; arguments broadcast.
+        """
+        raise InputError(f"estimating the law of the ranks needs uniform sampling, but these were sampled by {self}.")
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        """Refuse draws per relevant item (`Ranks.drawn`) that the design can't have made."""
+        if drawn is not None:
+            raise InputError(f"under {self} the relevant items of an instance share their sample; leave out `drawn`.")
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         """Refuse instances from which so many candidates cannot be drawn."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
+from truerank.sampling import likelihoods
 from truerank.sampling.designs import DESIGNS, SamplingDesign
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 from truerank.sampling.pools import Pool
@@ -50,6 +51,10 @@ class UniformSampling(SamplingDesign):
     def law(self, what: str = "the law") -> Law:
         """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
         return BINOMIAL if self.replace else HYPERGEOMETRIC
+
+    def log_likelihood(self, above: AnyArray, drawn: AnyArray, count: AnyArray, n_irrelevant: AnyArray) -> Floats:
+        likelihood = likelihoods.with_replacement if self.replace else likelihoods.without_replacement
+        return likelihood(above, drawn, count, n_irrelevant)
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         super().check(n_irrelevant, draws)
