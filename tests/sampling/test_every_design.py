@@ -25,6 +25,7 @@ DRAWN = [
     tr.InverseSampling(1),
     tr.InverseSampling(2),
     tr.InverseSampling(3, most=4),
+    tr.InverseSampling(most=4),
 ]
 """Designs that draw from exact ranks."""
 
