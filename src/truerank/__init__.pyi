@@ -5,6 +5,7 @@ from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
 from .corrections.base import Correction as Correction
 from .corrections.base import CorrectionTable as CorrectionTable
+from .corrections.base import Estimator as Estimator
 from .corrections.bias_variance import BiasVariance as BiasVariance
 from .corrections.corrected import Corrected as Corrected
 from .corrections.least_squares import ConstrainedLeastSquares as ConstrainedLeastSquares

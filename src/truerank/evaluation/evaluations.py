@@ -11,10 +11,12 @@ import numpy as np
 from tqdm import tqdm
 
 from truerank.corrections.reading import AnyMetric, as_metrics
+from truerank.corrections.recommended import recommended
 from truerank.display import render
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate, summary
 from truerank.evaluation.per_instance import Ties, checked_terms, sums
+from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
@@ -38,10 +40,15 @@ class Evaluation:
         row, column = key if isinstance(key, tuple) else (self.recommenders[0], key)
         if not isinstance(key, tuple) and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{row!r}, {column!r}].")
-        name = str(as_metrics(column)[0])
+        name = self._column(str(as_metrics(column)[0]))
         if row not in self.recommenders or name not in self.metrics:
             raise InputError(f"the table has rows {self.recommenders} and columns {self.metrics}, got {key!r}.")
         return self.estimates[self.recommenders.index(row) * len(self.metrics) + self.metrics.index(name)]
+
+    def _column(self, name: str) -> str:
+        """Return the name of a column, which may have an estimator behind the name that was asked for."""
+        estimated = [column for column in self.metrics if column.startswith(f"{name}~")]
+        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, the fields of the estimate, tied_share, low, high."""
@@ -112,7 +119,8 @@ def evaluate(
     ranks : Ranks, or dict of name to Ranks
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
-        For instance ``["ndcg@10", "recall@10", "auc"]``.
+        For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
+        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.evaluation.per_instance`.
     rng : int or numpy.random.Generator, optional
@@ -147,12 +155,19 @@ def evaluate(
         broken = {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
     else:
         broken = named
-    work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
+    taken = {name: [recommended(metric, one) for metric in chosen] for name, one in broken.items()}
+    work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in taken[name]]
     cells = []
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
         for name, metric, terms in bar:
             cells.append(summary(sums(broken[name], terms), named[name], metric, ties))
-    return Evaluation(tuple(named), tuple(map(str, chosen)), tuple(cells), _notes(named, cells))
+    return Evaluation(tuple(named), _columns(chosen, taken), tuple(cells), _notes(named, cells))
+
+
+def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
+    """Return the names of the columns: those of the estimators, unless recommenders differ in them."""
+    names = [{str(metrics[place]) for metrics in taken.values()} for place in range(len(chosen))]
+    return tuple(own.pop() if len(own) == 1 else str(asked) for asked, own in zip(chosen, names, strict=True))
 
 
 def _notes(named: Mapping[str, Ranks], cells: Sequence[Estimate]) -> tuple[str, ...]:

@@ -317,6 +317,11 @@ class Ranks:
         return np.repeat(self.n_candidates, self.n_relevant)
 
     @cached_property
+    def fits(self) -> dict[Any, Any]:
+        """What estimators have fitted to these ranks, by estimator, so that several metrics share it."""
+        return {}
+
+    @cached_property
     def by_grade(self) -> Ints:
         """The relevant items of each instance by falling grade, as positions."""
         if self.grades is None:

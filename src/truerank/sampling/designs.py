@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from truerank.sampling.pools import Pool
     from truerank.sampling.sequential import SequentialDesign
 
+Counts = AnyArray | int
 Rng = int | np.random.Generator | None
 
 
@@ -55,6 +56,11 @@ class SamplingDesign(Named, ABC):
         return False
 
     @property
+    def needs_estimator(self) -> bool:
+        """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
+        return False
+
+    @property
     def proxies(self) -> tuple[Any, ...]:
         """Scorers that the design asks besides the one that is ranked."""
         return ()
@@ -70,12 +76,16 @@ class SamplingDesign(Named, ABC):
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
 
-    def log_likelihood(self, above: AnyArray, drawn: AnyArray, count: AnyArray, n_irrelevant: AnyArray) -> Floats:
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
         """Return how likely each `count` among all candidates makes what was sampled, up to a constant factor.
 
         Only uniform designs have a likelihood; arguments broadcast.
         """
         raise InputError(f"estimating the law of the ranks needs uniform sampling, but these were sampled by {self}.")
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        """Return the least and the largest count among all candidates that can have been sampled like this."""
+        return above, n_irrelevant - (drawn - above)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         """Refuse draws per relevant item (`Ranks.drawn`) that the design can't have made."""

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from truerank.arrays import AnyArray, Floats
-
-Counts = AnyArray | int
+from truerank.sampling.designs import Counts
 
 
 def without_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:

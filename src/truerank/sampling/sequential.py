@@ -10,7 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
-from truerank.sampling.designs import DESIGNS, Rng, SamplingDesign
+from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
 from truerank.sampling.pools import Pool
@@ -113,13 +113,17 @@ class InverseSampling(SequentialDesign):
     def cap(self) -> int | None:
         return self.most
 
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
     def order(self, pool: Pool, rng: np.random.Generator) -> Order:
         return RandomOrder(pool, rng)
 
     def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
         return ranks.sampled(self, scored, above=above, tied=tied, drawn=drawn)
 
-    def log_likelihood(self, above: AnyArray, drawn: AnyArray, count: AnyArray, n_irrelevant: AnyArray) -> Floats:
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
         return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
