@@ -121,4 +121,4 @@ class SamplingDesign(Named, ABC):
         return ranks.sampled(self, draws, above=above, tied=tied)
 
 
-DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'popularity(100, 0.75)'")
+DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'inverse(2)'")
