@@ -5,6 +5,7 @@ from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
 from .corrections.base import Correction as Correction
 from .corrections.base import CorrectionTable as CorrectionTable
+from .corrections.base import Estimator as Estimator
 from .corrections.bias_variance import BiasVariance as BiasVariance
 from .corrections.corrected import Corrected as Corrected
 from .corrections.least_squares import ConstrainedLeastSquares as ConstrainedLeastSquares
@@ -59,6 +60,8 @@ from .recommenders.popularity import Popularity as Popularity
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling
 from .sampling.registry import register_design as register_design
+from .sampling.sequential import HeadFirst as HeadFirst
+from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling
 from .scoring.factors import Factors as Factors
 from .scoring.functions import FunctionScorer as FunctionScorer

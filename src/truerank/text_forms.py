@@ -2,7 +2,7 @@
 
 A text form is a name, then parameters in brackets, then a cut-off behind an @. The fields of the dataclass decide: the
 field `k` is the cut-off, a field that is true or false is written by its name, any other by its value. What is left at
-its default is not written.
+its default is not written, unless a value behind it is.
 """
 
 from __future__ import annotations
@@ -60,14 +60,26 @@ def write(value: Any) -> str:
     """
     told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     k = told.pop("k", None)
-    arguments = [_argument(field, told[field.name]) for field in _arguments(type(value))]
+    fields = _arguments(type(value))
+    differing = [
+        place for place, field in enumerate(fields) if _is_positional(field) and told[field.name] != field.default
+    ]
+    arguments = [
+        _argument(field, told[field.name], needed=place < max(differing, default=0))
+        for place, field in enumerate(fields)
+    ]
     return str(Form(value.name, tuple(filter(None, arguments)), None if k is None else _number(k)))
 
 
-def _argument(field: Field[Any], value: Any) -> str:
-    if value == field.default:
+def _argument(field: Field[Any], value: Any, needed: bool) -> str:
+    """Return how an argument is written; `needed` says that one behind it is, so that its place must be filled."""
+    if value == field.default and not (needed and _is_positional(field) and value is not None):
         return ""
-    return _number(value) if _is_readable(field) and not isinstance(field.default, bool) else field.name
+    return _number(value) if _is_positional(field) else field.name
+
+
+def _is_positional(field: Field[Any]) -> bool:
+    return _is_readable(field) and not isinstance(field.default, bool)
 
 
 def _number(value: Any) -> str:

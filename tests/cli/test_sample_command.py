@@ -52,3 +52,26 @@ def test_a_directory_that_is_missing(toy: dict[str, Path], tmp_path: Path) -> No
     path = tmp_path / "nowhere" / "sampled.npz"
     message = f"can't write {str(path)!r}: there is no directory {str(path.parent)!r}."
     assert refusal("sample", toy["A"], "-m", "9", "-o", path) == message
+
+
+def test_a_design_by_its_text_form(toy: dict[str, Path], tmp_path: Path) -> None:
+    done = run_here("sample", toy["C"], "--design", "inverse(1)", "--seed", "3", "-o", tmp_path / "s.parquet")
+    assert done.exit_code == 0, done.output
+    sampled = tr.InverseSampling(1).draw(tr.Ranks.load(toy["C"]), rng=3)
+    assert tr.Ranks.load(tmp_path / "s.parquet") == sampled
+    table = run_here("correct", tmp_path / "s.parquet", "-m", "ap,ndcg@10,ndcg@10~monotone", "-f", "tsv")
+    assert table.exit_code == 0, table.output
+    rows = [line.split("\t") for line in table.stdout.splitlines()]
+    column = rows[0].index("metric")
+    assert [row[column] for row in rows[1:]] == ["ap~unbiased", "ndcg@10~smooth", "ndcg@10~monotone"]
+    means = [float(row[rows[0].index("mean")]) for row in rows[1:]]
+    assert means[0] == pytest.approx(tr.estimate(sampled, "ap~unbiased").mean, rel=1e-12)
+
+
+def test_designs_that_are_refused(toy: dict[str, Path], tmp_path: Path) -> None:
+    def message(*arguments: str) -> str:
+        return refusal("sample", toy["A"], *arguments, "-o", tmp_path / "s.npz")
+
+    assert message("--design", "invers(2)") == "unknown sampling design 'invers(2)'; did you mean 'inverse(2)'?"
+    assert message("--design", "inverse(2)", "-m", "9") == "give either --design, or -m and --replace, not both."
+    assert "drawing from ranks needs uniform sampling" in message("--design", "popularity(9)")

@@ -43,7 +43,8 @@ def command(
 
     SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
     instance from a published study; - is standard input. Several files make one row each, named by
-    NAME or by the file.
+    NAME or by the file. What inverse sampling found is estimated by the recommended estimator, which
+    the table names; others stand behind a ~, as in ndcg@10~monotone.
 
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls

@@ -9,14 +9,21 @@ from truerank.cli.output import save_ranks
 from truerank.errors import InputError
 
 _NAME = "{name}"
+_DEFAULT = 100
 
 
 @click.command()
 @options.sources_argument("RANKS")
 @click.option(
-    "-m", "m", metavar="M", callback=options.whole(), default="100", show_default=True, help="Candidates to sample."
+    "-m", "m", metavar="M", callback=options.whole(), help="Candidates to sample uniformly; 100 if no design is given."
 )
 @click.option("--replace", is_flag=True, help="Sample with replacement.")
+@click.option(
+    "--design",
+    metavar="DESIGN",
+    help="How to sample, instead of -m: for instance 'inverse(2)', drawn until 2 stand above each relevant item, or "
+    "'inverse(2, 300)' with at most 300 draws.",
+)
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of the sample.")
 @click.option(
     "-o",
@@ -26,21 +33,26 @@ _NAME = "{name}"
     type=click.Path(),
     help="The .parquet or .npz file to write; - is standard output, and {name} stands for the name of each file.",
 )
-def command(sources: dict[str, str], m: int, replace: bool, rng: int | None, output: str) -> None:
+def command(
+    sources: dict[str, str], m: int | None, replace: bool, design: str | None, rng: int | None, output: str
+) -> None:
     """Draw sampled ranks from exact ones, by their exact distribution.
 
     \b
     truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
+    truerank sample ranks.parquet --design 'inverse(2)' --seed 1 -o sampled.parquet
     truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
     truerank correct sampled.parquet -m 'recall@10~bv(0.1)' -m recall@10~cls
     """
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.uniform import UniformSampling
+    from truerank.sampling.registry import read_design
+    from truerank.sampling.uniform import as_design
 
     outputs = _outputs(sources, output)
-    design = UniformSampling(m, replace)
+    given = None if design is None else read_design(design)
+    chosen = as_design(given, m=_DEFAULT if given is None and m is None else m, replace=replace)
     ranks = {name: read_ranks(path) for name, path in sources.items()}
-    sampled = {name: design.draw(places, rng=rng) for name, places in ranks.items()}
+    sampled = {name: chosen.draw(places, rng=rng) for name, places in ranks.items()}
     for name, places in sampled.items():
         save_ranks(places, outputs[name])
 

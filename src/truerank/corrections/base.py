@@ -1,4 +1,8 @@
-"""What a correction is: for each case, a table that is read at the sampled count."""
+"""What turns sampled ranks into estimates of exact metrics.
+
+An `Estimator` sees all ranks of an evaluation. A `Correction` is one that needs a single case at a time: for each, a
+table that is read at the sampled count.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.metrics.base import Term
+from truerank.arrays import Floats, Ints, distinct_columns, frozen
+from truerank.errors import InputError
+from truerank.metrics.base import Term, Terms
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import SamplingDesign
 from truerank.text_forms import Named, Registry
 
 if TYPE_CHECKING:
@@ -74,8 +81,43 @@ class CorrectionTable:
 
 
 @dataclass(frozen=True)
-class Correction(Named, ABC):
-    """A way to turn sampled counts into estimates of the terms of a metric.
+class Estimator(Named, ABC):
+    """A way to estimate the terms of a metric from all sampled ranks of an evaluation.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and `terms`, and decorate it with
+    `truerank.register_correction`; ``metric~name(arguments)`` then uses it. If what it makes of an instance depends on
+    that instance alone, subclass `truerank.Correction` instead.
+    """
+
+    @abstractmethod
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        """Return terms that estimate those of exact ranks.
+
+        Parameters
+        ----------
+        parts : tuple of Terms
+            Of the metric on exact ranks.
+        ranks : Ranks
+            Sampled ones, with their design.
+        name : str
+            What messages call the corrected metric.
+        """
+
+    def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+        """Return the standard error of the mean that the spread of the estimates does not show.
+
+        It is 0 if each instance is estimated on its own.
+        """
+        return 0.0
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        """What to know before trusting the corrected metric called `name`."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Correction(Estimator):
+    """A way to turn the sampled count of a relevant item into an estimate of its term of a metric.
 
     To add one, subclass as a frozen dataclass, give it a `name` and `solve`, and decorate it with
     `truerank.register_correction`; ``metric~name(arguments)`` then uses it.
@@ -109,6 +151,64 @@ class Correction(Named, ABC):
         """What to know before trusting the corrected metric called `name`; `case` is one of its cases."""
         return ()
 
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        """Return the terms with their tables; weights don't depend on what was sampled."""
+        found, which = _cases(ranks)
+        law = _law(ranks, name)
+        return tuple(Terms(TableTerm(self, part.term, law, found), which, part.weight) for part in parts)
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        at = int(np.argmax(ranks.n_relevant > 0))
+        first = _cases(ranks[at : at + 1])[0][0]
+        return self.notes(name, parts[0].term, _law(ranks, name), first)
+
+
+def _law(ranks: Ranks, name: str) -> Law:
+    return require_design(ranks, name).law(name)
+
+
+def require_design(ranks: Ranks, name: str) -> SamplingDesign:
+    """Return the design of sampled ranks, or refuse exact ones."""
+    if ranks.design is None:
+        plain = name.partition("~")[0]
+        raise InputError(f"{name} corrects sampled ranks, but these ranks are exact; use {plain}.")
+    return ranks.design
+
+
+def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
+    """Return the distinct cases, and which of them each relevant item is."""
+    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
+    per_item = [ranks.i, ranks.item_n_relevant, catalogue[ranks.instance], ranks.draws[ranks.instance]]
+    first, which = distinct_columns(*per_item)
+    columns = (numbers[first].tolist() for numbers in per_item)
+    return tuple(Case(*case) for case in zip(*columns, strict=True)), which
+
+
+@dataclass(frozen=True)
+class TableTerm(Term):
+    """Reads a sampled rank in the table of its case; what a term is given as n is here the number of the case."""
+
+    correction: Correction
+    base: Term
+    law: Law
+    cases: tuple[Case, ...]
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return _tables(self)[n, rank - i]
+
+
+@lru_cache(maxsize=64)
+def _tables(term: TableTerm) -> Floats:
+    """Return a row of m + 1 values for each case, filled up with NaN where others have a larger m.
+
+    Recommenders that are compared share their cases, hence these tables.
+    """
+    found = term.correction.tables(term.base, term.law, list(term.cases)) if term.cases else []
+    rows = np.full((len(found), max((table.size for table in found), default=1)), np.nan)
+    for row, table in zip(rows, found, strict=True):
+        row[: table.size] = table
+    return frozen(rows)
+
 
 @lru_cache(maxsize=1 << 14)
 def cached_table(correction: Correction, term: Term, law: Law, case: Case) -> CorrectionTable:
@@ -116,4 +216,4 @@ def cached_table(correction: Correction, term: Term, law: Law, case: Case) -> Co
     return correction.solve(term, law, case)
 
 
-CORRECTIONS: Registry[Correction] = Registry("correction", "'~bv(0.1)', '~cls' or '~rank(interpolate)'")
+CORRECTIONS: Registry[Estimator] = Registry("correction", "'~bv(0.1)', '~cls' or '~rank(interpolate)'")

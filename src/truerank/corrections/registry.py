@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 # importing a correction registers it
-from truerank.corrections import bias_variance, least_squares, rank_estimate  # noqa: F401
-from truerank.corrections.base import CORRECTIONS, Correction
+from truerank.corrections import bias_variance, closed_form, least_squares, pooled, rank_estimate  # noqa: F401
+from truerank.corrections.base import CORRECTIONS, Estimator
 
-C = TypeVar("C", bound=type[Correction])
+C = TypeVar("C", bound=type[Estimator])
 
 
 def register_correction(kind: C) -> C:
@@ -22,7 +22,7 @@ def register_correction(kind: C) -> C:
     return kind
 
 
-def read_correction(text: str) -> Correction:
+def read_correction(text: str) -> Estimator:
     """Return the correction that a text form describes.
 
     Examples

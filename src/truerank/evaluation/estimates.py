@@ -11,6 +11,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
+from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
@@ -42,7 +43,8 @@ class Estimate:
     mean : float
         Mean over the instances where the metric is defined (eq. 1); NaN if there are none.
     standard_error : float
-        Standard deviation of the values over the square root of their number; NaN below two.
+        Standard deviation of the values over the square root of their number; NaN below two. For estimators that pool
+        the instances, the error of the pooled estimate is added in quadrature.
     n : int
         Instances where the metric is defined.
     n_undefined : int
@@ -158,7 +160,7 @@ def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: R
     >>> round(result.mean, 3), round(result.standard_error, 3), result.n
     (0.843, 0.098, 5)
     """
-    chosen = as_metric(metric)
+    chosen = recommended(as_metric(metric), ranks)
     return summary(values(ranks, chosen, ties=ties, rng=rng), ranks, chosen, ties)
 
 
@@ -181,7 +183,9 @@ def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> E
     return Estimate(
         metric=str(metric),
         mean=mean,
-        standard_error=_standard_error(float(np.square(defined - mean).sum()), n),
+        standard_error=math.hypot(
+            _standard_error(float(np.square(defined - mean).sum()), n), metric.hidden_error(ranks)
+        ),
         n=n,
         n_undefined=per_instance.size - n,
         n_tied=int(ranks.tied_instances.sum()),

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from truerank.arrays import Floats
 from truerank.corrections.reading import AnyMetric, as_metrics
+from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate, summary, weighted_summary
@@ -45,7 +46,7 @@ class Evaluation(Tabular):
         if len(given) == 1 and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
         cells = dict(zip(self._keys(), self.estimates, strict=True))
-        named = (given[0], *map(str, as_metrics(given[1:2])), *given[2:])
+        named = (given[0], *(self._column(str(metric)) for metric in as_metrics(given[1:2])), *given[2:])
         if named not in cells:
             grouped = f", groups {self.groups}" if self.groups else ""
             raise InputError(
@@ -59,6 +60,11 @@ class Evaluation(Tabular):
             for group in self.groups or ("",):
                 for metric in self.metrics:
                     yield (name, metric, group) if self.groups else (name, metric)
+
+    def _column(self, name: str) -> str:
+        """Return the name of a column, which may have an estimator behind the name that was asked for."""
+        estimated = [column for column in self.metrics if column.startswith(f"{name}~")]
+        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
@@ -109,7 +115,8 @@ def evaluate(
     ranks : Ranks, or dict of name to Ranks
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
-        For instance ``["ndcg@10", "recall@10", "auc"]``.
+        For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
+        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
     by : dict, dataframe or Groups, optional
         Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
@@ -143,20 +150,25 @@ def evaluate(
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
-    work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
-    cells: dict[tuple[str, str], list[Estimate]] = {}
+    taken = {name: [recommended(metric, one) for metric in chosen] for name, one in broken.items()}
+    work = [(name, metric, checked_terms(broken[name], metric)) for name, own in taken.items() for metric in own]
+    cells: dict[str, list[list[Estimate]]] = {name: [] for name in named}
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
         for name, metric, terms in bar:
             values = values_by_part(broken[name], terms, parts[name])
-            cells[name, str(metric)] = [
-                _summary(*each, named[name], metric, ties) for each in zip(values, parts[name], strict=True)
-            ]
+            cells[name].append(
+                [_summary(*each, named[name], metric, ties) for each in zip(values, parts[name], strict=True)]
+            )
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
-    rows = {
-        name: [cells[name, str(metric)][at] for at in range(max(len(shown), 1)) for metric in chosen] for name in named
-    }
+    rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, _notes(named, rows, shown), shown)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+
+
+def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
+    """Return the names of the columns: those of the estimators, unless recommenders differ in them."""
+    names = [{str(metrics[place]) for metrics in taken.values()} for place in range(len(chosen))]
+    return tuple(own.pop() if len(own) == 1 else str(asked) for asked, own in zip(chosen, names, strict=True))
 
 
 def _summary(values: Floats, part: Part, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:

@@ -10,6 +10,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
+from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.tie_means import expected_terms
 from truerank.metrics.base import Metric, Terms
@@ -27,7 +28,7 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
     ranks : Ranks
         Where the relevant items are.
     metric : str, Metric or function
-        For instance ``"ndcg@10"``.
+        For instance ``"ndcg@10"``. Under inverse sampling it is estimated as `truerank.evaluate` does.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         "expected" is the exact mean over all orders of equally scored items, without randomness;
         the relevant items first, last, or one random order (seeded by `rng`) are the others.
@@ -56,7 +57,7 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
     check_ties(ties)
     if ties != "expected":
         ranks = ranks.break_ties(ties, rng=rng)
-    return sums(ranks, checked_terms(ranks, chosen))
+    return sums(ranks, checked_terms(ranks, recommended(chosen, ranks)))
 
 
 def check_ties(ties: Ties) -> None:

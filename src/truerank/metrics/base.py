@@ -75,6 +75,10 @@ class Metric(ABC):
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         """Return the sums that add up to the metric of these ranks, or raise `InputError`."""
 
+    def hidden_error(self, ranks: Ranks) -> float:
+        """Return the standard error of the mean that the spread over instances does not show; 0 for plain metrics."""
+        return 0.0
+
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         """What to know before trusting this metric of these ranks."""
         design = ranks.design

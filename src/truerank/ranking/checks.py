@@ -23,6 +23,8 @@ def checked_fields(
     depth: int | None,
     design: SamplingDesign | None,
     n_catalogue: ArrayLike | None,
+    drawn: ArrayLike | None,
+    scored: ArrayLike | None,
     grades: ArrayLike | None,
     same_score: ArrayLike | None,
     items: ArrayLike | None,
@@ -37,6 +39,9 @@ def checked_fields(
     check_counts(higher, ties, n, bounds)
     catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
     check_design(design, catalogue, n, np.diff(bounds))
+    looked = None if drawn is None else check_drawn(drawn, higher + ties, n, bounds)
+    if design is not None:
+        design.check_drawn(higher, looked)
     arrays = {
         "above": higher,
         "tied": ties,
@@ -44,6 +49,8 @@ def checked_fields(
         "indptr": bounds,
         "ids": None if ids is None else check_ids(ids, bounds.size - 1),
         "n_catalogue": catalogue,
+        "drawn": looked,
+        "scored": None if scored is None else per_instance("scored", scored, bounds.size - 1),
         "grades": None if grades is None else check_grades(grades, higher.size),
         "same_score": None if grades is None else same_scores(same_score, higher, ties, bounds),
         "items": None if items is None else check_items(items, higher.size),
@@ -125,6 +132,18 @@ def check_design(design: SamplingDesign | None, n_catalogue: Ints | None, n: Int
         require(n == design.m + n_relevant, "n_candidates", f"be m + relevant items (m = {design.m})", n)
     filled = n_relevant > 0
     design.check((n_catalogue - n_relevant)[filled], (n - n_relevant)[filled])
+
+
+def check_drawn(drawn: ArrayLike, counted: Ints, n: Ints, indptr: Ints) -> Ints:
+    """Return the draws of each relevant item: no fewer than it counts, no more than its instance has."""
+    looked, sizes = as_ints("drawn", drawn), np.diff(indptr)
+    if looked.size != counted.size:
+        raise InputError(f"`drawn` must have the length of `above` ({counted.size}), got {looked.size}.")
+    highest = np.repeat(n - sizes, sizes)
+    if np.any(bad := (looked < counted) | (looked > highest)):
+        at = int(np.argmax(bad))
+        raise InputError(f"`drawn` must lie in {counted[at]}..{highest[at]}, got {looked[at]} at position {at}.")
+    return looked
 
 
 def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from truerank.sampling.designs import SamplingDesign
 
-PER_ITEM = ("above", "tied", "grades", "same_score", "items")
-ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
+PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
+PER_INSTANCE = ("n_candidates", "n_catalogue", "scored", "ids")
+ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
 
 
 ENDINGS = (".parquet", ".npz")
@@ -68,8 +69,7 @@ def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
 
     columns = {} if fields["ids"] is None else {"id": pa.array(fields["ids"])}
     columns["n_candidates"] = pa.array(fields["n_candidates"])
-    if fields["n_catalogue"] is not None:
-        columns["n_catalogue"] = pa.array(fields["n_catalogue"])
+    columns |= {name: pa.array(fields[name]) for name in ("n_catalogue", "scored") if fields[name] is not None}
     offsets = pa.array(fields["indptr"], type=pa.int64())
     for name in PER_ITEM:
         if fields[name] is not None:
@@ -87,7 +87,8 @@ def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
     for name in PER_ITEM:
         if name in table.column_names:
             fields[name] = _checked(name, _values(name, table[name].combine_chunks().flatten()))
-    for column, name in {"n_candidates": "n_candidates", "n_catalogue": "n_catalogue", "id": "ids"}.items():
+    for name in PER_INSTANCE:
+        column = "id" if name == "ids" else name
         if column in table.column_names:
             fields[name] = _checked(name, _values(column, table[column].combine_chunks()))
     return fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
@@ -115,7 +116,8 @@ def _values(name: str, column: pa.Array) -> AnyArray:
     return column.to_numpy(zero_copy_only=False)
 
 
-_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": ("biufUOTM", "numbers or text")}
+_NAMES = ("biufUOTM", "numbers or text")
+_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": _NAMES, "items": _NAMES}
 
 
 def _checked(name: str, array: AnyArray) -> AnyArray:

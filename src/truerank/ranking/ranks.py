@@ -53,6 +53,11 @@ class Ranks:
         For sampled ranks: how the irrelevant candidates were sampled. None: they are all there.
     n_catalogue : int or array of int, one per instance, optional
         For sampled ranks: candidates before sampling.
+    drawn : array of int, one per relevant item, optional
+        For sampled ranks: the candidates among which `above` and `tied` count, where the relevant items of an instance
+        need not share them. None: all that were sampled for the instance.
+    scored : array of int, one per instance, optional
+        Candidates whose scores were computed, where they are not `n_candidates`; see `n_scored`.
     grades : array of float above 0, one per relevant item, optional
         How relevant each one is, for graded metrics; None: all alike.
     same_score : array of bool, one per relevant item, optional
@@ -92,6 +97,8 @@ class Ranks:
     depth: int | None
     design: SamplingDesign | None
     n_catalogue: Ints | None
+    drawn: Ints | None
+    scored: Ints | None
     grades: Floats | None
     same_score: Bools | None
     items: AnyArray | None
@@ -108,6 +115,8 @@ class Ranks:
         depth: int | None = None,
         design: SamplingDesign | None = None,
         n_catalogue: ArrayLike | None = None,
+        drawn: ArrayLike | None = None,
+        scored: ArrayLike | None = None,
         grades: ArrayLike | None = None,
         same_score: ArrayLike | None = None,
         items: ArrayLike | None = None,
@@ -115,7 +124,8 @@ class Ranks:
     ) -> None:
         counts = checked_fields(
             above=above, tied=tied, n_candidates=n_candidates, indptr=indptr, ids=ids, depth=depth, design=design,
-            n_catalogue=n_catalogue, grades=grades, same_score=same_score, items=items, notes=notes,
+            n_catalogue=n_catalogue, drawn=drawn, scored=scored, grades=grades, same_score=same_score, items=items,
+            notes=notes,
         )  # fmt: skip
         vars(self).update(counts)
 
@@ -210,6 +220,8 @@ class Ranks:
             raise InputError("`parts` must hold at least one Ranks, got none.")
         if len({part.design for part in parts}) > 1:
             raise InputError("only ranks of one sampling design, or exact ones, can be joined, got several designs.")
+        if len({part.scored is None for part in parts}) > 1:
+            parts = [part._with(scored=part.n_scored) for part in parts]
         if len({part.grades is None for part in parts}) > 1:
             raise InputError("only ranks that all have grades, or none, can be joined, got both.")
 
@@ -218,7 +230,7 @@ class Ranks:
             return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
         return parts[0]._with(
-            **{name: joined(name) for name in (*files.PER_ITEM, "n_candidates", "n_catalogue", "ids")},
+            **{name: joined(name) for name in (*files.PER_ITEM, *files.PER_INSTANCE)},
             indptr=bounds(np.concatenate([part.n_relevant for part in parts])),
             depth=min((part.depth for part in parts if part.depth is not None), default=None),
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
@@ -253,7 +265,7 @@ class Ranks:
         indptr = bounds(sizes)
         rows = np.repeat(self.indptr[chosen] - indptr[:-1], sizes) + np.arange(indptr[-1])
         of_items = {name: _taken(getattr(self, name), rows) for name in files.PER_ITEM}
-        of_instances = {name: _taken(getattr(self, name), chosen) for name in ("n_candidates", "n_catalogue", "ids")}
+        of_instances = {name: _taken(getattr(self, name), chosen) for name in files.PER_INSTANCE}
         part = self._with(indptr=indptr, **of_items, **of_instances)
         if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
             vars(part)["truth_rank"] = self.truth_rank[rows]
@@ -268,6 +280,22 @@ class Ranks:
     def draws(self) -> Ints:
         """Irrelevant candidates that each instance was ranked among; for sampled ranks, how many were drawn."""
         return self.n_candidates - self.n_relevant
+
+    @property
+    def n_scored(self) -> Ints:
+        """Candidates of each instance whose scores were computed, relevant ones included."""
+        return self.n_candidates if self.scored is None else self.scored
+
+    @cached_property
+    def item_draws(self) -> Ints:
+        """Irrelevant candidates that each relevant item was ranked among."""
+        return self.draws[self.instance] if self.drawn is None else self.drawn
+
+    @cached_property
+    def item_irrelevant(self) -> Ints:
+        """Irrelevant candidates of the instance that each relevant item belongs to, before any sampling."""
+        n = self.n_candidates if self.n_catalogue is None else self.n_catalogue
+        return (n - self.n_relevant)[self.instance]
 
     @cached_property
     def i(self) -> Ints:
@@ -293,6 +321,11 @@ class Ranks:
     def item_n(self) -> Ints:
         """Candidates of the instance that each relevant item belongs to."""
         return np.repeat(self.n_candidates, self.n_relevant)
+
+    @cached_property
+    def fits(self) -> dict[Any, Any]:
+        """What estimators have fitted to these ranks, by estimator, so that several metrics share it."""
+        return {}
 
     @cached_property
     def by_grade(self) -> Ints:
@@ -385,8 +418,10 @@ class Ranks:
             items=_taken(self.items, order),
         )
 
-    def sampled(self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints) -> Ranks:
-        """Return these exact ranks as a sample shows them: the counts among so many draws per instance."""
+    def sampled(
+        self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None
+    ) -> Ranks:
+        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item."""
         return dataclasses.replace(
             self,
             above=above,
@@ -394,7 +429,12 @@ class Ranks:
             n_candidates=self.n_relevant + draws,
             design=design,
             n_catalogue=self.n_candidates,
+            drawn=drawn,
         )
+
+    def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:
+        """Return these ranks as known down to a depth, by so many scores per instance."""
+        return dataclasses.replace(self, above=above, tied=tied, depth=depth, scored=scored)
 
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -16,6 +16,7 @@ from truerank.notes import counted
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
+from truerank.ranking.rounds import rank_in_rounds
 from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.pools import Pool
 from truerank.sampling.uniform import UniformSampling, as_design
@@ -106,14 +107,29 @@ def rank_sampled(
     Ranks(50 instances, 50 relevant items, 101 of 1000 candidates sampled, no ties)
     """
     scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
-    held = HeldOut.of(list(scorers.values()), split, train=train, test=test)
+    proxies = () if design is None else design.proxies
+    held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        sample = _Sample(chosen.sample(_pool(held), np.random.default_rng(rng)), chosen)
+        ranked = _by_design(chosen, held, held.scorers[: len(scorers)], np.random.default_rng(rng))
     else:
         sample = _given(negatives, held)
-    ranks = {name: _rank(one, sample, held) for name, one in zip(scorers, held.scorers, strict=True)}
+        ranked = [_rank(one, sample, held) for one in held.scorers]
+    ranks = dict(zip(scorers, ranked, strict=True))
     return ranks if isinstance(scorer, Mapping) else ranks[""]
+
+
+def _by_design(
+    design: SamplingDesign, held: HeldOut, scorers: Sequence[Scorer], rng: np.random.Generator
+) -> list[Ranks]:
+    """Rank by each scorer; all of them see the same candidates, or the same order of candidates."""
+    pool = _pool(held, len(scorers))
+    if design.sequential is None:
+        sample = _Sample(design.sample(pool, rng), design)
+        return [_rank(scorer, sample, held) for scorer in scorers]
+    design.check(pool.sizes, 1)
+    order = design.sequential.order(pool, rng)
+    return [rank_in_rounds(scorer, held, design.sequential, order, _catalogue(held), rng) for scorer in scorers]
 
 
 @dataclass(frozen=True)
@@ -125,12 +141,14 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def _pool(held: HeldOut) -> Pool:
+def _pool(held: HeldOut, n_ranked: int) -> Pool:
     own = [held.test.of_user(user) for user in held.users]
+    proxies = held.scorers[n_ranked:]
     if held.train is None:
-        return Pool(held.test.n_items, own)
+        return Pool(held.test.n_items, own, users=held.users, proxies=proxies)
     excluded = [np.union1d(items, held.train.of_user(user)) for user, items in zip(held.users, own, strict=True)]
-    return Pool(held.test.n_items, excluded, np.bincount(held.train.items, minlength=held.test.n_items))
+    popularity = np.bincount(held.train.items, minlength=held.test.n_items)
+    return Pool(held.test.n_items, excluded, popularity, held.users, proxies)
 
 
 def _given(negatives: Negatives, held: HeldOut) -> _Sample:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Ints
+from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.text_forms import Named, Registry
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
     from truerank.sampling.laws import Law
     from truerank.sampling.pools import Pool
+    from truerank.sampling.sequential import SequentialDesign
 
+Counts = AnyArray | int
 Rng = int | np.random.Generator | None
 
 
@@ -53,11 +55,42 @@ class SamplingDesign(Named, ABC):
         """Whether metrics that stay unbiased under uniform sampling stay so under this design."""
         return False
 
+    @property
+    def needs_estimator(self) -> bool:
+        """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
+        return False
+
+    @property
+    def proxies(self) -> tuple[Any, ...]:
+        """Scorers that the design asks besides the one that is ranked."""
+        return ()
+
+    @property
+    def sequential(self) -> SequentialDesign | None:
+        """The design itself if what it draws depends on the scores; None: it samples before any score is known."""
+        return None
+
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, or refuse `what` needs it: most designs have no such law."""
         raise InputError(
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
+
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+        """Return how likely each `count` among all candidates makes what was sampled, up to a constant factor.
+
+        Only uniform designs have a likelihood; arguments broadcast.
+        """
+        raise InputError(f"estimating the law of the ranks needs uniform sampling, but these were sampled by {self}.")
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        """Return the least and the largest count among all candidates that can have been sampled like this."""
+        return above, n_irrelevant - (drawn - above)
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        """Refuse draws per relevant item (`Ranks.drawn`) that the design can't have made."""
+        if drawn is not None:
+            raise InputError(f"under {self} the relevant items of an instance share their sample; leave out `drawn`.")
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         """Refuse instances from which so many candidates cannot be drawn."""
@@ -88,4 +121,4 @@ class SamplingDesign(Named, ABC):
         return ranks.sampled(self, draws, above=above, tied=tied)
 
 
-DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'popularity(100, 0.75)'")
+DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'inverse(2)'")

@@ -54,3 +54,68 @@ def draw_counts(
         sampled_above[at] = hit[users]
         sampled_tied[at] = stretch(users, above[at] + tied[at])
     return sampled_above, sampled_tied
+
+
+def draw_until(
+    above: Ints, indptr: Ints, n_irrelevant: Ints, hits: int, most: int | None, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return how many candidates are drawn for each relevant item until `hits` stand above it, and how many do.
+
+    The relevant items of an instance share their draws. Only draws above the lowest item that is still open matter;
+    how many others come before the next of them is beta-binomial, so the others are never drawn one by one.
+
+    Parameters
+    ----------
+    above : array of int, one per relevant item
+        Irrelevant candidates above, from the top within an instance; there are no ties.
+    indptr : array of int
+        Boundaries of the instances.
+    n_irrelevant : array of int, one per instance
+    hits : int
+        How many above end the draws for an item.
+    most : int, optional
+        How many draws end them anyway.
+    rng : numpy.random.Generator
+    """
+    drawn, seen = np.zeros_like(above), np.zeros_like(above)
+    sizes = np.diff(indptr)
+    for size in np.unique(sizes[sizes > 0]):
+        users = np.flatnonzero(sizes == size)
+        items = indptr[users][:, None] + np.arange(size)
+        limit = n_irrelevant[users] if most is None else np.minimum(n_irrelevant[users], most)
+        drawn[items], seen[items] = _until(above[items], n_irrelevant[users], hits, limit, rng)
+    return drawn, seen
+
+
+def _until(above: Ints, n_irrelevant: Ints, hits: int, limit: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Draw for instances with equally many relevant items: a row each, and all arrays are theirs."""
+    left = above.copy()  # candidates above each item that have not been drawn
+    drawn, seen = np.repeat(limit[:, None], above.shape[1], axis=1), np.zeros_like(above)
+    time = np.zeros_like(limit)
+    lowest = np.full(limit.size, above.shape[1] - 1)  # the last item that is still open
+    rows = np.arange(limit.size)
+    while rows.size:
+        rows = rows[left[rows, lowest[rows]] > 0]
+        inside = left[rows, lowest[rows]]
+        # the first of `inside` uniform keys, and how many of the other candidates have smaller ones
+        first = rng.beta(1.0, inside)
+        time[rows] += 1 + rng.binomial(n_irrelevant[rows] - time[rows] - inside, first)
+        rows, inside = rows[time[rows] <= limit[rows]], inside[time[rows] <= limit[rows]]
+        place = rng.integers(0, inside)
+        counts = place[:, None] < left[rows]
+        counts &= np.arange(above.shape[1]) <= lowest[rows][:, None]
+        left[rows] -= counts
+        seen[rows] += counts
+        rows = _close(rows, time, drawn, seen, lowest, hits)
+    return drawn, seen
+
+
+def _close(rows: Ints, time: Ints, drawn: Ints, seen: Ints, lowest: Ints, hits: int) -> Ints:
+    """End the draws for items with enough above them, and return the rows in which some are left."""
+    open_ = rows
+    while open_.size:
+        open_ = open_[seen[open_, lowest[open_]] >= hits]
+        drawn[open_, lowest[open_]] = time[open_]
+        lowest[open_] -= 1
+        open_ = open_[lowest[open_] >= 0]
+    return rows[lowest[rows] >= 0]

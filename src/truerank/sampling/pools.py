@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.arrays import Ints
+from truerank.scoring.scorer import Scorer
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,25 @@ class Pool:
         For each user its held-out and training items, ascending.
     popularity : array of int, one per item, optional
         Training interactions of each item.
+    users : array of int, one per user, optional
+        The numbers by which scorers know these users; None: 0, 1, ...
+    proxies : tuple of Scorer
+        Cheap scorers that tell which candidates to look at first, for designs that have them.
     """
 
     n_items: int
     excluded: Sequence[Ints]
     popularity: Ints | None = None
+    users: Ints | None = None
+    proxies: tuple[Scorer, ...] = ()
 
     def __len__(self) -> int:
         return len(self.excluded)
+
+    @property
+    def numbers(self) -> Ints:
+        """The numbers by which scorers know these users."""
+        return np.arange(len(self)) if self.users is None else self.users
 
     @property
     def sizes(self) -> Ints:

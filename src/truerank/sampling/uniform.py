@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
-from truerank.sampling.designs import DESIGNS, SamplingDesign
+from truerank.sampling import likelihoods
+from truerank.sampling.designs import DESIGNS, Counts, SamplingDesign
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 from truerank.sampling.pools import Pool
 
@@ -50,6 +51,15 @@ class UniformSampling(SamplingDesign):
     def law(self, what: str = "the law") -> Law:
         """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
         return BINOMIAL if self.replace else HYPERGEOMETRIC
+
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+        likelihood = likelihoods.with_replacement if self.replace else likelihoods.without_replacement
+        return likelihood(above, drawn, count, n_irrelevant)
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        if not self.replace:
+            return super().possible_counts(above, drawn, n_irrelevant)
+        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         super().check(n_irrelevant, draws)

@@ -1,0 +1,151 @@
+"""Score candidates in growing batches, for all users at once, until each relevant item has seen enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Bools, Floats, Ints
+from truerank.errors import InputError
+from truerank.ranking.held_out import HeldOut
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.orders import Order
+from truerank.sampling.sequential import SequentialDesign
+from truerank.scoring.scorer import Scorer
+
+# candidates of each user in the first batch; each further one adds a quarter of what was drawn, which bounds the waste
+_FIRST, _GROWTH = 16, 0.25
+# pairs that are scored at once
+_CHUNK = 2_000_000
+
+
+def rank_in_rounds(
+    scorer: Scorer, held: HeldOut, design: SequentialDesign, order: Order, n_candidates: Ints, rng: np.random.Generator
+) -> Ranks:
+    """Return the ranks of held-out items as a sequential design sees them.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Asked for pairs of users and items, many at once.
+    held : HeldOut
+    design : SequentialDesign
+        When to stop.
+    order : Order
+        Which candidates come first.
+    n_candidates : array of int, one per user with held-out items
+    rng : numpy.random.Generator
+        For candidates with the score of a relevant item, if the design breaks ties.
+    """
+    relevant = _relevant(scorer, held, n_candidates, rng)
+    state = _State(relevant, design, rng)
+    for start, size in _batches(order, design.cap):
+        places = state.open_instances()
+        if not places.size:
+            break
+        block = max(_CHUNK // size, 1)
+        for first in range(0, places.size, block):
+            state.look(places[first : first + block], start, size, order, scorer)
+    return design.found(
+        relevant.ranks, above=state.above, tied=state.tied, drawn=state.drawn, scored=state.scored
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Relevant:
+    """The relevant items of each instance from the top: their scores, and keys that order equal scores at random."""
+
+    users: Ints
+    ranks: Ranks
+    scores: Floats
+    keys: Floats
+
+
+def _relevant(scorer: Scorer, held: HeldOut, n_candidates: Ints, rng: np.random.Generator) -> _Relevant:
+    users = np.repeat(held.users, np.diff(held.test.indptr)[held.users])
+    scores = _scored(scorer, users, held.test.items)
+    keys = rng.random(scores.size)
+    down = np.lexsort((-keys, -scores, users))
+    grades = None if held.grades is None else held.grades[down]
+    instance = np.searchsorted(held.users, users)
+    ranks = Ranks(
+        above=np.zeros(scores.size, dtype=np.int64),
+        n_candidates=n_candidates,
+        indptr=np.searchsorted(instance, np.arange(held.users.size + 1)),
+        ids=held.test.names[held.users],
+        grades=grades,
+        notes=held.notes,
+    )
+    return _Relevant(held.users, ranks, scores[down], keys[down])
+
+
+def _scored(scorer: Scorer, users: Ints, items: Ints) -> Floats:
+    scores = np.asarray(scorer.pairs(users, items), dtype=np.float64)
+    if not np.isfinite(scores).all():
+        at = int(np.argmin(np.isfinite(scores)))
+        raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+    return scores
+
+
+def _batches(order: Order, cap: int | None) -> Iterator[tuple[int, int]]:
+    """Yield from where, and how many, candidates of each user are scored next."""
+    end = int(order.pool.sizes.max(initial=0))
+    end = end if cap is None else min(end, cap)
+    start = 0
+    while start < end:
+        size = min(max(_FIRST, int(start * _GROWTH)), end - start)
+        yield start, size
+        start += size
+
+
+class _State:
+    """What has been counted so far for each relevant item."""
+
+    def __init__(self, relevant: _Relevant, design: SequentialDesign, rng: np.random.Generator) -> None:
+        self.relevant, self.enough, self.rng = relevant, design.enough_above, rng
+        self.breaks_ties = design.breaks_ties
+        self.above, self.tied, self.drawn = (np.zeros_like(relevant.ranks.above) for _ in range(3))
+        self.scored = np.zeros(len(relevant.ranks), dtype=np.int64)
+        self.open = np.ones(relevant.scores.size, dtype=np.bool_)
+
+    def open_instances(self) -> Ints:
+        return np.unique(self.relevant.ranks.instance[self.open])
+
+    def look(self, places: Ints, start: int, size: int, order: Order, scorer: Scorer) -> None:
+        """Score the next candidates of some instances, and count them for each of their open items."""
+        items = order.part(places, start, start + size)
+        sizes = np.array([own.size for own in items])
+        scores = _scored(scorer, np.repeat(self.relevant.users[places], sizes), np.concatenate(items))
+        inside = np.arange(size) < sizes[:, None]
+        table = np.full(inside.shape, -np.inf)
+        table[inside] = scores
+        self.scored[places] = start + sizes
+        keys = self.rng.random(table.shape) if self.breaks_ties else None
+        n_relevant = self.relevant.ranks.n_relevant[places]
+        for place in range(int(n_relevant.max(initial=0))):
+            at = self.relevant.ranks.indptr[places] + np.minimum(place, n_relevant - 1)
+            rows = np.flatnonzero((n_relevant > place) & self.open[at])
+            self._count(at[rows], start, table[rows], None if keys is None else keys[rows], sizes[rows])
+
+    def _count(self, at: Ints, start: int, table: AnyArray, keys: AnyArray | None, sizes: Ints) -> None:
+        """Count the candidates in the rows of a table for one item each, up to where it has seen enough."""
+        score = self.relevant.scores[at, None]
+        higher, equal = table > score, table == score
+        if keys is not None:
+            higher |= equal & (keys > self.relevant.keys[at, None])
+            equal[:] = False
+        steps, ends = self._ends(at, higher, sizes)
+        self.above[at] += (higher & steps).sum(axis=1)
+        self.tied[at] += (equal & steps).sum(axis=1)
+        self.drawn[at] = start + ends
+        # an instance whose candidates have run out is not asked again
+        self.open[at] = (self.above[at] < self.enough) & (sizes == table.shape[1])
+
+    def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
+        """Return which candidates count, and how many: those up to the one that is enough."""
+        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough
+        done = reached.any(axis=1)
+        ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
+        return np.arange(higher.shape[1]) < ends[:, None], ends

@@ -1,0 +1,223 @@
+"""Designs that score candidate after candidate and stop when enough of them stand above the relevant item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Floats, Ints
+from truerank.errors import InputError
+from truerank.sampling import likelihoods
+from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
+from truerank.sampling.drawing import draw_until
+from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
+from truerank.sampling.pools import Pool
+
+if TYPE_CHECKING:
+    from truerank.ranking.ranks import Ranks
+
+
+@dataclass(frozen=True)
+class SequentialDesign(SamplingDesign):
+    """A design under which each relevant item has a number of draws of its own, found while scoring.
+
+    A subclass tells in which order candidates are scored (`order`), how many above an item end its draws
+    (`enough_above`), and turns the counts into ranks (`found`).
+    """
+
+    m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
+    breaks_ties: ClassVar[bool] = False
+    """Whether candidates with the score of a relevant item come before or after it at random."""
+
+    @property
+    def sequential(self) -> SequentialDesign:
+        return self
+
+    @property
+    def enough_above(self) -> int:
+        """How many candidates above a relevant item end its draws."""
+        raise NotImplementedError
+
+    @property
+    def cap(self) -> int | None:
+        """How many draws end those of any item."""
+        return None
+
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        """Return the order in which candidates are scored."""
+        raise NotImplementedError
+
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        """Return ranks from what was counted.
+
+        Parameters
+        ----------
+        ranks : Ranks
+            The relevant items with all their candidates; its counts are to be replaced.
+        above, tied, drawn : arrays of int, one per relevant item
+            Candidates above and tied among those drawn.
+        scored : array of int, one per instance
+            Irrelevant candidates scored.
+        """
+        raise NotImplementedError
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        raise InputError(f"{self} has no sample without scores: what is drawn depends on them.")
+
+
+@dataclass(frozen=True)
+class InverseSampling(SequentialDesign):
+    """Draw candidates without replacement until so many of them stand above the relevant item.
+
+    Items at high ranks get many draws and others few, so the top of the ranking is seen well at a small cost: about
+    hits times n times AP draws per relevant item. The relevant items of an instance share their draws, and each has
+    its own end. Candidates with the score of a relevant item stand above or below it at random, so these ranks have no
+    ties.
+
+    Parameters
+    ----------
+    hits : int
+        How many above end the draws for a relevant item. If fewer exist, all candidates are drawn.
+    most : int, optional
+        How many draws end them anyway. Items that this cap reaches have no unbiased estimate.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks([[3, 40], [500]], n=1_000)
+    >>> ranks = tr.InverseSampling(hits=2).draw(exact, rng=1)
+    >>> ranks.above.tolist(), ranks.drawn.tolist(), ranks.n_scored.tolist()
+    ([2, 2, 2], [766, 6, 5], [768, 6])
+    >>> print(tr.InverseSampling(2, most=300))
+    inverse(2, 300)
+    """
+
+    name = "inverse"
+    breaks_ties: ClassVar[bool] = True
+    hits: int = 2
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        for role in ("hits", "most"):
+            number = getattr(self, role)
+            if (role, number) != ("most", None) and (isinstance(number, bool) or number != int(number) or number < 1):
+                raise InputError(f"`{role}` must be a whole number from 1, got {number!r}.")
+
+    @property
+    def enough_above(self) -> int:
+        return self.hits
+
+    @property
+    def cap(self) -> int | None:
+        return self.most
+
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        return RandomOrder(pool, rng)
+
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        return ranks.sampled(self, scored, above=above, tied=tied, drawn=drawn)
+
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+        return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        if drawn is None:
+            raise InputError(f"under {self} each relevant item has its own number of draws, but `drawn` is missing.")
+        if np.any(above > self.hits):
+            at = int(np.argmax(above > self.hits))
+            raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
+
+    def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
+        if ranks.design is not None or ranks.depth is not None:
+            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
+        generator = np.random.default_rng(rng)
+        n_irrelevant = ranks.draws
+        self.check(n_irrelevant[ranks.n_relevant > 0], 1)
+        untied = ranks.break_ties("random", rng=generator) if ranks.has_ties else ranks
+        drawn, above = draw_until(untied.above, ranks.indptr, n_irrelevant, self.hits, self.most, generator)
+        scored = np.zeros(len(ranks), dtype=np.int64)
+        np.maximum.at(scored, ranks.instance, drawn)
+        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
+
+    def law(self, what: str) -> Any:
+        raise InputError(
+            f"{what} needs the same number of draws for each item of an instance, but {self} draws until enough stand "
+            "above; use ~unbiased (ap, rr, auc), ~smooth or ~monotone."
+        )
+
+
+@dataclass(frozen=True)
+class HeadFirst(SequentialDesign):
+    """Score candidates in the order of a proxy, and stop as soon as a relevant item can't be in the top k.
+
+    Metrics cut at k or above are exact, whatever the proxy; the closer it is to the scorer, the fewer scores are spent.
+    The ranks have the depth k, so `truerank.evaluate` refuses metrics that look deeper.
+
+    Parameters
+    ----------
+    k : int
+        Deepest rank to be known.
+    proxy : scorer, optional
+        Anything that `truerank.rank` takes, quick to compute. None: the popularity of items in the training data.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> scores = np.random.default_rng(0).random((20, 500))
+    >>> test = [[user] for user in range(20)]
+    >>> ranks = tr.rank_sampled(scores, test=test, design=tr.HeadFirst(k=10, proxy=scores + 0.1), rng=1)
+    >>> ranks.depth, bool(ranks.n_scored.mean() < 100)
+    (10, True)
+    >>> exact = tr.rank(scores, test=test)
+    >>> bool((tr.values(ranks, "ndcg@10") == tr.values(exact, "ndcg@10")).all())
+    True
+    """
+
+    name = "head-first"
+    k: int = 10
+    proxy: Any = field(default=None, compare=False, metadata={"only_in_code": True})
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1:
+            raise InputError(f"`k` must be a whole number from 1, got {self.k!r}.")
+
+    @property
+    def enough_above(self) -> int:
+        return self.k
+
+    @property
+    def proxies(self) -> tuple[Any, ...]:
+        return () if self.proxy is None else (self.proxy,)
+
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        if pool.proxies:
+            return ScoreOrder(pool, pool.proxies[0], rng)
+        if pool.popularity is None:
+            raise InputError("the order by popularity counts training interactions; give `train`, or a `proxy`.")
+        among_equal = rng.random(pool.n_items)
+        return FixedOrder(pool, np.lexsort((among_equal, -pool.popularity)))
+
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        """Put items that are not in the top k below all that are, and below their ties."""
+        out = above >= self.k
+        lowest = np.full(len(ranks), self.k)
+        np.maximum.at(lowest, ranks.instance[~out], (above + tied)[~out])
+        below = np.minimum(lowest[ranks.instance], ranks.item_irrelevant)
+        return ranks.cut(
+            self.k, above=np.where(out, below, above), tied=np.where(out, 0, tied), scored=scored + ranks.n_relevant
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.k}"
+
+    def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
+        raise InputError(f"{self} depends on the order of its proxy, which ranks don't tell; use rank_sampled.")
+
+
+DESIGNS.add_built_in(InverseSampling)

@@ -1,0 +1,193 @@
+"""Every sampling design: what it draws from ranks, what it finds with scores, and how it is stored."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import truerank as tr
+from truerank.arrays import Floats, Ints
+from truerank.sampling.drawing import draw_until
+from truerank.sampling.likelihoods import with_replacement, without_replacement
+from truerank.sampling.orders import FixedOrder, RandomOrder, ScoreOrder
+from truerank.sampling.pools import Pool
+from truerank.sampling.registry import read_design
+
+DRAWN = [
+    tr.UniformSampling(5),
+    tr.UniformSampling(5, replace=True),
+    tr.InverseSampling(1),
+    tr.InverseSampling(2),
+    tr.InverseSampling(3, most=4),
+    tr.InverseSampling(most=4),
+]
+"""Designs that draw from exact ranks."""
+
+EXACT = tr.Ranks.from_ranks([[2, 5, 9], [4], [10, 11]], n=[12, 10, 11], ids=["a", "b", "c"])
+
+
+def looked_at(order: tuple[int, ...], above: int, hits: int, most: int | None) -> tuple[int, int]:
+    """Draw candidates in this order, the best being 0: how many are drawn until enough stand above, and how many do."""
+    limit = len(order) if most is None else min(most, len(order))
+    drawn = found = 0
+    while drawn < limit and found < hits:
+        found += order[drawn] < above
+        drawn += 1
+    return drawn, found
+
+
+@pytest.mark.parametrize(
+    ("n", "above", "hits", "most"),
+    [(5, [1, 3], 2, None), (5, [2, 3, 5], 2, 3), (5, [0, 2], 1, None), (6, [3], 2, 4), (4, [0, 4], 3, None)],
+)
+def test_inverse_sampling_against_all_orders(n: int, above: list[int], hits: int, most: int | None) -> None:
+    orders = list(itertools.permutations(range(n)))
+    expected = Counter(tuple(looked_at(order, each, hits, most) for each in above) for order in orders)
+    times, size = 40_000, len(above)
+    counts = np.tile(above, times), np.arange(times + 1) * size, np.full(times, n)
+    drawn, seen = draw_until(*counts, hits, most, np.random.default_rng(1))
+    rows = np.stack([drawn, seen], axis=1).reshape(times, size, 2).tolist()
+    found = Counter(tuple((t, j) for t, j in row) for row in rows)
+    assert set(found) <= set(expected)
+    keys = sorted(expected)
+    shares = np.array([expected[key] for key in keys]) / len(orders)
+    assert len(keys) == 1 or stats.chisquare([found[key] for key in keys], shares * times).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("design", DRAWN, ids=str)
+def test_scoring_items_gives_what_is_drawn_from_ranks(design: tr.SamplingDesign) -> None:
+    """Three relevant items, of which two tie with each other and with irrelevant ones, share their draws."""
+    times = 8_000
+    scores = np.array([9.0, 8, 7, 7, 7, 7, 6, 5, 4, 4, 4, 3, 2, 1])
+    relevant = [2, 3, 8]
+    exact = tr.rank(scores[None], test=[relevant])
+    drawn = design.draw(tr.Ranks.concatenate([exact] * times), rng=1)
+    scored = tr.rank_sampled(np.tile(scores, (times, 1)), test=[relevant] * times, design=design, rng=2)
+    tables = [
+        np.column_stack([ranks.above.reshape(-1, 3), ranks.tied.reshape(-1, 3), ranks.item_draws.reshape(-1, 3)])
+        for ranks in (drawn, scored)
+    ]
+    rows, which = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
+    counts = np.stack([np.bincount(part, minlength=len(rows)) for part in np.split(which.ravel(), 2)])
+    frequent = counts.sum(axis=0) >= 20
+    pooled = np.column_stack([counts[:, frequent], counts[:, ~frequent].sum(axis=1)])
+    assert stats.chi2_contingency(pooled[:, pooled.sum(axis=0) > 0]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+@pytest.mark.parametrize("design", DRAWN, ids=str)
+def test_round_trips(design: tr.SamplingDesign, kind: str, tmp_path: Path) -> None:
+    sampled = design.draw(EXACT, rng=3)
+    sampled.save(tmp_path / f"ranks.{kind}")
+    again = tr.Ranks.load(tmp_path / f"ranks.{kind}")
+    assert again == sampled
+    assert again.design == design == read_design(str(design))
+    assert tr.Ranks.from_arrow(again.to_arrow().replace_schema_metadata(sampled_metadata(design))) == sampled
+    parts = [sampled[[place]] for place in range(3)]
+    assert tr.Ranks.concatenate(parts) == sampled
+    assert [part.item_draws.tolist() for part in parts] == [
+        sampled.item_draws[sampled.instance == place].tolist() for place in range(3)
+    ]
+
+
+def sampled_metadata(design: tr.SamplingDesign) -> dict[str, str]:
+    return {"truerank": f'{{"depth": null, "notes": [], "design": "{design}"}}'}
+
+
+def test_draws_per_item_are_checked() -> None:
+    told: dict[str, Any] = {"above": [1, 2], "n_candidates": 8, "indptr": [0, 2], "n_catalogue": 20}
+    with pytest.raises(tr.InputError, match=r"own number of draws, but `drawn` is missing"):
+        tr.Ranks(**told, design=tr.InverseSampling(2))
+    with pytest.raises(tr.InputError, match=r"`drawn` must lie in 2..6, got 7 at position 1"):
+        tr.Ranks(**told, design=tr.InverseSampling(2), drawn=[6, 7])
+    with pytest.raises(tr.InputError, match=r"`above` must be at most 1 under inverse\(1\), got 2 at position 1"):
+        tr.Ranks(**told, design=tr.InverseSampling(1), drawn=[6, 6])
+    with pytest.raises(tr.InputError, match=r"share their sample; leave out `drawn`"):
+        tr.Ranks(**told, design=tr.UniformSampling(6), drawn=[6, 6])
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(tr.InputError, match="`hits` must be a whole number from 1"):
+            tr.InverseSampling(wrong)  # type: ignore[arg-type]
+
+
+def test_each_scorer_sees_the_same_order_and_only_pairs_are_asked() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((40, 300))
+    asked: list[tuple[Ints, Ints]] = []
+
+    def slow(users: Ints, items: Ints) -> Floats:
+        asked.append((users, items))
+        return scores[users, items]
+
+    test = [[user] for user in range(40)]
+    design = tr.InverseSampling(2, most=100)
+    both = tr.rank_sampled({"slow": slow, "matrix": scores}, test=test, design=design, rng=1)
+    assert both["slow"] == both["matrix"]
+    pairs = np.concatenate([np.stack(pair) for pair in asked], axis=1)
+    assert np.unique(pairs, axis=1).shape == pairs.shape, "no pair is scored twice"
+    assert np.bincount(pairs[0]).tolist() == both["slow"].n_scored.tolist()
+    assert len(asked) < 15, "users are asked for together"
+    assert both["slow"].drawn is not None
+    assert both["slow"].n_scored.mean() < 1.3 * both["slow"].drawn.mean() + 17
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("proxy", ["popularity", "close", "constant"])
+def test_head_first_is_exact_down_to_its_depth(k: int, proxy: str) -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 30, (80, 90)).astype(float)
+    test = [rng.choice(90, 1 + user % 4, replace=False).tolist() for user in range(80)]
+    train = [np.setdiff1d(rng.choice(90, 9), own).tolist() for own in test]
+    proxies = {"popularity": None, "close": scores + rng.normal(size=scores.shape), "constant": np.ones((80, 90))}
+    ranks = tr.rank_sampled(scores, train=train, test=test, design=tr.HeadFirst(k, proxies[proxy]), rng=1)
+    exact = tr.rank(scores, train=train, test=test)
+    assert exact.has_ties
+    for metric in (f"ndcg@{k}", f"recall@{k}", f"ap@{k}", f"rr@{k}", "accuracy"):
+        np.testing.assert_allclose(tr.values(ranks, metric), tr.values(exact, metric), atol=1e-14)
+    with pytest.raises(tr.InputError, match=f"depth {k}"):
+        tr.values(ranks, f"ndcg@{k + 1}")
+    assert ranks.n_scored.sum() < exact.n_candidates.sum()
+    assert not any("sampled" in note for note in tr.evaluate(ranks, f"ndcg@{k}").notes), "they are exact"
+    assert tr.Ranks.concatenate([ranks[:7], ranks[7:]]) == ranks
+
+
+def test_head_first_survives_files(tmp_path: Path) -> None:
+    scores = np.random.default_rng(1).random((5, 50))
+    ranks = tr.rank_sampled(scores, test=[[0]] * 5, design=tr.HeadFirst(3, scores), rng=1)
+    for name in ("a.npz", "a.parquet"):
+        ranks.save(tmp_path / name)
+        assert tr.read_ranks(tmp_path / name) == ranks
+    with pytest.raises(tr.InputError, match=r"head-first@3 depends on the order of its proxy"):
+        tr.HeadFirst(3, scores).draw(tr.Ranks.from_ranks([1], n=9))
+    with pytest.raises(tr.InputError, match="give `train`, or a `proxy`"):
+        tr.rank_sampled(scores, test=[[0]] * 5, design=tr.HeadFirst(3))
+
+
+def test_orders_hold_every_candidate_once() -> None:
+    rng = np.random.default_rng(2)
+    pool = Pool(30, [np.array([3, 4, 29]), np.array([], dtype=np.int64)])
+    table = rng.integers(0, 5, (2, 30)).astype(float)
+    items = rng.permutation(30)
+    for order in (RandomOrder(pool, rng), ScoreOrder(pool, tr.ScoreMatrix(table), rng), FixedOrder(pool, items)):
+        for place in range(2):
+            at = np.array([place])
+            parts = [order.part(at, start, start + 7)[0] for start in range(0, 42, 7)]
+            assert sorted(np.concatenate(parts).tolist()) == pool.candidates(place).tolist()
+            if isinstance(order, ScoreOrder):
+                assert (np.diff(table[place, np.concatenate(parts)]) <= 0).all()
+            if isinstance(order, FixedOrder):
+                assert np.concatenate(parts).tolist() == [item for item in items if item in pool.candidates(place)]
+
+
+def test_likelihoods_are_proportional_to_the_laws() -> None:
+    count = np.arange(21)
+    for replace, likelihood in ((False, without_replacement), (True, with_replacement)):
+        design = tr.UniformSampling(6, replace)
+        chance = design.law().pmf(2, count, 6, 20)
+        likely = np.exp(likelihood(2, 6, count, 20))
+        np.testing.assert_allclose(likely / likely.sum(), chance / chance.sum(), rtol=1e-10, atol=1e-300)
