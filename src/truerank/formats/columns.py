@@ -137,8 +137,20 @@ def require_columns(found: Mapping[str, int], contents: Contents, present: Seque
         if role not in found:
             raise InputError(
                 f"{where} has no column for the {role}: expected {contents.roles[role][0]!r} or similar, "
-                f"found {', '.join(present) or 'none'}; name the column of the {role}."
+                f"found {some(present)}; name the column of the {role}."
             )
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of many names for a message.
+
+    Examples
+    --------
+    >>> some(["user", "item"]), some([]), some([f"c{number}" for number in range(99)])
+    ('user, item', 'none', 'c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, ...')
+    """
+    short = [name if len(name) <= 40 else name[:37] + "..." for name in names[:10]]
+    return ", ".join([*short, "..."] if len(names) > 10 else short) or "none"
 
 
 def _only(name: str, present: Sequence[str], where: str) -> int:

@@ -37,10 +37,13 @@ def detect(
     file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> Layout:
     """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
-    text, latin = decode(head, cut=True)
+    cut = len(head) >= HEAD
+    text, latin = decode(head, cut=cut)
     lines = lines_of(text)
-    skip = next(number for number, line in enumerate(lines) if line.strip())
-    whole = lines if len(head) < HEAD or len(lines) == skip + 1 else lines[:-1]
+    skip = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if skip is None:
+        raise InputError(f"{file} is empty.")
+    whole = lines[:-1] if cut and len(lines) > skip + 1 else lines
     sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
     if given == "trec":
         return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
