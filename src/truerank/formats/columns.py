@@ -122,11 +122,16 @@ def find_columns(
     return found
 
 
+def is_number(column: Column) -> bool:
+    """Whether a column is given by its number."""
+    return isinstance(column, int) or (isinstance(column, str) and column.isdecimal())
+
+
 def position(column: str | int, present: Sequence[str], where: str) -> int | None:
     """Return where a column is that was given by name or number (also as text), None if there is none."""
     if column in present:
         return _only(str(column), present, where)
-    if isinstance(column, int) or column.isdigit():
+    if is_number(column):
         return int(column) if 0 <= int(column) < len(present) else None
     return None
 

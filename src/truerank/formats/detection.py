@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from truerank.errors import InputError
-from truerank.formats.columns import Contents
+from truerank.formats.columns import Contents, is_number
 from truerank.formats.layout import Layout, decode, fields_of, lines_of
 from truerank.formats.source import HEAD, File
 
@@ -70,7 +70,7 @@ def _settle(
     file: File, kind: str, sure: bool, contents: Contents, chosen: Mapping[str, str | int], n_lines: int
 ) -> str | None:
     """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
-    numbered = any(isinstance(column, int) or column.isdigit() for column in chosen.values())
+    numbered = any(map(is_number, chosen.values()))
     if kind != contents.trec:
         if sure and n_lines > 1 and not numbered:
             raise _wrong_kind(file, kind, contents)
@@ -126,7 +126,7 @@ def _delimited(
         return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
     names = _unnamed(file, fields, contents, chosen, given)
     whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
-    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens")
+    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens", unnamed=True)
 
 
 def _unnamed(

@@ -40,6 +40,8 @@ class Layout:
         Whether ids must be whole numbers.
     fixed : bool
         Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether there is no header.
     latin : bool
         Whether the header is not UTF-8.
     """
@@ -51,6 +53,7 @@ class Layout:
     quoted: bool = True
     whole_ids: bool = False
     fixed: bool = False
+    unnamed: bool = False
     latin: bool = False
 
     def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:

@@ -2,11 +2,11 @@
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of an error, shortened, without a full stop.
+    r"""Return the first line of an error, shortened, without a full stop.
 
     Examples
     --------
-    >>> reason(ValueError("the header is broken.\\nhint: repair it"))
+    >>> reason(ValueError("the header is broken.\nhint: repair it"))
     'the header is broken'
     >>> reason(EOFError())
     'EOFError'

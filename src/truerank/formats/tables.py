@@ -37,12 +37,15 @@ class Opened(ABC):
         Whether ids must be whole numbers.
     fixed : bool
         Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether the columns have no names of their own.
     """
 
     name: str
     names: Sequence[str]
     whole_ids: bool = False
     fixed: bool = False
+    unnamed: bool = False
 
     @abstractmethod
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -63,9 +66,9 @@ def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | i
     if isinstance(source, str | Path):
         return _open_file(locate(source), contents, chosen, given)
     if isinstance(source, Mapping):
-        return _Frame(from_mapping(source, contents.value), "the dict")
+        return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
     if isinstance(source, Sequence | np.ndarray):
-        return _Frame(from_lists(source, contents.value), "the list")
+        return _Frame(from_lists(source, contents.value), "the list", fixed=True)
     return _Frame(source, "the dataframe")
 
 
@@ -96,7 +99,7 @@ class _Text(Opened):
 
     def __init__(self, file: File, layout: Layout) -> None:
         self.name, self.names = str(file), layout.names
-        self.whole_ids, self.fixed = layout.whole_ids, layout.fixed
+        self.whole_ids, self.fixed, self.unnamed = layout.whole_ids, layout.fixed, layout.unnamed
         self._file, self._layout = file, layout
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -196,8 +199,8 @@ def _check_nesting(content: bytes, name: str) -> None:
 class _Frame(Opened):
     """A dataframe of any library, or an Arrow table."""
 
-    def __init__(self, frame: Any, name: str) -> None:
-        self.name = name
+    def __init__(self, frame: Any, name: str, *, fixed: bool = False) -> None:
+        self.name, self.fixed = name, fixed
         self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
         self.names, self._column = columns_of(frame)
 
