@@ -2,7 +2,12 @@
 PYTHON ?= python3
 INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: setup demo test check clean
+CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
+TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
+SANITIZER := -fsanitize=address,undefined
+SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
+
+.PHONY: setup demo test check sanitize wheels clean
 
 setup: .venv/.installed
 
@@ -10,7 +15,7 @@ demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 test: .venv/.test .venv-peers/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers
 
 check: .venv/.lint
@@ -18,10 +23,31 @@ check: .venv/.lint
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 
-clean:
-	rm -rf .venv .venv-peers
+# the compiled loops under the address and undefined-behaviour sanitizers, if there is a compiler that has them
+sanitize: .venv/.test
+	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
+	then $(MAKE) sanitized-tests; \
+	else echo 'skipped: $(CC) does not have the sanitizers'; fi
 
-.venv/.installed: pyproject.toml constraints.txt
+.PHONY: sanitized-tests
+sanitized-tests:
+	mkdir -p build/sanitized
+	$(CC) -std=c11 -O1 -g -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
+	  src/truerank/compiled/*.c -lm -o build/sanitized/kernels-native.so
+	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
+	  .venv/bin/python -m pytest -n auto --library build/sanitized $(SANITIZED)
+
+# one wheel by way of the source distribution, in an environment of its own; those for other computers by cross compilation
+wheels: .venv/.wheels
+	rm -rf dist
+	.venv/bin/python -m build
+	for target in $(TARGETS); do TRUERANK_TARGET=$$target .venv/bin/python -m build --wheel --no-isolation || exit 1; done
+	.venv/bin/python -m pytest tests/wheels
+
+clean:
+	rm -rf .venv .venv-peers build dist src/truerank/compiled/kernels-*.*
+
+.venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[plots]'
@@ -29,6 +55,10 @@ clean:
 
 .venv/.test: .venv/.installed
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+.venv/.wheels: .venv/.test
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'
 	touch $@
 
 .venv/.lint: .venv/.test

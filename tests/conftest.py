@@ -1,4 +1,6 @@
-"""Settings of hypothesis, and the option for more attacks by damaged files."""
+"""Settings of hypothesis, the number of attacks by damaged files, and which compiled library is tested."""
+
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,7 +10,15 @@ settings.load_profile("default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
     parser.addoption("--attacks", type=int, default=3_000, help="damaged files that the readers are tried with")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if folder := config.getoption("--library"):
+        from truerank.compiled import library
+
+        library.FOLDER = folder
 
 
 @pytest.fixture(scope="session")

@@ -259,7 +259,9 @@ CORPUS: dict[str, bytes] = {
 
 def good_files() -> dict[str, bytes]:
     """Return a valid file of each kind by its name, which tells the kind."""
-    ids = pa.table({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "score": [4.0, 3.0, 2.0, 1.0], "rank": [1, 2, 1, 2]})
+    ids = pa.table(
+        {"user": ["u1", "u1", "u2", "u2"], "item": [1, 2, 1, 3], "score": [4.0, 3.0, 2.0, 1.0], "rank": [1, 2, 1, 2]}
+    )
     return {
         "lists.csv": LISTS.encode(),
         "lists.tsv": LISTS.replace(",", "\t").encode(),

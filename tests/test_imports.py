@@ -35,7 +35,7 @@ ROOMS = [
 ]
 """The rooms from where data enters to where results leave; each imports only from above."""
 
-HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "numba", "matplotlib", "tqdm"]
+HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm"]
 
 
 def module_name(path: Path) -> str:

@@ -206,7 +206,7 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     rows = {row["recommender"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["all"]["mean"] == pytest.approx((0.7 + 17 / 35) / 2, rel=1e-15)
     assert [rows[name]["n"] for name in ("all", "leaderboard", "rest")] == [2, 1, 1]
-    assert "note: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
+    assert "note: all: marp@5,10 is undefined for 1 of 3 instances" in done.stderr
     values = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
     assert values[0] == ["instance", "marp@5,10", "rp@5", "rp@10"]
     assert [float(cell) for cell in values[2]] == pytest.approx([2, 17 / 35, 2 / 5, 4 / 7])
@@ -221,14 +221,8 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     [
         ([], "give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2"),
         (["--task", "1", "--cutoffs", "5"], "give the cut-offs either by --cutoffs"),
-        (
-            ["--cutoffs", "5,ten"],
-            "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several",
-        ),
-        (
-            ["--cutoffs", "0"],
-            "or several with commas, got '0'",
-        ),
+        (["--cutoffs", "5,ten"], "--cutoffs must be a whole number from 1 to 1,000,000,000,000, or several"),
+        (["--cutoffs", "0"], "or several with commas, got '0'"),
         (["--task", "3"], "'3' is not one of '1', '2'"),
     ],
 )

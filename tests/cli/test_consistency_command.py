@@ -42,14 +42,18 @@ def test_different_instances(tmp_path: Path) -> None:
     assert message.endswith("on the same instances only: 1 of 'a' are not in 'b', for instance 'y'.")
 
 
-def test_sizes_that_would_not_fit_into_memory(toy: dict[str, Path], tmp_path: Path) -> None:
+def test_sizes_that_would_not_fit_into_memory(toy: dict[str, Path]) -> None:
     files = [f"{name}={path}" for name, path in toy.items()]
     message = "--largest must be a whole number from 1 to 1,000,000, got '99999999999'."
     assert refusal("consistency", *files, "-m", "ap", "--largest", "99999999999") == message
-    for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"rank,n\n1,{10**15}\n")
-    message = refusal("consistency", tmp_path / "a.csv", tmp_path / "b.csv", "-m", "ap")
-    assert message.startswith("--largest is needed with 1,000,000,000,000,000 candidates")
+
+
+def test_catalogues_of_any_size(tmp_path: Path) -> None:
+    for name, places in {"a": [1, 10**9], "b": [10**4, 10**5]}.items():
+        (tmp_path / f"{name}.csv").write_text("rank,n\n" + "".join(f"{place},{10**12}\n" for place in places))
+    done = run_here("consistency", tmp_path / "a.csv", tmp_path / "b.csv", "-m", "recall@10")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-2].split() == ["exact", "a", ">", "b"]
 
 
 def test_sizes_beyond_the_candidates(toy: dict[str, Path]) -> None:

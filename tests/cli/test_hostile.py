@@ -1,5 +1,6 @@
 """Hostile files in every place where a command reads one: exit code 2 and one sentence, never a traceback."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,11 @@ import truerank as tr
 from tests.cli.conftest import QRELS, RUN
 from tests.cli.running import run_here
 from truerank.papers.krichene_rendle_2020 import experiment, reproduction
+
+pytestmark = pytest.mark.filterwarnings("ignore:Reading `.npy`")  # of an old version, which mutations look like
+
+MUTATIONS = int(os.environ.get("TRUERANK_MUTATIONS", "25"))
+"""Of each valid file in each place."""
 
 Arguments = Callable[[Path, Path], list[object]]
 
@@ -51,14 +57,22 @@ def marp() -> list[object]:
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of small valid files."""
     folder = tmp_path_factory.mktemp("good")
-    tr.Ranks.from_ranks([1, 2], n=9).save(folder / "exact.npz")
+    exact = tr.Ranks.from_ranks([1, 2], n=9, ids=["x", "y"])
+    for suffix in ("npz", "parquet"):
+        exact.save(folder / f"exact.{suffix}")
+        tr.UniformSampling(3).draw(exact, rng=0).save(folder / f"sampled.{suffix}")
     np.save(folder / "users.npy", np.ones((2, 1)))
     np.save(folder / "items.npy", np.ones((3, 1)))
     texts = {
+        "ranks.csv": "user_id,rank,n\nx,1,9\ny,2,9\n",
+        "ranks.jsonl": '{"user_id": "x", "rank": 1, "n": 9}\n{"user_id": "y", "rank": 2, "n": 9}\n',
+        "study.csv": "user_id,rank,m,n\nx,1,2,9\ny,2,2,9\n",
+        "run.csv": "user,item,score\nq1,a,3\nq1,b,2\nq2,c,1\n",
         "run.txt": RUN,
         "qrels.txt": QRELS,
         "test.tsv": "user\titem\n0\t0\n1\t0\n",
         "solution.txt": "1:1:1|9,2|8\n2:0:3|9\n",
+        "ratings.dat": "1::10::5::978300760\n1::20::3::978302109\n2::10::4::978301968\n2::30::4::978300275\n",
         "submission.txt": "1: 1, 2\n2: 4, 5\n",
     }
     for name, text in texts.items():
@@ -91,3 +105,74 @@ def outcome(arguments: list[object]) -> int:
 @pytest.mark.parametrize("name", ["missing.csv", ".", "missing/ranks.npz", "x" * 300])
 def test_paths_that_are_not_files(place: str, name: str, good: Path, tmp_path: Path) -> None:
     assert outcome(PLACES[place](tmp_path / name, good)) == 2
+
+
+RANKS = ["exact.npz", "exact.parquet", "ranks.csv", "ranks.jsonl"]
+SAMPLED = ["sampled.npz", "sampled.parquet", "study.csv"]
+FITTING: dict[str, list[str]] = {
+    "evaluate": RANKS,
+    "evaluate a run": ["run.txt", "run.csv"],
+    "evaluate --truth": ["qrels.txt"],
+    "evaluate two": RANKS,
+    "sample": RANKS,
+    "correct": SAMPLED,
+    "consistency": RANKS,
+    "rank users": ["users.npy"],
+    "rank items": ["items.npy"],
+    "rank --train": ["test.tsv"],
+    "rank --test": ["test.tsv"],
+    "marp --solution": ["solution.txt"],
+    "marp --submission": ["submission.txt"],
+    "reproduce --data": ["ratings.dat"],
+}
+"""Valid files for each place."""
+
+CASES = [(place, name) for place, names in FITTING.items() for name in names]
+
+
+def mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return content with a few bytes changed, inserted, repeated or missing."""
+    pieces = [b"\0", b"\xff", b"\n", b",", b"-", b"9" * 25, b'"', b"NaN", b"{", rng.bytes(4)]
+    for _ in range(rng.integers(1, 4)):
+        start, end = np.sort(rng.integers(len(content) + 1, size=2)).tolist()
+        near, piece = min(end, start + int(rng.integers(1, 9))), pieces[rng.integers(len(pieces))]
+        ways = [
+            content[:start] + piece + content[near:],
+            content[:start] + piece + content[start:],
+            content[:start] + content[near:],
+            content[:end] + content[start:],
+            content[:end],
+        ]
+        content = ways[rng.integers(len(ways))]
+    return content
+
+
+@pytest.mark.parametrize(("place", "name"), CASES)
+def test_the_valid_files_are_valid(place: str, name: str, good: Path) -> None:
+    assert outcome(PLACES[place](good / name, good)) == 0
+
+
+@pytest.mark.parametrize(("place", "name"), CASES)
+def test_mutations_of_valid_files(place: str, name: str, good: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(list(f"{place} {name}".encode()))
+    content, codes = (good / name).read_bytes(), []
+    for _ in range(MUTATIONS):
+        (tmp_path / name).write_bytes(mutated(content, rng))
+        codes.append(outcome(PLACES[place](tmp_path / name, good)))
+    assert 2 in codes
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xff 1", b"\xa0", b"\x85\n", b"\xef\xbb\xbf", b"\x1f\x8b", b"PAR1", b"PK\x03\x04"]
+)
+def test_tiny_files(place: str, content: bytes, good: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny").write_bytes(content)
+    expected = [0, 2] if place == "evaluate --define" else [2]
+    assert outcome(PLACES[place](tmp_path / "tiny", good)) in expected
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_files_of_another_kind(place: str, good: Path) -> None:
+    codes = {path.name: outcome(PLACES[place](path, good)) for path in sorted(good.iterdir()) if path.stem != "out"}
+    assert 2 in codes.values()

@@ -240,3 +240,9 @@ def test_under_popularity_sampling_nothing_stays_unbiased() -> None:
     (note, *_) = tr.estimate(sampled, "auc").notes
     assert "auc among 3 sampled candidates is not auc" in note
     assert "~bv" not in note
+
+
+def test_constrained_correction_of_a_sample_of_nearly_everything() -> None:
+    table = tr.correction_table("rbp(0.8)~cls", m=30, n=35)
+    assert np.all(np.diff(table) <= 0)
+    assert np.all(table >= 0)

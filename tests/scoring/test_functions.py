@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from truerank.arrays import AnyArray, Ints
-from truerank.counting import kernels
+from truerank.counting import scores
 
 N_USERS, N_ITEMS = 60, 50
 SCORES = np.random.default_rng(3).normal(size=(N_USERS, N_ITEMS))
@@ -48,7 +48,7 @@ def tellings() -> dict[str, Any]:
 @pytest.mark.parametrize("tell", tellings().values(), ids=tellings())
 @pytest.mark.parametrize("per_block", [512, 7])
 def test_every_user_is_asked_for_once(tell: Any, per_block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", per_block * N_ITEMS)
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", per_block * N_ITEMS)
     function = Recorded()
     scorer, test = tell(function)
     assert tr.rank(scorer, test=test, threads=1) == tr.rank(SCORES, test=LISTS)
@@ -86,7 +86,7 @@ def test_a_width_that_changes_is_refused() -> None:
         return np.zeros((users.size, 3 if 0 in users else 4))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "SCORES_PER_BLOCK", 6)
+        patch.setattr(scores, "SCORES_PER_BLOCK", 6)
         with pytest.raises(tr.InputError, match=r"of shape \(2, 3\), got float64 of shape \(2, 4\)"):
             tr.rank(grow, test=[[2]] * 6, threads=1)
 

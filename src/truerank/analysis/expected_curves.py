@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from truerank.analysis.risks import risk
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, Ints, distinct_columns
 from truerank.corrections.nodes import interval_nodes
 from truerank.metrics.base import Metric, Term
 from truerank.ranking.ranks import Ranks
@@ -59,10 +59,10 @@ class _Places:
     def distinct(self, weight: Floats) -> tuple[Floats, Floats]:
         """Return the distinct (above, i, n_relevant, n), a column each, and the sum of the weights of each."""
         whole = (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)
-        columns = np.stack([self.above, *(numbers[self.item].astype(np.float64) for numbers in whole)])
-        found, which = np.unique(columns, axis=1, return_inverse=True)
-        times = np.bincount(which.ravel(), weights=self.share * weight[self.item], minlength=found.shape[1])
-        return np.asarray(found, dtype=np.float64), np.asarray(times, dtype=np.float64)
+        columns = [self.above, *(numbers[self.item].astype(np.float64) for numbers in whole)]
+        first, which = distinct_columns(*columns)
+        times = np.bincount(which, weights=self.share * weight[self.item], minlength=first.size)
+        return np.stack([column[first] for column in columns]), np.asarray(times, dtype=np.float64)
 
 
 def _spread(ranks: Ranks, item: int, largest: int, law: Law) -> tuple[int, Floats, Floats]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.analysis.tied_laws import TiedItemLaws, joint_tied_moments
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, Ints, distinct_columns
 from truerank.corrections.counts import as_sampled, counted
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.errors import InputError
@@ -168,11 +168,11 @@ class _Tables:
         for weight in weights:
             _check_weights(weight, ranks, str(metric))
         per_item = [shown.i, shown.item_n_relevant, *(part.n for part in terms), *weights]
-        _, first, which = np.unique(np.stack(per_item), axis=1, return_index=True, return_inverse=True)
+        first, which = distinct_columns(*per_item)
         tables = np.zeros((first.size, int(shown.draws.max(initial=0)) + 1))
         for part, weight in zip(terms, weights, strict=True):
             tables += weight[first, None] * counted(part, shown, first)
-        return cls(tables, which.ravel())
+        return cls(tables, which)
 
 
 def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from truerank.cli import options
 from truerank.cli.sources import different_instances
 from truerank.errors import InputError
 
-if TYPE_CHECKING:
-    from truerank.ranking.ranks import Ranks
-
-_MOST_SIZES = 1_000_000
+_LARGEST_SIZE = 1_000_000
 
 
 @click.command()
@@ -24,8 +19,8 @@ _MOST_SIZES = 1_000_000
     "--largest",
     "sizes",
     metavar="M",
-    callback=options.whole(largest=_MOST_SIZES),
-    help="Largest sample size to look at (default: all candidates).",
+    callback=options.whole(largest=_LARGEST_SIZE),
+    help="Look at every sample size up to this one (default: as many as needed, up to all candidates).",
 )
 def command(sources: dict[str, str], metric: str, replace: bool, sizes: int | None) -> None:
     """Show at which sample sizes a sampled metric puts recommenders in their exact order.
@@ -43,13 +38,4 @@ def command(sources: dict[str, str], metric: str, replace: bool, sizes: int | No
     if difference := different_instances(ranks):
         raise InputError(f"recommenders can be compared on the same instances only: {difference}.")
     chosen = None if sizes is None else range(1, sizes + 1)
-    if chosen is None:
-        _check_number_of_sizes(ranks)
-    click.echo(str(consistency(ranks, metric, replace=replace, sizes=chosen)))
-
-
-def _check_number_of_sizes(ranks: dict[str, Ranks]) -> None:
-    """Refuse more sample sizes than memory could hold."""
-    fewest = min((int(places.n_candidates.min(initial=2**62)) for places in ranks.values() if len(places)), default=0)
-    if fewest > _MOST_SIZES:
-        raise InputError(f"--largest is needed with {fewest:,} candidates: up to {_MOST_SIZES:,} sizes are looked at.")
+    click.echo(str(consistency(ranks, metric, replace=replace, sizes=chosen, progress=True)))

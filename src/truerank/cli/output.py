@@ -14,10 +14,21 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = ("-", "/dev/stdout")
 
 
+def on_one_line(text: str) -> str:
+    r"""Return a message that may quote a file: line breaks and what else a terminal obeys are escaped.
+
+    Examples
+    --------
+    >>> print(on_one_line("there is no column 'rank\n\x1b[2J' in 'größe.csv'."))
+    there is no column 'rank\n\x1b[2J' in 'größe.csv'.
+    """
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes on standard error."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(f"note: {on_one_line(note)}", err=True)
 
 
 def show_table(table: Evaluation, form: str, *, aside: bool = False) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from truerank.cli.interruption import INTERRUPTED
+from truerank.cli.output import on_one_line
 from truerank.cli.wording import in_options
 from truerank.errors import InputError
 
@@ -103,7 +104,7 @@ def _load(point: EntryPoint) -> click.Command:
 def _fail(sentence: str) -> int:
     """Say what is wrong on standard error and return the exit code."""
     _give_up_standard_output()
-    click.echo(f"truerank: {sentence}", err=True)
+    click.echo(f"truerank: {on_one_line(sentence)}", err=True)
     return _BAD_INPUT
 
 

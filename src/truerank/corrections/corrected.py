@@ -7,11 +7,11 @@ Because a metric is a sum over its relevant items, correcting each term corrects
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, Ints, distinct_columns, frozen
 from truerank.corrections.base import Case, Correction
 from truerank.errors import InputError
 from truerank.metrics.base import Metric, Term, Terms
@@ -55,8 +55,9 @@ class Corrected(Metric):
         """Return the distinct cases, and which of them each relevant item is."""
         catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
         per_item = [ranks.i, ranks.item_n_relevant, catalogue[ranks.instance], ranks.draws[ranks.instance]]
-        distinct, which = np.unique(np.stack(per_item), axis=1, return_inverse=True)
-        return tuple(Case(*map(int, case)) for case in distinct.T), which.ravel()
+        first, which = distinct_columns(*per_item)
+        columns = (numbers[first].tolist() for numbers in per_item)
+        return tuple(Case(*case) for case in zip(*columns, strict=True)), which
 
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         if not np.any(ranks.n_relevant):
@@ -78,14 +79,18 @@ class TableTerm(Term):
     law: Law
     cases: tuple[Case, ...]
 
-    @cached_property
-    def tables(self) -> Floats:
-        """A row of m + 1 values for each case, filled up with NaN where others have a larger m."""
-        found = self.correction.tables(self.base, self.law, list(self.cases)) if self.cases else []
-        rows = np.full((len(found), max((table.size for table in found), default=1)), np.nan)
-        for row, table in zip(rows, found, strict=True):
-            row[: table.size] = table
-        return rows
-
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        return self.tables[n, rank - i]
+        return _tables(self)[n, rank - i]
+
+
+@lru_cache(maxsize=64)
+def _tables(term: TableTerm) -> Floats:
+    """Return a row of m + 1 values for each case, filled up with NaN where others have a larger m.
+
+    Recommenders that are compared share their cases, hence these tables.
+    """
+    found = term.correction.tables(term.base, term.law, list(term.cases)) if term.cases else []
+    rows = np.full((len(found), max((table.size for table in found), default=1)), np.nan)
+    for row, table in zip(rows, found, strict=True):
+        row[: table.size] = table
+    return frozen(rows)

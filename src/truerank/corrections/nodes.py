@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frozen
 from truerank.sampling.laws import Law
 from truerank.sums import GROWTH, POINTS, on_ladder, rule
 
@@ -75,7 +76,7 @@ def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: boo
     if not compress:
         return _every_count(0, N)
     stops = sorted({0, N + 1} | {b for b in (_TOP, *breaks) if 0 < b <= N})
-    return _between(stops, N, m, law)
+    return _between(tuple(stops), N, m, law)
 
 
 def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: float = math.inf) -> Nodes:
@@ -89,27 +90,28 @@ def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: 
     (True, 89001)
     """
     stops = sorted({first, last + 1} | {b for b in (_TOP,) if first < b <= last})
-    return _between(stops, N, m, law, longest)
+    return _between(tuple(stops), N, m, law, longest)
 
 
-def _between(stops: list[int], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
+@lru_cache(maxsize=2048)
+def _between(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
     """Nodes of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
     blocks = list(_blocks(stops, N, m, law, longest))
     rules = [rule(length) for _, length in blocks]
     if 2 * sum(len(found.points) for found in rules) > stops[-1] - stops[0] - 1:
         return _every_count(stops[0], stops[-1] - 1)
     return Nodes(
-        np.concatenate([start + found.points for (start, _), found in zip(blocks, rules, strict=True)]),
-        np.concatenate([found.weights for found in rules]),
+        frozen(np.concatenate([start + found.points for (start, _), found in zip(blocks, rules, strict=True)])),
+        frozen(np.concatenate([found.weights for found in rules])),
     )
 
 
 def _every_count(first: int, last: int) -> Nodes:
     counts = np.arange(first, last + 1, dtype=np.float64)
-    return Nodes(counts, np.ones(counts.size))
+    return Nodes(frozen(counts), frozen(np.ones(counts.size)))
 
 
-def _blocks(stops: list[int], N: int, m: int, law: Law, longest: float) -> Iterator[tuple[int, int]]:
+def _blocks(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float) -> Iterator[tuple[int, int]]:
     """(first count, length) of consecutive blocks."""
     for first, stop in pairwise(stops):
         start = first

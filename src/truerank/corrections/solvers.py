@@ -72,7 +72,8 @@ def constrained(task: Problem) -> CorrectionTable:
     # The law's rows sum to 1, so a constant table has mean A 1 = the last partial sum.
     matrix = np.concatenate([fit, np.triu(np.repeat(size[:, None], len(size), axis=1))])
     target = np.concatenate([task.b - floor * fit[:, -1], np.zeros(len(size))])
-    steps, _ = optimize.nnls(matrix, target)
+    # a sample of nearly everything takes more than the usual three steps per column
+    steps, _ = optimize.nnls(matrix, target, maxiter=100 * len(size))
     values = (np.cumsum(steps[::-1])[::-1] + floor)[order]
     return CorrectionTable(np.where(task.c > 0, values, np.nan), condition=_TIE_BREAK**-0.5)
 

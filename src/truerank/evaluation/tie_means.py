@@ -80,12 +80,12 @@ def _unweighted(ranks: Ranks, terms: Terms) -> Floats:
 def _range(items: _Items, term: Term) -> tuple[Ints, Ints]:
     """Return from and before how many lost ties there is a chance, and something left to add."""
     j, b, t = items.place, items.block, items.tied
-    gap = t / b
-    # the lost ties of the j-th are spread like the j-th of b uniform numbers on 0..t
-    reach = _DEVIATIONS * gap * np.sqrt(np.minimum(j, b - j + 1))
     middle = t * j / (b + 1.0)
-    first = np.maximum(np.floor(middle - reach - _GAPS * gap), 0).astype(np.int64)
-    end = np.minimum(np.ceil(middle + reach + _GAPS * gap), t).astype(np.int64) + 1
+    deviation = np.sqrt(middle * (b + 1.0 - j) * (t + b + 1.0) / ((b + 1.0) * (b + 2.0)))
+    # far away the chance falls at least as fast as the exponential of the mean gap, or of a few single ties
+    reach = _DEVIATIONS * deviation + _GAPS * np.maximum(t / b, 1.0)
+    first = np.maximum(np.floor(middle - reach), 0).astype(np.int64)
+    end = np.minimum(np.ceil(middle + reach), t).astype(np.int64) + 1
     cutoff = term.cutoff(items.n_relevant)
     if cutoff is not None:
         end = np.minimum(end, cutoff - items.rank + 1)

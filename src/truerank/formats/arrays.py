@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tokenize
 import zipfile
 import zlib
@@ -28,6 +29,7 @@ _UNREADABLE = (
     SyntaxError,
     tokenize.TokenError,
     TypeError,
+    tokenize.TokenError,
     ValueError,
     zipfile.BadZipFile,
     zlib.error,
@@ -66,9 +68,10 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
 
 
 def _check_file(path: str | Path) -> None:
-    if Path(path).is_dir():
+    # these, unlike those of a Path, take any text for a path
+    if os.path.isdir(path):  # noqa: PTH112
         raise InputError(f"{str(path)!r} is a directory, not a file.")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):  # noqa: PTH113
         raise InputError(f"there is no file {str(path)!r}.")
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from truerank.arrays import Ints
-from truerank.counting.kernels import Lists
+from truerank.counting.blocks import Lists
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.notes import counted

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.arrays import Bools, Ints
-from truerank.counting.kernels import Counts, Lists
+from truerank.counting.blocks import Counts, Lists
 from truerank.data.interactions import Interactions
 from truerank.scoring.scorer import Scorer
 

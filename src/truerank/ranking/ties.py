@@ -28,7 +28,7 @@ def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> chance(np.arange(4), np.array([3]), np.array([1]), np.array([2])).tolist()
+    >>> chance(np.arange(4), np.array([3]), np.array([1]), np.array([2])).round(12).tolist()
     [0.4, 0.3, 0.2, 0.1]
     """
     x, t, j, b = np.broadcast_arrays(lost, tied, place, block)

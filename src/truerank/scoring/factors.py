@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints
-from truerank.counting.kernels import Counts, Lists, Progress, count_factors
+from truerank.counting.blocks import Counts, Lists, Progress
+from truerank.counting.factors import count_factors
 from truerank.errors import InputError
 from truerank.scoring.names import optional_ids
 from truerank.scoring.numbers import to_numpy

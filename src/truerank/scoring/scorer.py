@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints, as_ids
-from truerank.counting.kernels import Counts, Lists, Progress, count_scores, users_per_block
+from truerank.counting.blocks import Counts, Lists, Progress
+from truerank.counting.scores import count_scores, users_per_block
 from truerank.errors import InputError
 from truerank.scoring.names import places
 

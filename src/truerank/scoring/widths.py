@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints
-from truerank.counting.kernels import users_per_block
+from truerank.counting.scores import users_per_block
 from truerank.errors import InputError
 from truerank.scoring.scorer import Scorer
 

@@ -28,6 +28,7 @@ from truerank.papers.krichene_rendle_2020.comparisons import Compared
 from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.expectations import ItemLaws
 from truerank.sampling.laws import Law
 from truerank.sampling.uniform import UniformSampling
 
@@ -35,6 +36,8 @@ METRICS = ("recall@10", "ndcg@10", "ap", "auc")
 DESIGN = UniformSampling(SAMPLED)
 ASSUMED = UniformSampling(SAMPLED, replace=True)
 REPETITIONS = 100
+# probabilities below this change no printed digit
+_NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True)
@@ -52,25 +55,22 @@ class PublishedTieLaws(TiedItemLaws):
     """The laws of the published sampling: of t sampled ties floor(U t) are put above, never all of them."""
 
     def rows(self, part: slice) -> Floats:
-        rows = super().rows(part)
-        for item in np.arange(*part.indices(len(self)))[self.tied[part] > 0]:
-            rows[item - part.start] = self._published(item)
-        return rows
-
-    def _published(self, item: int) -> Floats:
-        above = self.law.rows(self.g[item], self.m, self.N[item])[0]
-        drawn = np.flatnonzero(above)
-        left = np.minimum(self.m - drawn, self.N[item] - self.g[item])
-        ties = self.law.rows(np.full(drawn.size, self.tied[item]), left, self.N[item] - self.g[item])
+        rows = ItemLaws.rows(self, part)
+        tied = np.flatnonzero(self.tied[part] > 0)
+        # pairs of an item and a number of sampled candidates above it and its ties
+        item, above = np.nonzero(rows[tied] > _NEGLIGIBLE)
+        left, ties = (self.N - self.g)[part][tied[item]], self.tied[part][tied[item]]
+        law = self.law.rows(ties, np.minimum(self.m - above, left), left)
         # of t ties each of 0..t - 1 is equally likely to be above; the mean over t, by how many are above
-        share = np.cumsum((ties[:, 1:] / np.arange(1, ties.shape[1]))[:, ::-1], axis=1)[:, ::-1]
-        share = np.pad(share, ((0, 0), (0, 1)))
-        share[:, 0] += ties[:, 0]
-        result = np.zeros(self.m + 1)
-        for start, row in zip(drawn, above[drawn, None] * share, strict=True):
-            reach = min(row.size, self.m + 1 - start)
-            result[start : start + reach] += row[:reach]
-        return result
+        share = np.cumsum((law[:, 1:] / np.arange(1, law.shape[1]))[:, ::-1], axis=1)[:, ::-1]
+        share = np.pad(share, ((0, 0), (0, self.m + 1 - share.shape[1])))
+        share[:, 0] += law[:, 0]
+        weight = rows[tied[item], above]
+        rows[tied] = 0.0
+        for lost in range(self.m + 1):
+            inside = above + lost <= self.m
+            np.add.at(rows, (tied[item[inside]], above[inside] + lost), (weight * share[:, lost])[inside])
+        return rows
 
 
 def columns(*, published: bool) -> list[Metric]:

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.counting import kernels
-from truerank.counting.kernels import Lists, count_factors, count_scores
+from truerank.compiled import library
+from truerank.counting import factors, scores
+from truerank.counting.blocks import Counts, Lists
+from truerank.counting.factors import count_factors
+from truerank.counting.scores import count_scores
 from truerank.errors import InputError
 
 NUMBERS = (np.float32, np.float64)
@@ -31,7 +34,7 @@ def slow_counts(scores: Any, train: Lists, test: Lists) -> list[tuple[int, int, 
     return found
 
 
-def as_rows(counts: kernels.Counts) -> list[tuple[int, int, int]]:
+def as_rows(counts: Counts) -> list[tuple[int, int, int]]:
     return list(zip(counts.order, counts.above, counts.tied, strict=True))
 
 
@@ -44,7 +47,7 @@ def random_lists(rng: np.random.Generator, n_users: int, n_items: int, most: int
 @pytest.fixture(params=["compiled", "numpy"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "numpy":
-        monkeypatch.setattr(kernels, "load_compiled", lambda: None)
+        monkeypatch.setattr(library, "load", lambda: None)
     return str(request.param)
 
 
@@ -82,9 +85,9 @@ def test_counts_of_factors_and_of_their_scores_equal_loops(way: str, case: dict[
     expected = slow_counts(scores, train, test)
     with pytest.MonkeyPatch.context() as patch:
         if way == "numpy":
-            patch.setattr(kernels, "load_compiled", lambda: None)
+            patch.setattr(library, "load", lambda: None)
         if way == "wide":
-            patch.setattr(kernels, "FLOAT32_BELOW", 0)
+            patch.setattr(factors, "FLOAT32_BELOW", 0)
         added, threads = bias if case["biased"] else None, case["threads"]
         made = count_factors(users, items, train, test, item_bias=added, threads=threads)
         given_ = count_scores(lambda u: scores[u], len(items), train, test, threads=threads)
@@ -123,24 +126,25 @@ def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypat
     two = count_factors(users, items, train, test, threads=2)
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     if path == "compiled":
-        monkeypatch.setattr(kernels, "USERS_PER_BLOCK", 7)
-        monkeypatch.setattr(kernels, "ITEMS_PER_CALL", 100)
+        monkeypatch.setattr(factors, "USERS_PER_BLOCK", 7)
+        monkeypatch.setattr(factors, "WORK_PER_CALL", 1)
+        monkeypatch.setattr(factors, "CHUNK", 100)
         assert all(np.array_equal(a, b) for a, b in zip(one, count_factors(users, items, train, test), strict=True))
 
 
-def count_both_ways(*arguments: Any, **options: Any) -> tuple[kernels.Counts, bool]:
+def count_both_ways(*arguments: Any, **options: Any) -> tuple[Counts, bool]:
     """Return the counts, once they are those of float64 scores throughout, and whether float32 sufficed."""
-    runs, sweep = [], kernels._sweep
+    runs, sweep = [], factors._sweep
 
-    def watched(kernel: Any, *given: Any) -> bool:
-        runs.append((kernel.__name__, sweep(kernel, *given)))
+    def watched(entry: str, *given: Any) -> bool:
+        runs.append((entry, sweep(entry, *given)))
         return runs[-1][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "_sweep", watched)
+        patch.setattr(factors, "_sweep", watched)
         made = count_factors(*arguments, **options)
-        sufficed = runs == [("narrow_float64", True)]
-        patch.setattr(kernels, "FLOAT32_BELOW", 0)
+        sufficed = runs == [("count_narrow", True)]
+        patch.setattr(factors, "FLOAT32_BELOW", 0)
         wide = count_factors(*arguments, **options)
     assert all(np.array_equal(a, b) for a, b in zip(made, wide, strict=True))
     return made, sufficed
@@ -187,15 +191,15 @@ def one_held_out_each(n_users: int) -> tuple[Lists, Lists]:
 
 @pytest.mark.parametrize(("users", "threads"), [(0, 1), (1, 2), (6, 2), (6040, 1), (6040, 2), (30_000, 7)])
 def test_every_thread_gets_as_many_blocks(users: int, threads: int) -> None:
-    size = kernels._fair_size(users, threads)
+    size = factors._fair_size(users, threads)
     blocks = -(-users // size)
-    assert 0 < size <= kernels.USERS_PER_BLOCK
-    assert size % kernels.USERS_PER_TILE == 0
-    assert blocks % threads == 0 or users < threads * kernels.USERS_PER_TILE * 20
+    assert 0 < size <= factors.USERS_PER_BLOCK
+    assert size % factors.USERS_PER_TILE == 0
+    assert blocks % threads == 0 or users < threads * factors.USERS_PER_TILE * 20
 
 
 def test_of_several_errors_that_of_the_first_user_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 5)
 
     def slow_for_the_first(users: Any) -> Any:
         time.sleep(0.2 if users[0] == 0 else 0)
@@ -206,23 +210,37 @@ def test_of_several_errors_that_of_the_first_user_is_raised(monkeypatch: pytest.
 
 
 def test_an_interrupt_stops_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 5)
     scored = []
 
-    def interrupted(users: Any) -> Any:
-        if threading.current_thread() is threading.main_thread():
-            raise KeyboardInterrupt
+    def slow(users: Any) -> Any:
         scored.append(users[0])
         time.sleep(0.01)
         return np.zeros((1, 5))
 
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        count_scores(interrupted, 5, *one_held_out_each(1000), threads=3)
+        count_scores(slow, 5, *one_held_out_each(1000), threads=3, progress=interrupt)
     assert len(scored) < 100
+    assert threading.active_count() == before
+
+
+def test_progress_is_told_in_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 5)
+    told = set()
+
+    def progress(_: int) -> None:
+        told.add(threading.current_thread())
+
+    count_scores(lambda users: np.zeros((1, 5)), 5, *one_held_out_each(50), threads=3, progress=progress)
+    assert told == {threading.main_thread()}
 
 
 def test_progress_tells_of_every_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "SCORES_PER_BLOCK", 5)
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 5)
     told: list[int] = []
     count_scores(lambda users: np.zeros((len(users), 5)), 5, *one_held_out_each(50), threads=3, progress=told.append)
     assert sum(told) == 50
@@ -282,14 +300,71 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
     assert count_factors(users, items, train, only_first).tied.tolist() == [38]
 
 
-@pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000]])
-def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any) -> None:
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000], [2**31 - 2, 2**31 - 1]])
+def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any, index: Any) -> None:
     users, items = np.ones((1, 2)), np.ones((5000, 2))
-    wrong, right = Lists(np.array([0, 2]), np.array(wrong)), Lists(np.array([0, 1]), np.array([1]))
+    wrong, right = Lists(np.array([0, 2]), np.array(wrong, index)), Lists(np.array([0, 1]), np.array([1]))
     with pytest.raises(InputError, match="`train` must"):
         count_factors(users, items, wrong, right)
     with pytest.raises(InputError, match="`test` must"):
         count_factors(users, items, right, wrong)
+
+
+@pytest.mark.parametrize("wrong", [2**32 + 3, 2**40, -(2**32) + 3])
+def test_item_numbers_that_are_too_large_for_the_loops_are_refused(path: str, wrong: int) -> None:
+    users, items = np.ones((1, 2)), np.ones((5000, 2))
+    wrong_list, right = Lists(np.array([0, 1]), np.array([wrong])), Lists(np.array([0, 1]), np.array([1]))
+    with pytest.raises(InputError, match=r"`train` must hold items 0\.\.4999, got"):
+        count_factors(users, items, wrong_list, right)
+    with pytest.raises(InputError, match=r"`test` must hold items 0\.\.4999, got"):
+        count_factors(users, items, right, wrong_list)
+
+
+@pytest.mark.parametrize("indptr", [[0, 3], [0, 2, 1], [-1, 1], [0], [0, 1, 2], [0, 2**62], [1, 0]])
+def test_lists_that_are_not_within_their_items_are_refused(path: str, indptr: list[int]) -> None:
+    users, items = np.ones((1, 2)), np.ones((5000, 2))
+    wrong, right = Lists(np.array(indptr), np.array([1, 2])), Lists(np.array([0, 1]), np.array([1]))
+    with pytest.raises(InputError, match="`train` must have 1 lists"):
+        count_factors(users, items, wrong, right)
+    if len(indptr) == 2:
+        with pytest.raises(InputError, match="`test` must have 1 lists"):
+            count_factors(users, items, right, wrong)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_hundred_thousand_held_out_items_take_less_than_a_second(number: Any) -> None:
+    rng = np.random.default_rng(11)
+    scores = rng.integers(0, 1000, (1, 200_000)).astype(number)
+    held = np.sort(rng.choice(200_000, 100_000, replace=False))
+    nothing, test = Lists(np.array([0, 0]), np.zeros(0, int)), Lists(np.array([0, 100_000]), held)
+    start = time.process_time()
+    counts = count_scores(lambda users: scores[users], 200_000, nothing, test)
+    assert time.process_time() - start < 1
+    others = np.sort(np.delete(scores[0], held))
+    targets = scores[0, held][counts.order]
+    assert (np.diff(targets) <= 0).all()
+    assert (np.diff(counts.order)[np.diff(targets) == 0] > 0).all()
+    np.testing.assert_array_equal(counts.above, len(others) - np.searchsorted(others, targets, "right"))
+    np.testing.assert_array_equal(counts.tied, len(others) - np.searchsorted(others, targets) - counts.above)
+
+
+def test_factors_without_columns_score_zero(path: str) -> None:
+    nothing, test = Lists(np.array([0, 0]), np.zeros(0, int)), Lists(np.array([0, 1]), np.array([2]))
+    counts = count_factors(np.ones((1, 0)), np.ones((5, 0)), nothing, test)
+    assert (counts.above.tolist(), counts.tied.tolist()) == ([0], [4])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_factors_may_have_any_strides(number: Any) -> None:
+    rng = np.random.default_rng(12)
+    users, items = (rng.integers(-3, 4, (n, 6)).astype(number) for n in (9, 70))
+    train, test = random_lists(rng, 9, 70, 9), random_lists(rng, 9, 70, 5)
+    expected = slow_counts(users @ items.T, train, test)
+    packed = np.zeros(70, [("gap", "u1"), ("row", number, 6)])
+    packed["row"] = items
+    for other in (np.asfortranarray(items), np.repeat(items, 2, axis=0)[::2], items[::-1].copy()[::-1], packed["row"]):
+        assert as_rows(count_factors(users, other, train, test)) == expected
 
 
 def test_no_held_out_items_give_empty_counts(path: str) -> None:

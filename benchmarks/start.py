@@ -1,0 +1,87 @@
+"""How fast a new user gets going: truerank in an empty environment, never run before.
+
+Makes a virtual environment in a temporary folder and installs a wheel there with what it depends on. Then, each time in
+a new process: seconds of importing, of the first and of the second evaluation, by the clock and of CPU, and how much
+memory the environment takes on the disk. The very first process of each kind is reported apart: it finds no caches.
+
+    python benchmarks/start.py [--wheel dist/truerank-...whl] [--repeats 5]
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CLOCK = """
+import sys, time
+def now(): return time.perf_counter(), time.process_time()
+times = [now()]
+"""
+REPORT = "for a, b in zip(times, times[1:]): print(b[0] - a[0], b[1] - a[1])"
+RANK = "tr.rank(tr.Factors(ones, ones), train=[[0]], test=[[1]])"
+SCORES = "tr.rank(np.ones((9, 9)), train=[[0]], test=[[1]])"
+FIT = "tr.IALS(factors=8, sweeps=2, rng=0).fit([[0, 1], [1, 2], [0, 2]])"
+EVALUATE = "tr.evaluate(tr.Ranks.from_ranks([1, 2, 7], n=50), ['ndcg@10', 'recall@10'])"
+
+
+def scripts() -> dict[str, list[tuple[str, str]]]:
+    """Return, per kind of work, its steps: what each is called, and the statement."""
+    before = [("import truerank", "import truerank as tr")]
+    libraries = [*before, ("numpy, pyarrow, scipy.sparse, tqdm", "import numpy as np, pyarrow, scipy.sparse, tqdm")]
+
+    def twice(what: str, statement: str) -> list[tuple[str, str]]:
+        return [(f"first {what}", statement), (f"second {what}", statement)]
+
+    return {
+        "evaluation of ranks": [*before, *twice("tr.evaluate", EVALUATE)],
+        "ranking by factors, float32": [*libraries, *twice("tr.rank", RANK.replace("ones", "np.ones((9, 8), 'f4')"))],
+        "ranking by factors, float64": [*libraries, *twice("tr.rank", RANK.replace("ones", "np.ones((9, 8))"))],
+        "ranking by scores": [*libraries, *twice("tr.rank", SCORES)],
+        "learning iALS": [*libraries, *twice("fit", FIT)],
+    }
+
+
+def run(python: Path, steps: list[tuple[str, str]]) -> list[tuple[float, float]]:
+    """Run the steps in a new process, and return the seconds of each, by the clock and of CPU."""
+    lines = [CLOCK, *(f"{statement}; times.append(now())" for _, statement in steps), REPORT]
+    done = subprocess.run([python, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    numbers = [float(word) for word in done.stdout.split()]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def install(folder: Path, wheel: Path | None) -> Path:
+    """Make the environment, and return its Python."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = next(path for path in (folder / "bin/python", folder / "Scripts/python.exe") if path.exists())
+    command = [str(python), *["-m", "pip", "--disable-pip-version-check", "install", "--quiet"], str(wheel or ROOT)]
+    subprocess.run(command, check=True)
+    return python
+
+
+def megabytes(folder: Path) -> float:
+    files = {path.resolve() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheel", type=Path, help="default: made from this folder")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", Path(folder, "empty")], check=True)
+        python = install(Path(folder, "with"), options.wheel)
+        added = megabytes(Path(folder, "with")) - megabytes(Path(folder, "empty"))
+        print(f"`pip install truerank` adds {added:.0f} MB")
+        for kind, steps in scripts().items():
+            runs = [run(python, steps) for _ in range(1 + options.repeats)]
+            print(f"\n{kind}: seconds (CPU) of the very first process, best of the next {options.repeats}")
+            for step, (name, _) in enumerate(steps):
+                wall, cpu = (min(times[step][k] for times in runs[1:]) for k in (0, 1))
+                print(f"  {name:36} {'{:.3f} ({:.3f})'.format(*runs[0][step]):>16} {f'{wall:.3f} ({cpu:.3f})':>16}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Compiles the loops in src/truerank/compiled when the package is built, editable installs included.
+
+The compiler is `zig cc`, which comes as the Python package ziglang and needs nothing else, or the one in CC.
+By default the library is for this computer; with zig, TRUERANK_TARGET names another of `TARGETS`. For x86-64
+there are three variants, of which `truerank.compiled.library` loads the best that the processor runs.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ZIG = "ziglang==0.17.0"
+SOURCES = Path("src/truerank/compiled")
+# no sum is rounded otherwise than it is written, and only what kernels.h exports is visible
+FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
+
+
+class Target(NamedTuple):
+    """A kind of computer: how zig calls it, the platform tag of its wheels, and how a shared library is called."""
+
+    zig: str
+    tag: str
+    suffix: str
+
+    @property
+    def variants(self) -> list[str]:
+        """The names of its libraries; macOS hides the registers of level 4 until they are used."""
+        if self.zig.startswith("aarch64"):
+            return ["arm64"]
+        return ["x86-64", "x86-64-v3"] + ["x86-64-v4"] * ("macos" not in self.zig)
+
+
+TARGETS = {
+    "linux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", ".so"),
+    "linux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", ".so"),
+    "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib"),
+    "macos-x86_64": Target("x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib"),
+    "windows-amd64": Target("x86_64-windows-gnu", "win_amd64", ".dll"),
+}
+
+
+def this_computer() -> str:
+    """Return the name of this computer's kind, which need not be one of `TARGETS`."""
+    system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
+    libc = "" if system != "linux" or platform.libc_ver()[0] == "glibc" else "-other-libc"
+    return f"{system}{libc}-{platform.machine().lower() if system == 'windows' else platform.machine()}"
+
+
+class Compiler(NamedTuple):
+    """A command that takes the flags of GCC; zig writes processors otherwise."""
+
+    command: list[str]
+    zig: bool = False
+
+    def build(self, variants: list[str], folder: Path, suffix: str) -> list[Path]:
+        """Compile all variants, and return the paths of the libraries."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda name: self._build(name, folder / f"kernels-{name}{suffix}"), variants))
+
+    def _build(self, variant: str, path: Path) -> Path:
+        with TemporaryDirectory() as room:
+            flags, objects = [*shlex.split(FLAGS), *self._flags(variant)], []
+            for source in sorted(SOURCES.glob("*.c")):
+                objects.append(str(Path(room, source.stem + ".o")))
+                self._run(*flags, "-c", str(source), "-o", objects[-1])
+            library = Path(room, path.name)
+            self._run("-shared", "-O3", *objects, "-lm", "-o", str(library))
+            shutil.copy(library, path)
+        return path
+
+    def _flags(self, variant: str) -> list[str]:
+        if not variant.startswith("x86"):
+            return []
+        processor = "-mcpu=" + variant.replace("-", "_") if self.zig else "-march=" + variant
+        return [processor, "-mprefer-vector-width=512"] if variant.endswith("v4") else [processor]
+
+    def _run(self, *arguments: str) -> None:
+        subprocess.run([*self.command, *arguments], check=True)
+
+
+def zig(target: Target) -> Compiler:
+    return Compiler([sys.executable, "-m", "ziglang", "cc", "-target", target.zig], zig=True)
+
+
+def compile_here(command: str) -> list[Path]:
+    """Compile for this computer; for one that is not among the targets there is one variant."""
+    known, suffix = TARGETS.get(this_computer()), {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    return Compiler(shlex.split(command)).build(known.variants if known else ["native"], SOURCES, suffix)
+
+
+def libraries() -> list[Path]:
+    return [path for path in sorted(SOURCES.glob("kernels-*")) if path.suffix in (".so", ".dylib", ".dll")]
+
+
+def is_current() -> bool:
+    """Whether all libraries in the source folder are newer than everything they are made of."""
+    changed = max(path.stat().st_mtime for path in [Path(__file__), *SOURCES.glob("*.[chi]*")])
+    return bool(libraries()) and min(path.stat().st_mtime for path in libraries()) > changed
+
+
+def build() -> tuple[list[Path], str]:
+    """Return the paths of the libraries, made now unless they are current, and the platform tag."""
+    compiler, name = os.environ.get("CC"), os.environ.get("TRUERANK_TARGET", this_computer())
+    if compiler and name == this_computer():
+        return compile_here(compiler), sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if name not in TARGETS:
+        raise SystemExit(f"truerank can't be compiled for {name} by zig; set CC to a C compiler.")
+    target = TARGETS[name]
+    if name != this_computer():
+        return zig(target).build(target.variants, Path("build", name), target.suffix), target.tag
+    return libraries() if is_current() else zig(target).build(target.variants, SOURCES, target.suffix), target.tag
+
+
+class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is there only while building
+    """Puts the libraries into the wheel, which is then for one platform and any Python 3."""
+
+    def dependencies(self) -> list[str]:
+        """Return the compiler, if it is needed."""
+        os.chdir(self.root)
+        is_ready = os.environ.get("CC") or is_current()
+        return [] if is_ready and "TRUERANK_TARGET" not in os.environ else [ZIG]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile before the wheel is made."""
+        os.chdir(self.root)
+        paths, tag = build()
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{tag}"
+        build_data["force_include"] |= {str(path): f"truerank/compiled/{path.name}" for path in paths}

@@ -1,0 +1,201 @@
+/* From a row of scores to counts: what is no candidate is masked, the rest is compared with the targets. */
+
+#ifndef COUNTING_H
+#define COUNTING_H
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels.h"
+#include "vectors.h"
+
+enum {
+    CHUNK = 4096, /* items scored before they are counted: their scores stay in the second-level cache */
+    MANY = 4096 / sizeof(number), /* targets; from here a binary search per score beats comparing with all */
+    FEW = 16, /* targets that are sorted by insertion */
+};
+
+typedef struct {
+    factor score;
+    int64_t place;
+} Target;
+
+INLINE int is_within(const Lists *lists, int64_t user) {
+    int64_t begin = lists->begin[user], next = lists->next[user], end = lists->end[user];
+    return 0 <= begin && begin <= next && next <= end && end <= lists->size;
+}
+
+/* Return whether every span of the block lies in its list. */
+static int is_valid(const Block *block) {
+    int valid = 1;
+    for (int64_t user = 0; user < block->users; user++)
+        valid &= is_within(&block->train, user) & is_within(&block->test, user);
+    return valid;
+}
+
+static void sort_few(Target *targets, int64_t size) {
+    for (int64_t i = 1; i < size; i++) {
+        Target target = targets[i];
+        int64_t at = i;
+        for (; at > 0 && targets[at - 1].score < target.score; at--)
+            targets[at] = targets[at - 1];
+        targets[at] = target;
+    }
+}
+
+/* Sort so that scores descend and equal ones keep their order, by merging; `spare` is as long. */
+static void sort_targets(Target *targets, int64_t size, Target *spare) {
+    if (size <= FEW) {
+        sort_few(targets, size);
+        return;
+    }
+    int64_t half = size / 2, left = 0, right = half;
+    sort_targets(targets, half, spare);
+    sort_targets(targets + half, size - half, spare);
+    memcpy(spare, targets, size * sizeof *targets);
+    for (int64_t at = 0; at < size; at++) {
+        int takes_left = right == size || (left < half && spare[left].score >= spare[right].score);
+        targets[at] = spare[takes_left ? left++ : right++];
+    }
+}
+
+/* Return room for the targets of any one user, twice, or NULL. */
+static Target *new_targets(const Block *block) {
+    int64_t longest = 0;
+    for (int64_t user = 0; user < block->users; user++)
+        longest = most(longest, block->test.end[user] - block->test.begin[user]);
+    return malloc(2 * (longest + 1) * sizeof(Target));
+}
+
+/* Sort one user's scored held-out items into the block's targets. */
+static void set_targets(Block *block, int64_t user, Target *found) {
+    int64_t first = block->test.begin[user], size = block->test.end[user] - first;
+    factor *targets = block->targets;
+    sort_targets(found, size, found + size);
+    for (int64_t i = 0; i < size; i++) {
+        targets[first + i] = found[i].score;
+        block->order[first + i] = found[i].place;
+    }
+}
+
+/* Write `value` over the scores of the listed items low..high - 1; return where the list goes on.
+
+   A list that does not ascend makes no progress any more, and the caller sees that. */
+static int64_t overwrite(
+    number value, number *scores, int64_t low, int64_t high, const int32_t *items, int64_t next, int64_t end) {
+    for (; next < end; next++) {
+        uint64_t place = (uint64_t)((int64_t)items[next] - low);
+        if (place >= (uint64_t)(high - low))
+            break;
+        scores[place] = value;
+    }
+    return next;
+}
+
+/* Do the same with NaN for held-out items, after the training items; what is NaN already is one of them. */
+static int64_t overwrite_held_out(
+    uint8_t *seen, number *scores, int64_t low, int64_t high, const int32_t *items, int64_t next, int64_t end) {
+    for (; next < end; next++) {
+        uint64_t place = (uint64_t)((int64_t)items[next] - low);
+        if (place >= (uint64_t)(high - low))
+            break;
+        seen[next] = isnan(scores[place]);
+        scores[place] = NAN;
+    }
+    return next;
+}
+
+/* Write NaN over what is not counted among one user's items low..high - 1, and up to a whole panel; return its end. */
+static int64_t mask(Block *block, int64_t user, number *scores, int64_t low, int64_t high) {
+    Lists *train = &block->train, *test = &block->test;
+    train->next[user] = overwrite(NAN, scores, low, high, train->items, train->next[user], train->end[user]);
+    test->next[user] =
+        overwrite_held_out(block->seen, scores, low, high, test->items, test->next[user], test->end[user]);
+    int64_t stop = high - low;
+    while (stop % PANEL)
+        scores[stop++] = NAN;
+    return stop;
+}
+
+/* Count, for `size` pairs of bounds, which scores are above `highs`, and which in lows..highs. */
+INLINE void count_group(
+    int size, const number *scores, int64_t stop, const number *highs, const number *lows, int64_t *above,
+    int64_t *between) {
+    wholes over[4] = {0}, from[4] = {0};
+    for (int64_t j = 0; j < stop; j += LANES) {
+        vector score = load(scores + j);
+        UNROLLED for (int g = 0; g < size; g++) {
+            over[g] -= score > splat(highs[g]); /* true is all ones, which is -1 */
+            from[g] -= score >= splat(lows[g]);
+        }
+    }
+    UNROLLED for (int g = 0; g < size; g++) {
+        above[g] += sum(over[g]);
+        between[g] += sum(from[g] - over[g]);
+    }
+}
+
+/* Compare every score with every target, four at a time. */
+static void count_few(
+    const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
+    int64_t t = 0;
+    for (; t + 4 <= size; t += 4)
+        count_group(4, scores, stop, targets + t, targets + t, above + t, tied + t);
+    for (; t + 2 <= size; t += 2)
+        count_group(2, scores, stop, targets + t, targets + t, above + t, tied + t);
+    if (t < size)
+        count_group(1, scores, stop, targets + t, targets + t, above + t, tied + t);
+}
+
+/* Return how many of the targets, which descend, are not below the score. */
+INLINE int64_t place_among(const number *targets, int64_t size, number score) {
+    int64_t low = 0;
+    while (size > 0) {
+        int64_t half = size / 2;
+        int is_low = score > targets[low + half];
+        low = is_low ? low : low + half + 1;
+        size = is_low ? half : size - half - 1;
+    }
+    return low;
+}
+
+/* Count each score at its place among the targets; `complete_many` makes counts of that. */
+static void count_many(
+    const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
+    for (int64_t j = 0; j < stop; j++) {
+        if (isnan(scores[j]))
+            continue;
+        int64_t place = place_among(targets, size, scores[j]);
+        if (place < size)
+            above[place]++;
+        if (place > 0)
+            tied[place - 1] += targets[place - 1] == scores[j];
+    }
+}
+
+/* A score stands above all targets from its place on, and ties with all that are equal. */
+static void complete_many(const number *targets, int64_t size, int64_t *above, int64_t *tied) {
+    for (int64_t t = 1; t < size; t++)
+        above[t] += above[t - 1];
+    for (int64_t t = size - 2; t >= 0; t--)
+        tied[t] = targets[t] == targets[t + 1] ? tied[t + 1] : tied[t];
+}
+
+/* Count one user's masked scores. */
+static void count(Block *block, int64_t user, const number *scores, int64_t stop) {
+    int64_t first = block->test.begin[user], size = block->test.end[user] - first;
+    const number *targets = (const number *)block->targets + first;
+    (size < MANY ? count_few : count_many)(scores, stop, targets, size, block->above + first, block->tied + first);
+}
+
+/* Complete the counts after the last item. */
+static void complete(Block *block) {
+    for (int64_t user = 0; user < block->users; user++) {
+        int64_t first = block->test.begin[user], size = block->test.end[user] - first;
+        if (size >= MANY)
+            complete_many(
+                (const number *)block->targets + first, size, block->above + first, block->tied + first);
+    }
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* What the library exports, and what each function expects of its arguments.
+
+   Called by `truerank.compiled.library`, which declares the same types in Python; a test compares the
+   two. Functions may run at the same time in several threads, as long as no two of them write to the
+   same arrays. None keeps a pointer, starts a thread or changes the floating-point environment.
+
+   Malformed lists cannot make a function read or write outside its arrays: it then stops reading the
+   list, which leaves `next` short of `end`, or returns INVALID. The lengths of the arrays themselves
+   are taken on trust.
+
+   A score of factors is the chain s = fma(u[k], v[k], s), k = 0, 1, ..., from s = 0, and last
+   s + bias. It depends on the two rows alone: not on the block, the place in it, the thread, or the
+   variant of the library. */
+
+#ifndef KERNELS_H
+#define KERNELS_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+enum {
+    DONE = 0,
+    GAVE_UP = 1,    /* float32 cannot decide enough; what was counted must be reset */
+    INVALID = -2,   /* a span of a list is not within the list, or a held-out item not in the catalogue */
+    NO_MEMORY = -3,
+};
+
+/* Rows of numbers: row r, column k is numbers[r * row_step + k * column_step]. */
+typedef struct {
+    const void *numbers;
+    int64_t rows, columns;
+    int64_t row_step, column_step;
+} Matrix;
+
+/* One list of items per user, which ascends: items[begin[user]] to items[end[user] - 1].
+
+   `next` is where reading goes on; it starts at `begin` and reaches `end` when all items are counted. */
+typedef struct {
+    const int32_t *items;
+    int64_t size; /* of `items` */
+    const int64_t *begin, *end;
+    int64_t *next;
+} Lists;
+
+/* Users, their two lists, and what is counted for each held-out item.
+
+   `targets`, of the type of the scores, and `order` are filled in from each user's highest score
+   down: order[j] is the place in test.items, ties in the order of the list. above[j] and tied[j], both
+   0 at first, count candidates with a higher and with an equal score than target j. seen[j] is set to
+   whether test.items[j] is among the user's training items. */
+typedef struct {
+    int64_t users;
+    Lists train, test;
+    void *targets;
+    int64_t *order;
+    uint8_t *seen;
+    int64_t *above, *tied;
+} Block;
+
+/* Return the level of x86-64 that this processor and operating system run: 1, 3 or 4; on others 0. */
+EXPORT int64_t processor_level(void);
+
+/* Count the items start..stop - 1 for all users of the block; return DONE, INVALID or NO_MEMORY.
+
+   Row u of `users` belongs to user u of the block, and has one column more than `items`, all 1, if
+   there is a `bias` (NULL if not). Scores must be finite. The calls for a block cover the catalogue
+   from 0 to its end, in order: the first finds the targets, the last completes the counts. */
+EXPORT int64_t count_factors_float32(
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, int64_t start, int64_t stop);
+EXPORT int64_t count_factors_float64(
+    const Matrix *users, const Matrix *items, const double *bias, Block *block, int64_t start, int64_t stop);
+
+/* Count as `count_factors_float64`, and the same, by scores in float32 where those suffice; or return GAVE_UP. */
+EXPORT int64_t count_narrow(
+    const Matrix *users, const Matrix *items, const double *bias, Block *block, int64_t start, int64_t stop);
+
+/* Count all items for rows of scores; return the place of a candidate's score that is not finite,
+   user * columns + item, or else -1, INVALID or NO_MEMORY. */
+EXPORT int64_t count_scores_float32(const Matrix *scores, Block *block);
+EXPORT int64_t count_scores_float64(const Matrix *scores, Block *block);
+
+/* A sparse matrix of which only the places count: row r has entries at columns[begin[r]] to
+   columns[begin[r + 1] - 1]. */
+typedef struct {
+    int64_t count; /* of rows; `begin` has one number more */
+    const int64_t *begin;
+    const int32_t *columns;
+    int64_t size; /* of `columns` */
+} Rows;
+
+/* Write to `total`, of width x width numbers, the sum of the outer products of the rows start..stop - 1 of
+   `factors` with themselves; only the upper triangle is right. `width` is a multiple of 16. `products`
+   has as much room as `total`. Return DONE or INVALID. */
+EXPORT int64_t sum_squares(
+    const float *factors, int64_t width, int64_t start, int64_t stop, double *total, float *products);
+
+/* Solve (everywhere + sum_j f_j f_j' + penalty I) v = sum_j f_j for the rows start..stop - 1, where j runs over
+   the row's columns and f_j is a row of `factors`, in float32, contiguous, with a multiple of 16 columns. Of
+   `everywhere` the upper triangle counts. Solutions are rows as long as those of the factors. Return DONE,
+   INVALID if a column is no row of the factors, or NO_MEMORY. */
+EXPORT int64_t solve_rows(
+    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *everywhere,
+    const double *penalties, double *solutions);
+
+/* Return the number of rows and columns of a block for the two functions that follow. */
+EXPORT int64_t inverse_block(void);
+
+/* Overwrite a positive definite block, symmetric throughout, with its inverse (Gauss-Jordan); return DONE. */
+EXPORT int64_t invert_block(double *block);
+
+/* Subtract panel' pivot panel from the block of columns of `matrix` that starts at `start`, down to the
+   diagonal; its part of pivot @ panel is written to `scaled`. Rows of `matrix`, `panel` and `scaled` have
+   `width` numbers, a multiple of the block. Return DONE or INVALID. */
+EXPORT int64_t sweep_columns(
+    double *matrix, int64_t width, const double *panel, const double *pivot, double *scaled, int64_t start);
+
+/* Rows of a sparse matrix with its values, of the type of the scores: users' histories, or similarities. */
+typedef struct {
+    Rows rows;
+    const void *weights; /* one per stored column */
+} Histories;
+
+/* Write to rows of `scores`, one per history, the history's weighted sum of rows of `similarity`, whose rows
+   are contiguous. Return DONE, or INVALID if a history holds what is no row of the similarity. */
+EXPORT int64_t score_dense_float32(const Histories *histories, const Matrix *similarity, float *scores);
+EXPORT int64_t score_dense_float64(const Histories *histories, const Matrix *similarity, double *scores);
+
+/* The same for a sparse matrix that `check_columns` has found to be right; `width` is the length of a row of scores. */
+EXPORT int64_t score_sparse_float32(
+    const Histories *histories, const Histories *similarity, int64_t width, float *scores);
+EXPORT int64_t score_sparse_float64(
+    const Histories *histories, const Histories *similarity, int64_t width, double *scores);
+
+/* Score by a sparse matrix and count in one go; return as `count_scores`. History u belongs to user u of the block. */
+EXPORT int64_t count_sparse_float32(
+    const Histories *histories, const Histories *similarity, int64_t width, Block *block);
+EXPORT int64_t count_sparse_float64(
+    const Histories *histories, const Histories *similarity, int64_t width, Block *block);
+
+/* Return DONE if `begin` ascends within the columns, and the columns of each row ascend, none twice, in
+   0..width - 1; else INVALID. */
+EXPORT int64_t check_columns(const Rows *rows, int64_t width);
+
+#endif

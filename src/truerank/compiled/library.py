@@ -1,0 +1,201 @@
+"""Loads the shared library of compiled loops; the only place that decides between them and NumPy.
+
+The sources beside this file are compiled when the package is built, see `hatch_build.py`. `kernels.h`
+states what each function expects; the types declared here are the same ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Ints
+
+FOLDER = Path(__file__).parent
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+DONE, GAVE_UP, INVALID, NO_MEMORY = 0, 1, -2, -3
+"""What functions return, where it is not a place."""
+
+
+class Matrix(ctypes.Structure):
+    """Rows of numbers, whatever their strides."""
+
+    _fields_ = (
+        ("numbers", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        ("row_step", ctypes.c_int64),
+        ("column_step", ctypes.c_int64),
+    )
+
+    @classmethod
+    def of(cls, array: AnyArray) -> Matrix:
+        """Return a view of a two-dimensional array, or of a copy where the strides are not whole numbers."""
+        size = array.itemsize
+        if not array.flags.aligned or any(step % size for step in array.strides):
+            array = array.copy()
+        matrix = cls(array.ctypes.data, *array.shape, *(step // size for step in array.strides))
+        matrix.array = array  # kept as long as the pointer
+        return matrix
+
+
+class Lists(ctypes.Structure):
+    """A list of items per user; `next` is where reading goes on."""
+
+    _fields_ = (
+        ("items", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("begin", ctypes.c_void_p),
+        ("end", ctypes.c_void_p),
+        ("next", ctypes.c_void_p),
+    )
+
+    @classmethod
+    def of(cls, items: AnyArray, begin: Ints, end: Ints, next_: Ints) -> Lists:
+        """Return a view of the arrays, all but the first with one number per user."""
+        spans = (address(span, np.int64) for span in (begin, end, next_))
+        lists = cls(address(items, np.int32), len(items), *spans)
+        lists.arrays = items, begin, end, next_
+        return lists
+
+
+class Block(ctypes.Structure):
+    """Users, their two lists, and what is counted for each held-out item."""
+
+    _fields_ = (
+        ("users", ctypes.c_int64),
+        ("train", Lists),
+        ("test", Lists),
+        ("targets", ctypes.c_void_p),
+        ("order", ctypes.c_void_p),
+        ("seen", ctypes.c_void_p),
+        ("above", ctypes.c_void_p),
+        ("tied", ctypes.c_void_p),
+    )
+
+
+class Rows(ctypes.Structure):
+    """The places of the entries of a sparse matrix."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),
+        ("begin", ctypes.c_void_p),
+        ("columns", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+    )
+
+    @classmethod
+    def of(cls, indptr: AnyArray, indices: AnyArray) -> Rows:
+        """Return a view of the places of a CSR matrix, copied where they have other types."""
+        begin, columns = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
+        rows = cls(len(begin) - 1, address(begin, np.int64), address(columns, np.int32), len(columns))
+        rows.arrays = begin, columns
+        return rows
+
+
+class Histories(ctypes.Structure):
+    """Rows of a sparse matrix with its values."""
+
+    _fields_ = (("rows", Rows), ("weights", ctypes.c_void_p))
+
+    @classmethod
+    def of(cls, indptr: AnyArray, indices: AnyArray, weights: AnyArray) -> Histories:
+        """Return a view of a CSR matrix."""
+        rows = Rows.of(indptr, indices)
+        if len(weights) < rows.size:
+            raise ValueError(f"a sparse matrix needs a value for each of {rows.size} columns, got {len(weights)}.")
+        histories = cls(rows, address(weights, weights.dtype))
+        histories.arrays = rows, weights
+        return histories
+
+
+class Array:
+    """The type of an argument that is an array of one kind, in one piece, or None."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = np.dtype(kind)
+
+    def from_param(self, array: AnyArray | None) -> ctypes.c_void_p:
+        """Return the address; ctypes calls this for each argument."""
+        return ctypes.c_void_p(None if array is None else address(array, self.kind))
+
+
+_SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
+_ROWS, _HISTORIES = ctypes.POINTER(Rows), ctypes.POINTER(Histories)
+_FLOATS, _DOUBLES = Array(np.float32), Array(np.float64)
+
+ENTRIES: dict[str, list[Any]] = {
+    "processor_level": [],
+    "count_factors_float32": [_MATRIX, _MATRIX, _FLOATS, _BLOCK, _SIZE, _SIZE],
+    "count_factors_float64": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_narrow": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_scores_float32": [_MATRIX, _BLOCK],
+    "count_scores_float64": [_MATRIX, _BLOCK],
+    "score_dense_float32": [_HISTORIES, _MATRIX, _FLOATS],
+    "score_dense_float64": [_HISTORIES, _MATRIX, _DOUBLES],
+    "score_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _FLOATS],
+    "score_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _DOUBLES],
+    "count_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
+    "count_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
+    "check_columns": [_ROWS, _SIZE],
+    "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
+    "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
+    "inverse_block": [],
+    "invert_block": [_DOUBLES],
+    "sweep_columns": [_DOUBLES, _SIZE, _DOUBLES, _DOUBLES, _DOUBLES, _SIZE],
+}
+"""The types of the arguments of all functions; each returns an int64."""
+
+
+@cache
+def load() -> ctypes.CDLL | None:
+    """Return the library for this processor, or None, with one warning, where there is none that loads."""
+    first = next((known for known in map(load_variant, ("arm64", "x86-64", "native")) if known), None)
+    if first is None:
+        warnings.warn(
+            f"no compiled library for this computer in {FOLDER}: NumPy is used instead, which is several times slower.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    better = (load_variant(f"x86-64-v{level}") for level in (4, 3) if level <= first.processor_level())
+    return next((known for known in better if known), first)
+
+
+def load_variant(name: str) -> ctypes.CDLL | None:
+    """Return the library of this name, with all types declared, or None if it is not there or not for this system."""
+    path = FOLDER / f"kernels-{name}{SUFFIX}"
+    if not path.exists():
+        return None
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError:
+        return None
+    for entry, arguments in ENTRIES.items():
+        function = getattr(library, entry)
+        function.argtypes, function.restype = arguments, ctypes.c_int64
+    return library
+
+
+def call(entry: str, *arguments: Any) -> int:
+    """Return what a function of the library returns, for valid arguments and where memory suffices."""
+    status = int(getattr(load(), entry)(*arguments))
+    if status == NO_MEMORY:
+        raise MemoryError
+    if status == INVALID:
+        raise ValueError(f"the lists for {entry} are not within their arrays.")
+    return status
+
+
+def address(array: AnyArray, kind: Any) -> int:
+    """Return where the numbers of an array are, if they are of one kind and in one piece."""
+    if array.dtype != kind or not array.flags.c_contiguous:
+        raise TypeError(f"a compiled loop needs a contiguous array of {np.dtype(kind)}, got {array.dtype}.")
+    return array.ctypes.data

@@ -1,0 +1,92 @@
+/* The type of numbers that a file is compiled for, and vectors of them, as wide as the registers.
+
+   Include with NUMBER_BITS defined as 32 or 64. `number` is then the type of scores. FACTOR_BITS, the same
+   unless defined, gives `factor`, the type of factors and of targets. `ENTRY(name)` is the name of an
+   exported function with the type in it. */
+
+#ifndef VECTORS_H
+#define VECTORS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+enum { VECTOR_BYTES = 64, USERS = 12 };
+#elif defined(__AVX__)
+enum { VECTOR_BYTES = 32, USERS = 6 };
+#elif defined(__aarch64__)
+enum { VECTOR_BYTES = 16, USERS = 12 };
+#else
+enum { VECTOR_BYTES = 16, USERS = 6 };
+#endif
+/* USERS are the rows of a tile of scores: with two vectors of items each they fill 12 of 16, or 24 of 32 registers. */
+
+#if NUMBER_BITS == 32
+typedef float number;
+typedef int32_t whole; /* as wide as a number: what a comparison of numbers gives in each lane */
+#define ENTRY(name) name##_float32
+#define FUSED_NUMBERS __builtin_fmaf
+#else
+typedef double number;
+typedef int64_t whole;
+#define ENTRY(name) name##_float64
+#define FUSED_NUMBERS __builtin_fma
+#endif
+
+#ifndef FACTOR_BITS
+typedef number factor;
+#define FUSED_FACTORS FUSED_NUMBERS
+#elif FACTOR_BITS == 64
+typedef double factor;
+#define FUSED_FACTORS __builtin_fma
+#endif
+
+typedef number vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef whole wholes __attribute__((vector_size(VECTOR_BYTES)));
+enum { LANES = VECTOR_BYTES / sizeof(number), PANEL = 2 * LANES };
+/* PANEL is how many items a tile has, and of what a row of scores is a multiple. */
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLLED _Pragma("GCC unroll 16") /* so that what a short loop computes stays in registers */
+
+INLINE vector load(const number *from) {
+    vector value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+INLINE void store(number *to, vector value) {
+    memcpy(to, &value, sizeof value);
+}
+
+INLINE vector splat(number value) {
+    return value - (vector){0};
+}
+
+/* Return a * b + c, rounded once. */
+INLINE vector fused(vector a, vector b, vector c) {
+#if defined(__has_builtin) && __has_builtin(__builtin_elementwise_fma)
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    for (int lane = 0; lane < LANES; lane++) /* a compiler makes one instruction of it, where there is one */
+        c[lane] = FUSED_NUMBERS(a[lane], b[lane], c[lane]);
+    return c;
+#endif
+}
+
+INLINE int64_t sum(wholes counts) {
+    int64_t total = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        total += counts[lane];
+    return total;
+}
+
+INLINE int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+INLINE int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+#endif

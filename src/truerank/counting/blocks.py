@@ -1,0 +1,158 @@
+"""Users in blocks: their lists are checked and cut, blocks are shared among threads, counts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.arrays import AnyArray, Bools, Ints
+from truerank.compiled import library
+from truerank.errors import InputError
+from truerank.threads import share
+
+Progress = Callable[[int], object]
+_MOST_ITEMS = 2**31 - 1  # item numbers are int32 in the compiled loops
+
+
+class Lists(NamedTuple):
+    """A list of items per user, as in a CSR matrix; each list ascends."""
+
+    indptr: AnyArray
+    indices: AnyArray
+
+
+class Counts(NamedTuple):
+    """Per held-out item, from the top of each user's list down.
+
+    `above` and `tied` count irrelevant candidates with a higher and with an equal score. Entry j
+    belongs to the held-out item ``test.indices[order[j]]``; users keep their places of `test`.
+    `seen` tells, for each entry of `test` as it stands there, whether it is in `train` too.
+    """
+
+    above: Ints
+    tied: Ints
+    order: Ints
+    seen: Bools
+
+
+class Spans(NamedTuple):
+    """The part of each user's list in `items`, and where reading goes on."""
+
+    items: NDArray[np.int32]
+    begin: Ints
+    end: Ints
+    next: Ints
+
+    @classmethod
+    def cut(cls, lists: Lists, users: Ints) -> Spans:
+        """Return the lists of ascending users."""
+        first, last = int(lists.indptr[users[0]]), int(lists.indptr[users[-1] + 1])
+        begin, end = (lists.indptr[users + side].astype(np.int64) - first for side in (0, 1))
+        return cls(np.ascontiguousarray(lists.indices[first:last], np.int32), begin, end, begin.copy())
+
+    def of(self, row: int) -> NDArray[np.int32]:
+        """Return one user's list."""
+        return self.items[self.begin[row] : self.end[row]]
+
+
+class Block(NamedTuple):
+    """Users with held-out items, their two lists, and the part of the results they fill."""
+
+    users: Ints
+    train: Spans
+    test: Spans
+    order: Ints
+    seen: Bools
+    above: Ints
+    tied: Ints
+
+    def reset(self) -> None:
+        """Undo what was counted."""
+        for spans in (self.train, self.test):
+            spans.next[:] = spans.begin
+        self.above[:] = self.tied[:] = 0
+
+    def as_argument(self, targets: AnyArray) -> library.Block:
+        """Return the block for a compiled loop, which writes the held-out items' scores to `targets`."""
+        lists = [library.Lists.of(*spans) for spans in (self.train, self.test)]
+        kinds = [targets.dtype, np.int64, np.bool_, np.int64, np.int64]
+        results = (targets, self.order, self.seen, self.above, self.tied)
+        addresses = [library.address(array, kind) for array, kind in zip(results, kinds, strict=True)]
+        argument = library.Block(len(self.users), *lists, *addresses)
+        argument.arrays = lists, results  # kept as long as the pointers
+        return argument
+
+
+def count_blocks(
+    count: Callable[[Block, Event], None],
+    size: int,
+    n_items: int,
+    train: Lists,
+    test: Lists,
+    threads: int,
+    progress: Progress | None,
+) -> Counts:
+    """Run `count` on blocks of `size` users, and return what they have filled in."""
+    for name, lists in (("train", train), ("test", test)):
+        _check_lists(name, lists, len(test.indptr) - 1, n_items)
+    above, tied, order = np.zeros((3, len(test.indices)), np.int64)
+    counts = Counts(above, tied, order, np.zeros(len(test.indices), np.bool_))
+    everyone = np.flatnonzero(np.diff(test.indptr))
+
+    def run(start: int, stopped: Event) -> int:
+        users = everyone[start : start + size]
+        block = _cut(users, train, test, counts)
+        count(block, stopped)
+        if not stopped.is_set():
+            _check_read(block)
+        block.order[:] += test.indptr[users[0]]
+        return len(users)
+
+    share(run, range(0, len(everyone), size), threads, progress)
+    return counts
+
+
+def refuse_list(name: str, user: int) -> None:
+    """Raise the error for a list out of order or range."""
+    raise InputError(f"`{name}` must list items of the catalogue in ascending order, not so for user {user}.")
+
+
+def refuse_score(user: int, item: int, score: float) -> None:
+    """Raise the error for a score that is not finite."""
+    raise InputError(f"scores must be finite, got {score} for user {user} and item {item}.")
+
+
+def _check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
+    """Refuse lists that don't lie within `indices`, and item numbers that int32 can't hold.
+
+    Held-out items must be items of the catalogue now, because their scores are read first; that lists ascend
+    within the catalogue is checked when they are read.
+    """
+    if n_items > _MOST_ITEMS:
+        raise InputError(f"a catalogue must have at most {_MOST_ITEMS} items, got {n_items}.")
+    ends, size = lists.indptr, len(lists.indices)
+    if len(ends) != n_users + 1 or ends[0] < 0 or ends[-1] > size or np.any(ends[1:] < ends[:-1]):
+        raise InputError(f"`{name}` must have {n_users} lists, one after the other, within its {size} items.")
+    if size and (name == "test" or lists.indices.dtype != np.int32):
+        least, most = lists.indices.min(), lists.indices.max()
+        if not 0 <= least <= most < n_items:
+            raise InputError(f"`{name}` must hold items 0..{n_items - 1}, got {least}..{most}.")
+
+
+def _cut(users: Ints, train: Lists, test: Lists, counts: Counts) -> Block:
+    """Return the block of ascending `users`, all with held-out items."""
+    part = slice(int(test.indptr[users[0]]), int(test.indptr[users[-1] + 1]))
+    results = (counts.order[part], counts.seen[part], counts.above[part], counts.tied[part])
+    return Block(users, Spans.cut(train, users), Spans.cut(test, users), *results)
+
+
+def _check_read(block: Block) -> None:
+    """Check that every list was read to its end: reading stops at an item out of order or range."""
+    for name, spans in (("train", block.train), ("test", block.test)):
+        unread = np.flatnonzero(spans.next < spans.end)
+        if len(unread):
+            refuse_list(name, block.users[unread[0]])

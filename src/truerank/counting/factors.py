@@ -1,0 +1,180 @@
+"""Counts of factors: how many irrelevant candidates stand above, or tie with, each held-out item.
+
+Scores are made and counted in one compiled loop, and never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Ints
+from truerank.compiled import library
+from truerank.counting import reference
+from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
+from truerank.counting.scores import count_scores
+
+USERS_PER_TILE = 12  # scored together, or half as many; only speed depends on it
+USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
+FLOAT32_BELOW = 2.0**100  # float64 factors and scores that float32 comes close to
+COMPARED_BY_FLOAT32 = 1024  # held-out items; from here a binary search among exact scores is faster
+WORK_PER_CALL = 2**32  # multiply-adds; a call can't be interrupted and lasts some tenths of a second
+CHUNK = 4096  # items that a call takes at least
+_CHECKED_AT_ONCE = 2**23  # scores
+
+
+class _Factors(NamedTuple):
+    """Factors as a loop takes them; users have one factor more, 1, if there is a bias."""
+
+    users: AnyArray
+    items: AnyArray
+    bias: AnyArray
+
+    @property
+    def number(self) -> np.dtype[Any]:
+        return self.items.dtype
+
+    def rows(self, users: Ints) -> AnyArray:
+        """Return the factors of some users."""
+        width = self.items.shape[1]
+        rows = np.ones((len(users), width + bool(self.bias.size)), self.number)
+        rows[:, :width] = self.users[users]
+        return rows
+
+    def columns(self, chosen: slice) -> AnyArray:
+        """Return the factors of some items, the bias included."""
+        return np.column_stack([self.items[chosen], self.bias[chosen]]) if self.bias.size else self.items[chosen]
+
+
+def count_factors(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    train: Lists,
+    test: Lists,
+    *,
+    item_bias: AnyArray | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Counts:
+    """Return the counts of the scores ``user_factors @ item_factors.T + item_bias``.
+
+    Compiled, a score depends on its two rows alone, so items with equal rows always tie.
+
+    Parameters
+    ----------
+    user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
+        Computed in float32 if both are, else in float64, where float32 cannot decide. May be
+        memory-mapped.
+    train, test : Lists
+        Candidates of a user are all items but those in `train`. Items in `test` are relevant,
+        also when they are in `train` as well, and are never counted.
+    item_bias : array of shape (n_items,), optional
+    threads : int
+        Blocks counted at a time. Has no influence on the result.
+    progress : callable, optional
+        Is told, after each block, how many users it had; always in the calling thread.
+
+    Raises
+    ------
+    InputError
+        If a candidate's score is not finite, or so large that a partial sum could overflow.
+
+    Examples
+    --------
+    >>> train, test = Lists(np.array([0, 1]), np.array([3])), Lists(np.array([0, 2]), np.array([1, 2]))
+    >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
+    >>> count_factors(np.ones((1, 1)), items, train, test)
+    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]), seen=array([False, False]))
+    """
+    factors = _prepared(user_factors, item_factors, item_bias)
+    n_items = len(factors.items)
+    if library.load() is None:
+        score = reference.scores_of_factors(factors.rows, factors.columns(slice(None)))
+        return count_scores(score, n_items, train, test, threads=threads, progress=progress)
+    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
+    return count_blocks(_counter(factors), size, n_items, train, test, threads, progress)
+
+
+def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None) -> _Factors:
+    number = np.dtype(np.float32 if user_factors.dtype == item_factors.dtype == np.float32 else np.float64)
+    items = np.asarray(item_factors, number)
+    if items.shape[1] == 0:  # all scores are 0, or the bias
+        user_factors, items = np.zeros((len(user_factors), 1), number), np.zeros((len(items), 1), number)
+    return _Factors(user_factors, items, np.ascontiguousarray([] if item_bias is None else item_bias, number))
+
+
+def _counter(factors: _Factors) -> Callable[[Block, Event], None]:
+    """Return a function that counts a block."""
+    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
+    crowded = Event()  # so many scores so close to each other that float32 does not help
+
+    def count(block: Block, stopped: Event) -> None:
+        users = factors.rows(block.users)
+        most = _largest(users)
+        product = users.shape[1] * most * largest
+        # The negation also catches NaN.
+        if not product < limit:
+            _check_factors(block, factors, users)
+        is_wide = factors.number == np.float64
+        if is_wide and not crowded.is_set() and _suits_float32(block, most, largest, product):
+            if _sweep("count_narrow", block, factors, users, stopped):
+                return
+            crowded.set()
+            block.reset()
+        _sweep(f"count_factors_{factors.number}", block, factors, users, stopped)
+
+    return count
+
+
+def _sweep(entry: str, block: Block, factors: _Factors, users: AnyArray, stopped: Event) -> bool:
+    """Count all items for the block, unless the loop gives up; return whether it has not."""
+    n_items = len(factors.items)
+    given = library.Matrix.of(users), library.Matrix.of(factors.items), factors.bias if factors.bias.size else None
+    argument = block.as_argument(np.empty(len(block.test.items), factors.number))
+    step = _items_per_call(block, users.shape[1])
+    for start in range(0, n_items, step):
+        stop = min(start + step, n_items)
+        if stopped.is_set():
+            return True
+        if library.call(entry, *given, argument, start, stop):
+            return False
+    return True
+
+
+def _items_per_call(block: Block, depth: int) -> int:
+    held_out = len(block.test.items) / len(block.users)
+    work = len(block.users) * (depth + 4 * min(held_out, COMPARED_BY_FLOAT32))  # comparing twice and adding twice
+    return max(int(WORK_PER_CALL / work) // CHUNK, 1) * CHUNK
+
+
+def _fair_size(users: int, threads: int) -> int:
+    """Return a block size, in whole tiles, with which every thread gets as many blocks as the others."""
+    rounds = -(-users // (threads * USERS_PER_BLOCK))
+    tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
+    return max(tiles, 1) * USERS_PER_TILE
+
+
+def _suits_float32(block: Block, *sizes: float) -> bool:
+    """Whether float32 holds numbers of these sizes, and held-out items are not too many to compare with each."""
+    many = np.maximum(block.test.end - block.test.begin - COMPARED_BY_FLOAT32, 0).mean()
+    return bool(many <= 2) and all(size < FLOAT32_BELOW for size in sizes)
+
+
+def _largest(values: AnyArray) -> float:
+    """Return the largest absolute value, NaN if there is any, without a copy of the values."""
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def _check_factors(block: Block, factors: _Factors, users: AnyArray) -> None:
+    """Refuse factors whose products do not add up to a finite score in every order."""
+    size = max(1, _CHECKED_AT_ONCE // len(users))
+    for start in range(0, len(factors.items), size):
+        with np.errstate(all="ignore"):
+            scores = np.abs(users) @ np.abs(factors.columns(slice(start, start + size))).T
+        for row, column in np.argwhere(~np.isfinite(scores)):
+            item = start + column
+            if item not in block.train.of(row) or item in block.test.of(row):
+                refuse_score(block.users[row], item, scores[row, column])

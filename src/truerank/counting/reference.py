@@ -1,0 +1,72 @@
+"""The counts by NumPy: what the compiled loops are tested against, and what counts where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Ints
+from truerank.counting.blocks import Block, refuse_list
+
+_FEW = 8  # held-out items with which comparing is faster than sorting
+
+
+def scores_of_factors(user_rows: Callable[[Ints], AnyArray], items: AnyArray) -> Callable[[Ints], AnyArray]:
+    """Return a function from users to scores by BLAS, in which equal items have equal scores.
+
+    BLAS computes the edges of a matrix in another order than its middle, which would break true
+    ties; so each distinct item is scored once.
+    """
+    distinct, places = np.unique(items, axis=0, return_inverse=True)
+
+    def score(users: Ints) -> AnyArray:
+        with np.errstate(all="ignore"):  # what is not finite is found, and named, when counting
+            return (user_rows(users) @ distinct.T)[:, places]
+
+    return score
+
+
+def count_block(block: Block, scores: AnyArray) -> int:
+    """Count as the compiled loop does; return the flat place of a score that is not finite, or -1."""
+    for row, values in enumerate(scores):
+        bad = _count_row(block, row, values)
+        if bad >= 0:
+            return row * len(values) + bad
+    for spans in (block.train, block.test):
+        spans.next[:] = spans.end
+    return -1
+
+
+def _count_row(block: Block, row: int, values: AnyArray) -> int:
+    """Count one user's scores; return the item whose score is not finite, or -1."""
+    train, test = block.train.of(row), block.test.of(row)
+    for name, items in (("train", train), ("test", test)):
+        if not _ascends(items, len(values)):
+            refuse_list(name, block.users[row])
+    held = slice(block.test.begin[row], block.test.end[row])
+    targets, others = values[test], values.copy()
+    others[train] = 0
+    others[test] = targets
+    if not np.isfinite(others).all():
+        return int(np.argmin(np.isfinite(others)))
+    others[train] = others[test] = np.nan
+    order = np.argsort(-targets, kind="stable")
+    block.order[held] = order + held.start
+    block.seen[held] = np.isin(test, train)
+    block.above[held], block.tied[held] = _places(others, targets[order])
+    return -1
+
+
+def _places(others: AnyArray, targets: AnyArray) -> tuple[Any, Any]:
+    """Return how many of the other scores, NaN left out, are above and equal to each target."""
+    if len(targets) <= _FEW:
+        return [np.count_nonzero(others > t) for t in targets], [np.count_nonzero(others == t) for t in targets]
+    others = np.sort(others[~np.isnan(others)])
+    low, high = (np.searchsorted(others, targets, side) for side in ("left", "right"))
+    return len(others) - high, high - low
+
+
+def _ascends(items: AnyArray, n_items: int) -> bool:
+    return not len(items) or bool(items[0] >= 0 and items[-1] < n_items and (np.diff(items) >= 0).all())

@@ -1,0 +1,186 @@
+"""The library as a whole: the contract of its functions, its variants, and what happens without it."""
+
+import ctypes
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import truerank as tr
+from truerank.compiled import library
+from truerank.counting.blocks import Lists
+from truerank.counting.factors import count_factors
+from truerank.counting.histories import count_histories, score_histories
+from truerank.counting.scores import count_scores
+
+HEADER = Path(library.__file__).with_name("kernels.h").read_text()
+COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
+STRUCTURES = [library.Matrix, library.Lists, library.Block, library.Rows, library.Histories]
+LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
+
+
+def words(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def prototypes() -> dict[str, list[str]]:
+    """Return the arguments of each function that the header exports."""
+    found = re.findall(r"EXPORT int64_t (\w+)\(([^)]*)\);", words(HEADER))
+    return {name: [part.strip() for part in given.split(",") if part.strip() != "void"] for name, given in found}
+
+
+def is_same(declared: Any, written: str) -> bool:
+    """Whether an argument's type in Python is the one in the header."""
+    if declared is ctypes.c_int64:
+        return written.startswith("int64_t ")
+    if isinstance(declared, library.Array):
+        return {"float32": "float *", "float64": "double *"}[str(declared.kind)] in written
+    return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
+
+
+def test_python_declares_what_the_header_says() -> None:
+    assert set(prototypes()) == set(library.ENTRIES)
+    for name, arguments in prototypes().items():
+        declared = library.ENTRIES[name]
+        assert len(declared) == len(arguments), name
+        assert all(map(is_same, declared, arguments)), name
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_structures_have_the_fields_of_the_header(structure: Any) -> None:
+    body = re.search(rf"typedef struct {{([^}}]*)}} {structure.__name__};", words(HEADER))
+    assert body is not None
+    fields = [
+        (name.strip(" *\n"), "*" in name or "*" in kind, kind)
+        for kind, names in re.findall(r"((?:const )?\w+)\s+([^;]+);", body[1])
+        for name in names.split(",")
+    ]
+    assert [name for name, _ in structure._fields_] == [name for name, _, _ in fields]
+    for (_, declared), (name, points, kind) in zip(structure._fields_, fields, strict=True):
+        plain = {"int64_t": ctypes.c_int64, "Lists": library.Lists, "Rows": library.Rows}.get(kind)
+        assert declared is (ctypes.c_void_p if points else plain), name
+
+
+def runnable() -> list[str]:
+    """Return the names of the variants that are here and that this processor runs."""
+    level = library.load_variant("x86-64")
+    most = level.processor_level() if level else 0
+    return [name for name, least in LEVELS.items() if least <= most and library.load_variant(name)]
+
+
+def results() -> dict[str, Any]:
+    """Return what every loop gives for numbers whose sums depend on the order of addition, with many ties."""
+    rng = np.random.default_rng(0)
+    train, test = (sp.random_array((80, 5000), density=d, format="csr", rng=rng) for d in (0.01, 0.002))
+    lists = [Lists(part.indptr, part.sorted_indices().indices) for part in (train, test)]
+    found: dict[str, Any] = {}
+    number: Any
+    for number in (np.float32, np.float64):
+        users, items = (rng.standard_normal((n, 21)).astype(number) for n in (80, 5000))
+        items[::3] = items[0]
+        scores = users @ items.T
+        histories, similarity = train.astype(number), (items[:2500] @ items.T)[:, :300]
+        histories = sp.csr_array(histories[:, :2500])
+        name = np.dtype(number).name
+        found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
+        found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
+        found[f"dense {name}"] = (score_histories(histories, similarity),)
+        found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
+        square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
+        found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
+    ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train, threads=1)
+    found["ials"] = (ials.user_factors, ials.item_factors)
+    found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100]), threads=1).similarity,)
+    return found
+
+
+@pytest.mark.parametrize("name", runnable())
+def test_every_variant_gives_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, variant = results(), library.load_variant(name)
+    monkeypatch.setattr(library, "load", lambda: variant)
+    for loop, arrays in results().items():
+        for found, right in zip(arrays, expected[loop], strict=True):
+            np.testing.assert_array_equal(found, right, err_msg=loop)
+
+
+def test_the_best_variant_is_loaded() -> None:
+    loaded = library.load()
+    assert loaded is not None
+    assert max(runnable(), key=lambda name: LEVELS[name]) in Path(loaded._name).name
+    assert loaded.processor_level() in (0, 1, 3, 4)
+
+
+def test_without_a_library_numpy_counts_after_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    factors = tr.Factors(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 3.0]]))
+    expected = tr.rank(factors, test=[[1]])
+    (tmp_path / f"kernels-x86-64{library.SUFFIX}").write_text("this is no library")
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(library, "load", cache(library.load.__wrapped__))
+    with pytest.warns(RuntimeWarning, match="NumPy is used instead") as warned:
+        ranks = [tr.rank(factors, test=[[1]]) for _ in range(2)]
+    assert len(warned) == 1
+    assert [each.above.tolist() for each in ranks] == [expected.above.tolist()] * 2
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match="contiguous array of int32, got int64"):
+        library.address(np.zeros(3, np.int64), np.int32)
+    with pytest.raises(TypeError, match="contiguous array of int64"):
+        library.address(np.zeros(6, np.int64)[::2], np.int64)
+    with pytest.raises(ctypes.ArgumentError):
+        library.call("invert_block", np.zeros((64, 64), np.float32))
+
+
+SPANS = {
+    "begins before the start": ([-1, 0], [1, 2]),
+    "ends after the end": ([0, 1], [1, 4]),
+    "ends before it begins": ([0, 3], [1, 2]),
+    "far away": ([0, 2**62], [1, 2**62 + 1]),
+}
+
+
+@pytest.mark.parametrize("wrong", SPANS)
+@pytest.mark.parametrize(
+    "entry", ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
+)
+@pytest.mark.parametrize("which", ["train", "test"])
+def test_spans_outside_a_list_are_refused_by_the_loops(wrong: str, entry: str, which: str) -> None:
+    number = np.float32 if entry.endswith("32") else np.float64
+    items, good = np.arange(3, dtype=np.int32), ([0, 1], [1, 2])
+    spans = {name: [np.array(side) for side in (SPANS[wrong] if name == which else good)] for name in ("train", "test")}
+    lists = [library.Lists.of(items, begin, end, begin.copy()) for begin, end in spans.values()]
+    outputs = [np.zeros(3, kind) for kind in (number, np.int64, np.bool_, np.int64, np.int64)]
+    block = library.Block(2, *lists, *(each.ctypes.data for each in outputs))
+    matrix = library.Matrix.of(np.ones((3, 3), number))
+    arguments = (matrix, block) if "scores" in entry else (matrix, matrix, None, block, 0, 3)
+    with pytest.raises(ValueError, match="not within their arrays"):
+        library.call(entry, *arguments)
+
+
+@pytest.mark.parametrize("item", [-1, 3, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("entry", ["count_factors_float32", "count_narrow", "count_scores_float32"])
+def test_held_out_items_outside_the_catalogue_are_refused_by_the_loops(item: int, entry: str) -> None:
+    number = np.float64 if entry == "count_narrow" else np.float32
+    nothing, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    lists = [
+        library.Lists.of(np.zeros(0, np.int32), nothing, nothing, nothing.copy()),
+        library.Lists.of(np.array([item], np.int32), nothing, one, nothing.copy()),
+    ]
+    outputs = [np.zeros(1, kind) for kind in (number, np.int64, np.bool_, np.int64, np.int64)]
+    block = library.Block(1, *lists, *(each.ctypes.data for each in outputs))
+    matrix = library.Matrix.of(np.ones((3, 3), number))
+    arguments = (matrix, block) if "scores" in entry else (matrix, matrix, None, block, 0, 3)
+    with pytest.raises(ValueError, match="not within their arrays"):
+        library.call(entry, *arguments)
+
+
+@pytest.mark.parametrize("columns", [[0, 5], [-1, 0], [0, 2**31 - 1]])
+def test_entries_outside_the_factors_are_refused_by_least_squares(columns: list[int]) -> None:
+    factors, square = np.ones((5, 16), np.float32), np.eye(16)
+    rows = library.Rows.of(np.array([0, 2]), np.array(columns))
+    with pytest.raises(ValueError, match="not within their arrays"):
+        library.call("solve_rows", rows, 0, 1, library.Matrix.of(factors), square, np.ones(1), np.ones((1, 16)))

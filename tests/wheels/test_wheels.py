@@ -1,0 +1,154 @@
+"""The wheels that `make wheels` has left in dist/: their tags, formats and symbols, and arm64 run by an emulator."""
+
+import ctypes
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compiled.test_library import results
+from truerank.compiled import library
+
+ROOT = Path(__file__).parents[2]
+X86 = ["x86-64", "x86-64-v3", "x86-64-v4"]
+PLATFORMS = {
+    "manylinux_2_17_x86_64.manylinux2014_x86_64": ("ELF x86-64", X86, ".so"),
+    "manylinux_2_17_aarch64.manylinux2014_aarch64": ("ELF arm64", ["arm64"], ".so"),
+    "macosx_11_0_arm64": ("Mach-O arm64", ["arm64"], ".dylib"),
+    "macosx_11_0_x86_64": ("Mach-O x86-64", X86[:2], ".dylib"),
+    "win_amd64": ("PE x86-64", X86, ".dll"),
+}
+CROSS = Path("/usr/aarch64-linux-gnu")  # where Debian's libc6-arm64-cross puts the C library
+
+
+def wheel(platform: str) -> Path:
+    found = list((ROOT / "dist").glob(f"truerank-*-py3-none-{platform}.whl"))
+    if not found:
+        pytest.skip(f"there is no wheel for {platform} in dist/; `make wheels` makes it")
+    return found[0]
+
+
+def kind(library: bytes) -> str:
+    """Return the format of a shared library, and the processor it is for, from its first bytes."""
+    if library[:4] == b"\x7fELF":
+        assert library[4:6] == b"\x02\x01"  # 64 bits, the lower byte first
+        assert struct.unpack_from("<H", library, 16)[0] == 3  # a shared object
+        return "ELF " + {62: "x86-64", 183: "arm64"}[struct.unpack_from("<H", library, 18)[0]]
+    if library[:4] == b"\xcf\xfa\xed\xfe":
+        assert struct.unpack_from("<I", library, 12)[0] == 6  # a dynamic library
+        return "Mach-O " + {0x01000007: "x86-64", 0x0100000C: "arm64"}[struct.unpack_from("<I", library, 4)[0]]
+    assert library[:2] == b"MZ"
+    start = struct.unpack_from("<I", library, 60)[0]
+    assert library[start : start + 4] == b"PE\0\0"
+    assert struct.unpack_from("<H", library, start + 22)[0] & 0x2000  # a DLL
+    return "PE " + {0x8664: "x86-64", 0xAA64: "arm64"}[struct.unpack_from("<H", library, start + 4)[0]]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_wheel_holds_the_libraries_of_its_platform(platform: str) -> None:
+    expected, variants, suffix = PLATFORMS[platform]
+    with zipfile.ZipFile(wheel(platform)) as files:
+        names = [name for name in files.namelist() if "kernels-" in name]
+        assert sorted(names) == sorted(f"truerank/compiled/kernels-{variant}{suffix}" for variant in variants)
+        for name in names:
+            code = files.read(name)
+            assert kind(code) == expected
+            prefix = b"_" if "Mach-O" in expected else b""
+            assert not [entry for entry in library.ENTRIES if b"\0" + prefix + entry.encode() + b"\0" not in code]
+        about = next(name for name in files.namelist() if name.endswith(".dist-info/WHEEL"))
+        text = files.read(about).decode()
+    assert "Root-Is-Purelib: false" in text
+    assert {line.split()[1] for line in text.splitlines() if line.startswith("Tag:")} == {
+        f"py3-none-{tag}" for tag in platform.split(".")
+    }
+
+
+def test_the_linux_wheel_is_manylinux_compatible() -> None:
+    pytest.importorskip("auditwheel")
+    path = wheel("manylinux_2_17_x86_64.manylinux2014_x86_64")
+    done = subprocess.run(
+        [sys.executable, "-m", "auditwheel", "show", path], capture_output=True, text=True, check=True
+    )
+    assert 'consistent with the following platform tag:\n"manylinux_2_17_x86_64"' in done.stdout.replace("\n\n", "\n")
+
+
+class Remote:
+    """A library whose functions run in an emulator: arguments are sent there, and arrays come back."""
+
+    def __init__(self, *command: Any) -> None:
+        self.command = list(map(str, command))
+
+    def __getattr__(self, entry: str) -> Any:
+        return lambda *arguments: self.run(entry, arguments)
+
+    def run(self, entry: str, arguments: tuple[Any, ...]) -> int:
+        arrays: list[Any] = []
+        sent = b"".join(encode(list(arguments), arrays))
+        done = subprocess.run([*self.command, entry], input=sent, capture_output=True, check=True)
+        at = 8
+        for array in arrays:
+            got = np.frombuffer(done.stdout, array.dtype, array.size, at)
+            if array.flags.writeable:
+                array[...] = got.reshape(array.shape)
+            at += array.nbytes
+        assert at == len(done.stdout)
+        return int(np.frombuffer(done.stdout, np.int64, 1)[0])
+
+
+def encode(arguments: list[Any], arrays: list[Any]) -> Iterator[bytes]:
+    """Write arguments as remote.c reads them, and list the arrays among them."""
+    yield number(len(arguments))
+    for argument in arguments:
+        if isinstance(argument, ctypes.Structure):
+            yield number(-1)
+            yield from encode(fields(argument), arrays)
+        elif isinstance(argument, np.ndarray) and argument.size:
+            arrays.append(argument)
+            yield number(argument.nbytes) + argument.tobytes()
+        else:  # an array without numbers is not read
+            yield number(0) + number(int(argument) if isinstance(argument, int | np.integer) else 0)
+
+
+def number(value: int) -> bytes:
+    return struct.pack("<q", value)
+
+
+def fields(structure: Any) -> list[Any]:
+    """Return the fields, with arrays instead of their addresses; those of a structure inside follow one by one."""
+    if isinstance(structure, library.Block):
+        lists, results = structure.arrays
+        return [structure.users, *fields(lists[0]), *fields(lists[1]), *results]
+    if isinstance(structure, library.Lists):
+        items, begin, end, next_ = structure.arrays
+        return [items, structure.size, begin, end, next_]
+    if isinstance(structure, library.Histories):
+        return [*fields(structure.arrays[0]), structure.arrays[1]]
+    if isinstance(structure, library.Rows):
+        return [structure.count, structure.arrays[0], structure.arrays[1], structure.size]
+    plain = np.ascontiguousarray(structure.array)
+    return [plain, *plain.shape, plain.shape[1], 1]
+
+
+def test_arm64_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ziglang", reason="zig compiles the program that calls the library")
+    emulator = shutil.which("qemu-aarch64")
+    if not emulator or not CROSS.exists():
+        pytest.skip("the emulator is not installed (Debian's qemu-user and libc6-arm64-cross)")
+    name = "truerank/compiled/kernels-arm64.so"
+    with zipfile.ZipFile(wheel("manylinux_2_17_aarch64.manylinux2014_aarch64")) as files:
+        files.extract(name, tmp_path)
+    source, program = Path(__file__).with_name("remote.c"), tmp_path / "remote"
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-O1", "-target", "aarch64-linux-gnu.2.17"]
+    subprocess.run([*compiler, source, "-ldl", "-o", program], check=True)
+    expected = results()
+    monkeypatch.setattr(library, "load", lambda: Remote(emulator, "-L", CROSS, program, tmp_path / name))
+    for loop, arrays in results().items():
+        for found, right in zip(arrays, expected[loop], strict=True):
+            np.testing.assert_array_equal(found, right, err_msg=loop)
