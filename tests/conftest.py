@@ -1,4 +1,4 @@
-"""Settings of hypothesis, and which compiled library is tested."""
+"""Settings of hypothesis, the number of attacks by damaged files, and which compiled library is tested."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
+    parser.addoption("--attacks", type=int, default=3_000, help="damaged files that the readers are tried with")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from truerank.compiled import library
 
         library.FOLDER = folder
+
+
+@pytest.fixture(scope="session")
+def n_attacks(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--attacks"))

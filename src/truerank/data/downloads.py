@@ -12,6 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from truerank.errors import InputError
+from truerank.formats.writing import make_folder
 
 SITE = "https://files.grouplens.org/datasets/movielens"
 
@@ -51,11 +52,11 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
         if _md5(path) != checksum:
             raise InputError(f"{str(path)!r} is not the file that GroupLens publishes; remove it to fetch it anew.")
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     part = path.with_name(f"{file}.part")
     try:
         _fetch(f"{site}/{file}", part, progress)
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(
             f"can't fetch {site}/{file} ({reason}); try again later, or get {file} on a machine that can "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...
     """Read what `save_parts` wrote: both parts, and the notes."""
     paths = {name: folder / f"{name}.parquet" for name in FILES}
     for path in paths.values():
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
             raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
     tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
     extra = _metadata(tables["users"], paths["users"])

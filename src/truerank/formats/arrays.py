@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tokenize
 import zipfile
 import zlib
@@ -15,6 +16,7 @@ from numpy.lib import format as npy
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
 from truerank.formats.limits import check_unpacked
+from truerank.formats.reasons import reason
 
 _UNREADABLE = (
     EOFError,
@@ -25,6 +27,7 @@ _UNREADABLE = (
     OverflowError,
     RuntimeError,
     SyntaxError,
+    tokenize.TokenError,
     TypeError,
     tokenize.TokenError,
     ValueError,
@@ -43,7 +46,7 @@ def load_array(path: str | Path) -> AnyArray:
     except InputError:
         raise
     except _UNREADABLE as error:
-        raise InputError(f"can't read an array from {str(path)!r} ({_reason(error)}).") from error
+        raise InputError(f"can't read an array from {str(path)!r} ({reason(error)}).") from error
 
 
 def load_arrays(path: str | Path) -> dict[str, AnyArray]:
@@ -61,13 +64,14 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
     except InputError:
         raise
     except _UNREADABLE as error:
-        raise InputError(f"can't read arrays from {str(path)!r} ({_reason(error)}).") from error
+        raise InputError(f"can't read arrays from {str(path)!r} ({reason(error)}).") from error
 
 
 def _check_file(path: str | Path) -> None:
-    if Path(path).is_dir():
+    # these, unlike those of a Path, take any text for a path
+    if os.path.isdir(path):  # noqa: PTH112
         raise InputError(f"{str(path)!r} is a directory, not a file.")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):  # noqa: PTH113
         raise InputError(f"there is no file {str(path)!r}.")
 
 
@@ -92,7 +96,3 @@ def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype
     if dtype.hasobject:
         raise InputError(f"{name} holds pickled Python objects, which are not read.")
     return shape, fortran, dtype, file.tell()
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
