@@ -1,4 +1,4 @@
-"""Settings of hypothesis, and which compiled library is tested."""
+"""Settings of hypothesis, which compiled library is tested, and how many attacks by damaged files are tried."""
 
 from pathlib import Path
 
@@ -11,6 +11,9 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
+    parser.addoption(
+        "--attacks", type=int, default=3_000, help="damaged files that readers and commands are tried with"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +21,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from truerank.compiled import library
 
         library.FOLDER = folder
+
+
+@pytest.fixture(scope="session")
+def n_attacks(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--attacks"))

@@ -243,6 +243,16 @@ CSV = "userId,movieId,rating,timestamp\n1,2,3.0,4\n"
         ("ratings.csv", CSV + "2,3,inf,5\n", "line 3: the rating must be a finite number, got inf."),
         ("ratings.csv", CSV + "2,3,4.0,soon\n", "line 3: the time must be a number, got 'soon'."),
         ("a.csv", "user,item,time\n1,2,soon\n", "line 2: the time must be a number or an ISO date, got 'soon'."),
+        (
+            "a.csv",
+            "user,item,time\n1,2,2019-01-01T00:00:00Z\n1,3,2019-13-01\n",
+            "line 3: the time must be an ISO date with a time zone like '2019-01-01T00:00:00Z', got '2019-13-01'.",
+        ),
+        (
+            "a.csv",
+            "user,item,time\n1,2,2019-01-01\n1,3,2019-01-02T00:00:00Z\n",
+            "line 3: the time must be an ISO date like '2019-01-01', got '2019-01-02T00:00:00Z'.",
+        ),
         ("a.csv", "user,item\n1,b\n1,\n", "line 3: there is no item."),
         ("a.csv", 'user,item\n1,"b"\n1,"c,d"\n2\n', "line 4: expected 2 fields, got 1."),
         ("a.csv", "user,item\n", "has no rows."),

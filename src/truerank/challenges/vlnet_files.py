@@ -78,8 +78,8 @@ def read_submission(path: str | Path) -> Submission:
 
 def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], check_line: Callable[[str], int]) -> T:
     file = locate(path)
-    with unreadable(str(file)), file.open() as stream:
-        content = stream.read().rstrip(b"\n") + b"\n"
+    with unreadable(str(file)):
+        content = file.read().rstrip(b"\n") + b"\n"
     if content.isspace():
         raise InputError(f"{file} is empty.")
     found = None if content.translate(None, delete=allowed) else parse(content)

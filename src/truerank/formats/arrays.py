@@ -15,6 +15,7 @@ from numpy.lib import format as npy
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
 from truerank.formats.limits import check_unpacked
+from truerank.formats.reasons import reason
 
 _UNREADABLE = (
     EOFError,
@@ -25,6 +26,7 @@ _UNREADABLE = (
     OverflowError,
     RuntimeError,
     SyntaxError,
+    tokenize.TokenError,
     TypeError,
     tokenize.TokenError,
     ValueError,
@@ -43,7 +45,7 @@ def load_array(path: str | Path) -> AnyArray:
     except InputError:
         raise
     except _UNREADABLE as error:
-        raise InputError(f"can't read an array from {str(path)!r} ({_reason(error)}).") from error
+        raise InputError(f"can't read an array from {str(path)!r} ({reason(error)}).") from error
 
 
 def load_arrays(path: str | Path) -> dict[str, AnyArray]:
@@ -61,7 +63,7 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
     except InputError:
         raise
     except _UNREADABLE as error:
-        raise InputError(f"can't read arrays from {str(path)!r} ({_reason(error)}).") from error
+        raise InputError(f"can't read arrays from {str(path)!r} ({reason(error)}).") from error
 
 
 def _check_file(path: str | Path) -> None:
@@ -92,7 +94,3 @@ def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype
     if dtype.hasobject:
         raise InputError(f"{name} holds pickled Python objects, which are not read.")
     return shape, fortran, dtype, file.tell()
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

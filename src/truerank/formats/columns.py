@@ -122,11 +122,16 @@ def find_columns(
     return found
 
 
+def is_number(column: Column) -> bool:
+    """Whether a column is given by its number."""
+    return isinstance(column, int) or (isinstance(column, str) and column.isdecimal())
+
+
 def position(column: str | int, present: Sequence[str], where: str) -> int | None:
     """Return where a column is that was given by name or number (also as text), None if there is none."""
     if column in present:
         return _only(str(column), present, where)
-    if isinstance(column, int) or column.isdigit():
+    if is_number(column):
         return int(column) if 0 <= int(column) < len(present) else None
     return None
 
@@ -137,8 +142,20 @@ def require_columns(found: Mapping[str, int], contents: Contents, present: Seque
         if role not in found:
             raise InputError(
                 f"{where} has no column for the {role}: expected {contents.roles[role][0]!r} or similar, "
-                f"found {', '.join(present) or 'none'}; name the column of the {role}."
+                f"found {some(present)}; name the column of the {role}."
             )
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of many names for a message.
+
+    Examples
+    --------
+    >>> some(["user", "item"]), some([]), some([f"c{number}" for number in range(99)])
+    ('user, item', 'none', 'c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, ...')
+    """
+    short = [name if len(name) <= 40 else name[:37] + "..." for name in names[:10]]
+    return ", ".join([*short, "..."] if len(names) > 10 else short) or "none"
 
 
 def _only(name: str, present: Sequence[str], where: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from truerank.errors import InputError
-from truerank.formats.columns import Contents
+from truerank.formats.columns import Contents, is_number
 from truerank.formats.layout import Layout, decode, fields_of, lines_of
 from truerank.formats.source import HEAD, File
 
@@ -37,12 +37,13 @@ def detect(
     file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> Layout:
     """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
-    text, latin = decode(head, cut=len(head) >= HEAD)
+    cut = len(head) >= HEAD
+    text, latin = decode(head, cut=cut)
     lines = lines_of(text)
     skip = next((number for number, line in enumerate(lines) if line.strip()), None)
     if skip is None:
         raise InputError(f"{file} is empty.")
-    whole = lines if len(head) < HEAD or len(lines) == skip + 1 else lines[:-1]
+    whole = lines[:-1] if cut and len(lines) > skip + 1 else lines
     sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
     if given == "trec":
         return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
@@ -69,7 +70,7 @@ def _settle(
     file: File, kind: str, sure: bool, contents: Contents, chosen: Mapping[str, str | int], n_lines: int
 ) -> str | None:
     """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
-    numbered = any(isinstance(column, int) or column.isdigit() for column in chosen.values())
+    numbered = any(map(is_number, chosen.values()))
     if kind != contents.trec:
         if sure and n_lines > 1 and not numbered:
             raise _wrong_kind(file, kind, contents)
@@ -125,7 +126,7 @@ def _delimited(
         return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
     names = _unnamed(file, fields, contents, chosen, given)
     whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
-    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens")
+    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens", unnamed=True)
 
 
 def _unnamed(

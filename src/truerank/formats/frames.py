@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from truerank.errors import InputError
+from truerank.formats.reasons import reason
 
 _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
@@ -58,7 +59,7 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
         eager = known.collect() if isinstance(known, nw.LazyFrame) else known
         names = [str(name) for name in eager.columns]
     except Exception as error:  # each library has its own
-        raise InputError(f"can't read the dataframe ({_first_line(error)}).") from error
+        raise InputError(f"can't read the dataframe ({reason(error)}).") from error
     return names, lambda position: _column(eager, position)
 
 
@@ -67,7 +68,7 @@ def _column(frame: Any, position: int) -> pa.ChunkedArray:
     try:
         column = frame[name].to_arrow()
     except Exception as error:  # each library has its own
-        raise InputError(f"can't read the column {str(name)!r} of the dataframe ({_first_line(error)}).") from error
+        raise InputError(f"can't read the column {str(name)!r} of the dataframe ({reason(error)}).") from error
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
@@ -77,12 +78,8 @@ def _array(values: Any, what: str) -> pa.Array:
     except OverflowError:
         pass  # NumPy finds the type of whole numbers above 2**63 - 1, Arrow does not
     except _REFUSED as error:
-        raise InputError(f"the {what} must all be numbers or all be text ({_first_line(error)}).") from error
+        raise InputError(f"the {what} must all be numbers or all be text ({reason(error)}).") from error
     try:
         return pa.array(values, type=pa.uint64())
     except _REFUSED as error:
-        raise InputError(f"the {what} must be whole numbers of 64 bits or text ({_first_line(error)}).") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"the {what} must be whole numbers of 64 bits or text ({reason(error)}).") from error

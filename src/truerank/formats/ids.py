@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
-from truerank.formats.limits import unpack_limit
 
 _MISSING_WORDS = pa.array(["#N/A", "N/A", "NA", "NULL", "NaN", "None", "nan", "null"])
 _DIGITS = np.zeros(256, dtype=np.bool_)
@@ -90,7 +89,8 @@ def as_names(ids: pa.Array, role: str) -> AnyArray:
     if not is_text(ids.type):
         return ids.to_numpy(zero_copy_only=False)
     longest = pc.max(pc.utf8_length(ids)).as_py() or 1
-    if 4 * longest * len(ids) > unpack_limit(ids.nbytes):
+    # one long id makes all of them long
+    if 4 * longest * len(ids) > max(1 << 28, 32 * ids.nbytes):
         raise InputError(f"the {role} ids are too long: {len(ids)} of them, and one has {longest:,} characters.")
     return ids.to_numpy(zero_copy_only=False).astype(np.str_)
 

@@ -40,6 +40,8 @@ class Layout:
         Whether ids must be whole numbers.
     fixed : bool
         Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether there is no header.
     latin : bool
         Whether the header is not UTF-8.
     """
@@ -51,6 +53,7 @@ class Layout:
     quoted: bool = True
     whole_ids: bool = False
     fixed: bool = False
+    unnamed: bool = False
     latin: bool = False
 
     def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -84,9 +87,8 @@ class Layout:
                     return self._read(stream, self._blank(file), columns, text, encoding)
             except pa.ArrowInvalid:
                 pass  # further down it may be uneven
-        with file.open() as stream:
-            lines = (b" ".join(line.split()) for line in stream.read().splitlines())
-            return self._read(pa.BufferReader(b"\n".join(lines)), " ", columns, text, encoding)
+        lines = (b" ".join(line.split()) for line in file.read().splitlines())
+        return self._read(pa.BufferReader(b"\n".join(lines)), " ", columns, text, encoding)
 
     def _blank(self, file: File) -> str:
         return "\t" if b"\t" in file.head() else " "
@@ -116,8 +118,7 @@ class Layout:
 
     def records(self, file: File) -> Iterator[tuple[int, list[str]]]:
         """Return the rows with their line numbers: slowly, to say what is wrong where."""
-        with file.open() as stream:
-            lines = io.StringIO(decode(stream.read())[0], newline="")
+        lines = io.StringIO(decode(file.read())[0], newline="")
         for number, fields in _split(lines, self.delimiter, self.quoted):
             if number > self.skip and fields:
                 yield number, fields
@@ -149,7 +150,7 @@ def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
     try:
         return content.decode(), False
     except UnicodeDecodeError as error:
-        if cut and error.start > len(content) - 4:
+        if cut and error.start > max(len(content) - 4, 0):
             return content[: error.start].decode(), False
         return content.decode("latin-1"), True
 

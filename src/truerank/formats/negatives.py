@@ -34,8 +34,8 @@ def read_negatives(path: str | Path) -> list[Ints]:
     [[7, 9], [], [1, 4]]
     """
     file = locate(path)
-    with unreadable(str(file)), file.open() as stream:
-        lines = lines_of(decode(stream.read())[0])
+    with unreadable(str(file)):
+        lines = lines_of(decode(file.read())[0])
     rows: dict[int, Ints] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
-from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns
+from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
 from truerank.formats.detection import Format
 from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_among_numbers, shown
 from truerank.formats.source import Source
@@ -187,7 +187,7 @@ def check_chosen(columns: Mapping[str, Column] | None, *sources: Opened) -> None
     for role, column in chosen_columns(columns).items():
         if all(source.fixed or position(column, source.names, source.name) is None for source in sources):
             where = " or ".join(dict.fromkeys(source.name for source in sources))
-            names = ", ".join(dict.fromkeys(name for source in sources for name in source.names))
+            names = some(list(dict.fromkeys(name for source in sources for name in source.names)))
             raise InputError(f"there is no column {column!r} for the {role} in {where}; there are {names}.")
 
 

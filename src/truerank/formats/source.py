@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from truerank.errors import InputError
 from truerank.formats.limits import check_unpacked
+from truerank.formats.reasons import reason
 
 Source = Any
 """A path, "-" for standard input, a dataframe, a dict of dicts or lists, or a list of lists."""
@@ -49,8 +50,7 @@ def unreadable(name: str) -> Iterator[None]:
     except InputError:
         raise
     except _UNREADABLE as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"can't read {name}: {reason}.") from error
+        raise InputError(f"can't read {name}: {reason(error)}.") from error
     except MemoryError as error:
         raise InputError(f"can't read {name}: it needs more memory than there is.") from error
 
@@ -83,6 +83,11 @@ class File:
         """Return the first bytes, enough to tell what the file is."""
         with self.open() as stream:
             return stream.read(HEAD)
+
+    def read(self) -> bytes:
+        """Return the whole unpacked content."""
+        with self.open() as stream:
+            return b"".join(iter(lambda: stream.read(1 << 24), b""))
 
     @contextmanager
     def _raw(self) -> Iterator[tuple[Any, int]]:
@@ -122,8 +127,6 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1) -> bytes:
-        if size is None or size < 0:
-            return b"".join(iter(lambda: self.read(1 << 24), b""))
         block: bytes = self._stream.read(size)
         self._size += len(block)
         check_unpacked(self._name, self._size, self._packed)

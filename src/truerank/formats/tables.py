@@ -37,12 +37,15 @@ class Opened(ABC):
         Whether ids must be whole numbers.
     fixed : bool
         Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether the columns have no names of their own.
     """
 
     name: str
     names: Sequence[str]
     whole_ids: bool = False
     fixed: bool = False
+    unnamed: bool = False
 
     @abstractmethod
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -63,9 +66,9 @@ def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | i
     if isinstance(source, str | Path):
         return _open_file(locate(source), contents, chosen, given)
     if isinstance(source, Mapping):
-        return _Frame(from_mapping(source, contents.value), "the dict")
+        return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
     if isinstance(source, Sequence | np.ndarray):
-        return _Frame(from_lists(source, contents.value), "the list")
+        return _Frame(from_lists(source, contents.value), "the list", fixed=True)
     return _Frame(source, "the dataframe")
 
 
@@ -96,7 +99,7 @@ class _Text(Opened):
 
     def __init__(self, file: File, layout: Layout) -> None:
         self.name, self.names = str(file), layout.names
-        self.whole_ids, self.fixed = layout.whole_ids, layout.fixed
+        self.whole_ids, self.fixed, self.unnamed = layout.whole_ids, layout.fixed, layout.unnamed
         self._file, self._layout = file, layout
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -119,18 +122,17 @@ class _Parquet(Opened):
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         wanted = [self.names[column] for column in columns]
         with unreadable(self.name), self._file.open() as stream:
-            check_unpacked(self.name, 8 * self._n_values(set(wanted)), stream.size())
-            table = pq.ParquetFile(stream).read(columns=wanted)
+            # the metadata of columns tell more, but Arrow ends the process where these are damaged
+            check_unpacked(self.name, 8 * self._metadata.num_rows * len(wanted), stream.size())
+            content = pq.ParquetFile(stream)
+            if len(set(self.names)) < len(self.names):
+                return pa.table({str(column): content.read().column(column) for column in columns}), ()
+            table = content.read(columns=wanted)
             return pa.table({str(column): table[name] for column, name in zip(columns, wanted, strict=True)}), ()
 
     def whole(self) -> pa.Table:
         metadata = self._metadata.metadata
         return super().whole().replace_schema_metadata(metadata)
-
-    def _n_values(self, wanted: Collection[str]) -> int:
-        groups = (self._metadata.row_group(number) for number in range(self._metadata.num_row_groups))
-        chunks = (group.column(number) for group in groups for number in range(group.num_columns))
-        return sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.split(".")[0] in wanted)
 
 
 class _Json(Opened):
@@ -138,8 +140,7 @@ class _Json(Opened):
 
     def __init__(self, file: File) -> None:
         self.name = str(file)
-        with file.open() as stream:
-            text, latin = decode(stream.read())
+        text, latin = decode(file.read())
         self._notes = (not_utf8(file),) if latin else ()
         self._content = text.encode()
         _check_nesting(self._content, self.name)
@@ -150,7 +151,12 @@ class _Json(Opened):
         options = pa_json.ParseOptions(explicit_schema=pa.schema(kinds) if kinds else None)
         # a line must fit into a block
         reading = pa_json.ReadOptions(block_size=1 << 24)
-        return pa_json.read_json(pa.BufferReader(self._content), reading, options)
+        table = pa_json.read_json(pa.BufferReader(self._content), reading, options)
+        try:
+            table.validate(full=True)
+        except pa.ArrowInvalid as error:  # Arrow loses a null before the first number of a list
+            raise InputError(f"{self.name} has a list with a null before its numbers.") from error
+        return table
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         table = self._table
@@ -193,8 +199,8 @@ def _check_nesting(content: bytes, name: str) -> None:
 class _Frame(Opened):
     """A dataframe of any library, or an Arrow table."""
 
-    def __init__(self, frame: Any, name: str) -> None:
-        self.name = name
+    def __init__(self, frame: Any, name: str, *, fixed: bool = False) -> None:
+        self.name, self.fixed = name, fixed
         self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
         self.names, self._column = columns_of(frame)
 

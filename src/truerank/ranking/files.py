@@ -11,6 +11,7 @@ import numpy as np
 
 from truerank.arrays import AnyArray, Ints
 from truerank.errors import InputError
+from truerank.formats.columns import some
 from truerank.formats.writing import check_writable, replacing
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
 def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
     """Read a table laid out as by `fields_to_arrow`."""
     if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
-        raise InputError(f"a table of ranks needs the columns {sorted(missing)}, got {table.column_names}.")
+        needed = ", ".join(sorted(missing))
+        raise InputError(f"a table of ranks needs the columns {needed}, found {some(table.column_names)}.")
     if len(set(table.column_names)) < len(table.column_names):
-        raise InputError(f"a table of ranks must have distinct columns, got {table.column_names}.")
+        raise InputError(f"a table of ranks must have distinct columns, found {some(table.column_names)}.")
     fields: dict[str, Any] = {"indptr": _bounds(table)}
     for name in PER_ITEM:
         if name in table.column_names:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
-from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns
+from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
 from truerank.formats.detection import Format
 from truerank.formats.ids import as_names, comparable, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
@@ -57,7 +57,8 @@ def read_lists(
         every candidate, so that any metric can be computed.
     user, item, score, rank, relevance : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones. `user` and
-        `item` are looked for in both sources, and at least one must have them.
+        `item` are looked for in both sources, and at least one must have them; numbers are those of
+        the source without a header, if only one has none.
     run_format, truth_format : {"csv", "movielens", "trec"}, optional
         The format of a text file, where it is not detected: delimited text with or without a header;
         user, item, rating and time without a header; a TREC run or qrels.
@@ -118,7 +119,10 @@ def _load(run: _Given, truth: _Given) -> tuple[Rows, Rows]:
     parts = []
     for one, (_, columns, _, contents) in zip(opened, given, strict=True):
         check_chosen({role: column for role, column in columns.items() if role not in shared}, one)
-        parts.append(load_opened(one, contents, columns, lenient=True))
+        # numbers are meant for the source that has no names
+        named = not one.unnamed and any(other.unnamed for other in opened)
+        own = {role: None if named and is_number(column) else column for role, column in columns.items()}
+        parts.append(load_opened(one, contents, own, lenient=True))
     return parts[0], parts[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,8 @@ def read_ranks(
         raise InputError(f"{rows.name} does not say how many candidates there were; give `n` or such a column.")
     if sampled is None and replace:
         raise InputError("`replace` is about sampled ranks; give `m` or such a column.")
-    return _Table.of(rows, sampled, candidates).to_ranks(replace)
+    ranks = _Table.of(rows, sampled, candidates).to_ranks(replace)
+    return dataclasses.replace(ranks, notes=rows.notes) if rows.notes else ranks
 
 
 def _as_saved(ranks: Ranks, name: str, given: Mapping[str, int | str | None], replace: bool) -> Ranks:

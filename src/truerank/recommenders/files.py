@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
+from truerank.formats.arrays import load_arrays
 from truerank.formats.writing import check_writable, replacing
 from truerank.scoring.numbers import Matrix
 
@@ -31,19 +31,15 @@ def write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> No
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return the name and the settings of the recommender as a dict, and the arrays."""
-    if not Path(path).is_file():
-        raise InputError(f"there is no file {str(path)!r}.")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-    # a file that is not npz may load as one array, which is not a context manager
-    except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"can't read {str(path)!r} ({error}).") from error
+    arrays = load_arrays(path)
     try:
         about = json.loads(str(arrays.pop("about", "")))
-        return {key: about[key] for key in ("recommender", "settings")}, arrays
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{str(path)!r} was not written by the `save` of a model.") from error
+    kinds = {"recommender": str, "settings": dict}
+    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
+    return {name: about[name] for name in kinds}, arrays
 
 
 def pack(name: str, matrix: Matrix) -> dict[str, AnyArray]:

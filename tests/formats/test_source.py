@@ -1,0 +1,165 @@
+"""Where bytes come from: compressed and piped files in every reader, and limits on what unpacks."""
+
+import gzip
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import truerank as tr
+from tests.hostile import zipped
+from truerank.formats.limits import LIMIT_VARIABLE
+
+CSV = b"user,item,score,rank,n\nann,x,0.5,1,9\nann,y,0.4,2,9\n"
+
+
+def check(path: object) -> None:
+    assert tr.read_lists(path, {"ann": ["y"]}).rank.tolist() == [2]
+    assert tr.read_ranks(path).rank.tolist() == [1, 2]
+    assert tr.read_interactions(path).item_names.tolist() == ["x", "y"]
+
+
+def test_compressed_files_in_every_reader(tmp_path: Path) -> None:
+    contents = {
+        "a.csv.gz": gzip.compress(CSV),
+        "a.zip": zipped({"folder/a.csv": CSV, "__MACOSX/._a.csv": b"", ".hidden": b""}),
+        "b.zip": zipped({"a.csv.gz": gzip.compress(CSV)}),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        check(tmp_path / name)
+
+
+def test_a_directory_with_one_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV)
+    check(tmp_path)
+    (tmp_path / "b.csv").write_bytes(CSV)
+    with pytest.raises(tr.InputError, match=r"or one file in all, found a\.csv, b\.csv; name the file itself"):
+        tr.read_lists(tmp_path, {"ann": ["y"]})
+
+
+def test_pipes(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(CSV)))
+    writer.start()
+    assert tr.read_ranks(pipe).rank.tolist() == [1, 2]
+    writer.join()
+
+
+def test_latin_1_in_every_reader(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("user,item,année,rank,n\nJosé,ça,1,1,9\n".encode("latin-1"))
+    ranks, data = tr.read_ranks(tmp_path / "a.csv"), tr.read_interactions(tmp_path / "a.csv")
+    assert ranks.ids is not None
+    assert (ranks.ids.tolist(), data.item_names.tolist()) == (["José"], ["ça"])
+    note = f"{str(tmp_path / 'a.csv')!r} is not UTF-8 and was read as Latin-1"
+    assert data.notes == (note,)
+    assert tr.read_lists(tmp_path / "a.csv", {"José": ["ça"]}).notes == (note,)
+    assert ranks.notes == (note,)
+    (tmp_path / "a.jsonl").write_bytes('{"user": "José", "item": "ça"}\n'.encode("latin-1"))
+    assert tr.read_interactions(tmp_path / "a.jsonl").names.tolist() == ["José"]
+
+
+def test_utf_16_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV.decode().encode("utf-16"))
+    with pytest.raises(tr.InputError, match=r"a\.csv' is UTF-16; save it as UTF-8"):
+        tr.read_ranks(tmp_path / "a.csv")
+
+
+def bomb(size: int) -> bytes:
+    """Return a gzipped CSV file that unpacks to so many zeros."""
+    return gzip.compress(CSV + b"0" * size, compresslevel=1)
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zip", "gzip in zip"])
+def test_what_unpacks_too_far_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "1000000")
+    content = {
+        "gzip": bomb(2_000_000),
+        "zip": zipped({"a.csv": CSV + b"0" * 2_000_000}),
+        "gzip in zip": zipped({"a.csv.gz": bomb(2_000_000)}),
+    }[kind]
+    (tmp_path / "bomb").write_bytes(content)
+    for read in (tr.read_interactions, tr.read_ranks, tr.read_negatives):
+        with pytest.raises(tr.InputError, match=rf"unpacks to more than 1,000,000 bytes; .* {LIMIT_VARIABLE}"):
+            read(tmp_path / "bomb")
+
+
+def test_the_limit_must_be_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(CSV))
+    monkeypatch.setenv(LIMIT_VARIABLE, "lots")
+    with pytest.raises(tr.InputError, match=f"{LIMIT_VARIABLE} must be a number of bytes, got 'lots'"):
+        tr.read_ranks(tmp_path / "a.csv.gz")
+
+
+def test_a_size_that_a_zip_file_lies_about(tmp_path: Path) -> None:
+    content = bytearray(zipped({"a.csv": CSV + b"0" * 100_000}))
+    at = content.index(b"PK\x01\x02")
+    content[at + 24 : at + 28] = (50).to_bytes(4, "little")
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(tr.InputError, match=r"^can't read 'a\.csv' in '.*a\.zip': "):
+        tr.read_ranks(tmp_path / "a.zip")
+
+
+SMALL_MEMORY = """
+import resource, sys
+import truerank as tr
+tr.read_ranks, tr.read_interactions, tr.read_negatives, tr.Ranks, tr.InputError
+import truerank.ranking.lists, truerank.formats.negatives, truerank.data.reading
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+try:
+    getattr(tr, sys.argv[1])(sys.argv[2])
+except tr.InputError as error:
+    print(error)
+"""
+
+
+def refused_in_little_memory(reader: str, path: Path) -> str:
+    """Return the refusal of a reader that may use 4 GiB."""
+    command = [sys.executable, "-c", SMALL_MEMORY, reader, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def write_zip_bomb(path: Path) -> None:
+    """Write a zip file of a few MB that unpacks to 1.2 GB."""
+    block = b"1,2,3\n" * 1_000_000
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("ratings.csv", block * 200)
+
+
+def write_parquet_bomb(path: Path) -> None:
+    """Write a Parquet file of less than a MB with 160 million equal numbers, which take 1.3 GB."""
+    rows = pa.table({"rank": np.ones(4_000_000, np.int64), "n": np.ones(4_000_000, np.int64)})
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        for _ in range(20):
+            writer.write_table(rows)
+
+
+def test_bombs_do_not_fill_the_memory(tmp_path: Path) -> None:
+    write_zip_bomb(tmp_path / "bomb.zip")
+    write_parquet_bomb(tmp_path / "bomb.parquet")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 1_000_000
+    (tmp_path / "test.negative").write_text("9999999999\t1\t2\n")
+    expected = {
+        "bomb.zip": ("read_interactions", "unpacks to more than 1,073,741,824 bytes"),
+        "bomb.parquet": ("read_ranks", "unpacks to more than 1,073,741,824 bytes"),
+        "test.negative": ("read_negatives", "has 1 users, but numbers them up to 9999999999; number them from 0."),
+    }
+    for name, (reader, message) in expected.items():
+        assert message in refused_in_little_memory(reader, tmp_path / name)
+
+
+def test_deep_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"user": 1, "item": 2}\n{"user": ' + "[" * 100_000 + "\n")
+    with pytest.raises(tr.InputError, match=r"a\.jsonl', line 2: more than 64 brackets within each other"):
+        tr.read_interactions(tmp_path / "a.jsonl")
+    smileys = "".join(f'{{"user": "{user} :[[{{", "item": 1}}\n' for user in range(200))
+    (tmp_path / "a.jsonl").write_text(smileys)
+    assert tr.read_interactions(tmp_path / "a.jsonl").n_users == 200
