@@ -11,9 +11,7 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
-    parser.addoption(
-        "--attacks", type=int, default=3_000, help="damaged files that readers and commands are tried with"
-    )
+    parser.addoption("--attacks", type=int, default=3_000, help="damaged files for readers and commands")
 
 
 def pytest_configure(config: pytest.Config) -> None:
