@@ -1,4 +1,4 @@
-"""Settings of hypothesis, the number of attacks by damaged files, and which compiled library is tested."""
+"""Settings of hypothesis, which compiled library is tested, and how many attacks by damaged files are tried."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
-    parser.addoption("--attacks", type=int, default=3_000, help="damaged files that the readers are tried with")
+    parser.addoption("--attacks", type=int, default=3_000, help="damaged files for readers and commands")
 
 
 def pytest_configure(config: pytest.Config) -> None:

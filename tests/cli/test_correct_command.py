@@ -68,6 +68,18 @@ def test_options_that_contradict_a_column(tmp_path: Path, option: str) -> None:
     assert done.exit_code == 0, done.output
     message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls", option, "99")
     assert message.startswith(f"{option} 99 contradicts")
+    columns = ["-c", "m=m", "-c", "n=n"]
+    message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls", option, "99", *columns)
+    assert message == f"{option} is given both as a number and as a column."
+
+
+def test_columns_by_name(tmp_path: Path) -> None:
+    (tmp_path / "study.csv").write_text("place,drawn,of\n1,100,3541\n17,100,3541\n")
+    names = ["-c", "rank=place", "-c", "m=drawn", "-c", "n=of"]
+    done = run_here("correct", tmp_path / "study.csv", "-m", "ap~cls", *names, "-f", "json")
+    assert mean(done.stdout) == tr.estimate(tr.Ranks.from_sampled([1, 17], m=100, n=3541), "ap~cls").mean
+    message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls", "-c", "place=rank")
+    assert message == "--column has no role 'place'; choose from user, rank, relevance, m, n."
 
 
 def test_exact_ranks_need_no_correction(tmp_path: Path) -> None:

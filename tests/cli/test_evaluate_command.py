@@ -11,8 +11,9 @@ import pytest
 import truerank as tr
 from tests.cli.conftest import RUN
 from tests.cli.running import refusal, run_here, truerank
-from truerank.cli import evaluate_command
+from truerank.cli import evaluate_command, options
 from truerank.evaluation.per_instance import Ties
+from truerank.formats.detection import Format
 
 
 def means(output: str) -> dict[tuple[str, str], float]:
@@ -201,6 +202,19 @@ def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
     assert refusal("evaluate", lists[0], "-m", "ap@2", "--depth", "5").startswith("--depth is about ranked lists")
 
 
+def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("user,item\n1,10\n1,20\n2,20\n2,10\n")
+    (tmp_path / "truth.txt").write_text("1 20 5 978300760\n2 10 3 978302109\n")
+    arguments = ["evaluate", tmp_path / "run.csv", "-t", tmp_path / "truth.txt", "-m", "rr@2", "-f", "json"]
+    assert refusal(*arguments).endswith("say which by --format-of truth=trec or --format-of truth=movielens.")
+    done = run_here(*arguments, "--format-of", "truth=movielens")
+    assert means(done.stdout) == {("run", "rr@2"): 0.5}
+    rule = "--format-of takes run or truth with one of csv, movielens, trec, as in truth=trec, each once, got"
+    for wrong in ("truth=xml", "trec", "ranks=csv"):
+        assert refusal(*arguments, "--format-of", wrong) == f"{rule} {wrong!r}."
+    assert refusal("evaluate", tmp_path / "run.csv", "-m", "ap", "--format-of", "run=csv").startswith("--format-of is")
+
+
 def test_standard_input_serves_once(lists: tuple[Path, Path]) -> None:
     message = "--truth can be standard input only with a single run, which is a file."
     assert refusal("evaluate", "-", "-t", "-", "-m", "ap@2", stdin=RUN) == message
@@ -213,3 +227,7 @@ def test_missing_file() -> None:
 
 def test_ties_are_those_of_the_library() -> None:
     assert get_args(Ties) == evaluate_command.TIES
+
+
+def test_formats_are_those_of_the_library() -> None:
+    assert get_args(Format) == options.TEXT_FORMATS

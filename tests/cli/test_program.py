@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import click
@@ -142,6 +143,18 @@ def test_too_little_memory_is_one_sentence(toy: dict[str, Path], monkeypatch: py
     monkeypatch.setattr(orders, "consistency", consistency)
     message = "there is not enough memory for this input."
     assert refusal("consistency", toy["A"], toy["B"], "-m", "ap") == message
+
+
+def test_warnings_are_notes(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def consistency(*_: object, **__: object) -> str:
+        warnings.warn("this takes long.", RuntimeWarning, stacklevel=1)
+        return "done"
+
+    monkeypatch.setattr(orders, "consistency", consistency)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "done\n", "note: this takes long.\n")
 
 
 def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

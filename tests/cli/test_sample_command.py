@@ -47,6 +47,13 @@ def test_bad_sample_sizes(toy: dict[str, Path], tmp_path: Path, size: str, messa
     assert not (tmp_path / "sampled.npz").exists()
 
 
+def test_catalogues_that_are_too_large_to_draw_from(tmp_path: Path) -> None:
+    (tmp_path / "ranks.csv").write_text(f"rank,n\n5,{10**10}\n")
+    arguments = ["sample", tmp_path / "ranks.csv", "-m", "9", "-o", tmp_path / "sampled.npz"]
+    assert refusal(*arguments).endswith("got 9,999,999,995; with --replace any number is possible.")
+    assert run_here(*arguments, "--replace").exit_code == 0
+
+
 def test_a_directory_that_is_missing(toy: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "A.parquet").unlink()  # not even looked for
     path = tmp_path / "nowhere" / "sampled.npz"

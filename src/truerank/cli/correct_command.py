@@ -55,7 +55,10 @@ def command(
     from truerank.ranking.tables import read_ranks
 
     chosen = as_metrics(metrics)
-    given = {"m": m, "n": n} | options.by_role(columns, "user", "rank", "relevance", "m", "n")
+    numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
+    for role in numbers.keys() & columns:
+        raise InputError(f"`{role}` is given both as a number and as a column.")
+    given = numbers | options.by_role(columns, "user", "rank", "relevance", "m", "n")
     ranks = {name: read_ranks(path, replace=replace, **given) for name, path in sources.items()}
     for name, path in sources.items():
         if ranks[name].design is None:

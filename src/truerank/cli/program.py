@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pkgutil
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from truerank.cli.interruption import INTERRUPTED
-from truerank.cli.output import on_one_line
+from truerank.cli.output import on_one_line, show_notes
 from truerank.cli.wording import in_options
 from truerank.errors import InputError
 
@@ -46,7 +47,9 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what is wrong with its input is told in terms of its options."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except InputError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise InputError(in_options(str(error), command.params if command else [])) from error
@@ -78,6 +81,11 @@ class Program(click.Group):
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as any other note, without the line of code that gave it."""
+    show_notes([str(message)])
 
 
 def _own_modules() -> dict[str, str]:

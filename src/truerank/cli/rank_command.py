@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from truerank.cli import options
@@ -25,6 +27,7 @@ from truerank.cli.output import save_ranks
     help="Training pairs (user_id, item_id); they are not candidates.",
 )
 @click.option("--test", metavar="FILE", type=click.Path(), required=True, help="Held-out pairs (user_id, item_id).")
+@options.formats_option("train", "test")
 @options.output_option
 @click.option(
     "--threads",
@@ -33,7 +36,13 @@ from truerank.cli.output import save_ranks
     help="Threads to use (default: one per processor).",
 )
 def command(
-    factors: tuple[str, str], bias: str | None, train: str | None, test: str, output: str, threads: int | None
+    factors: tuple[str, str],
+    bias: str | None,
+    train: str | None,
+    test: str,
+    formats: dict[str, Any],
+    output: str,
+    threads: int | None,
 ) -> None:
     """Rank held-out items exactly, among the whole catalogue.
 
@@ -51,5 +60,6 @@ def command(
     users, items = map(load_array, factors)
     scorer = Factors(users, items, None if bias is None else load_array(bias))
     shape = (scorer.n_users, scorer.n_items)
-    seen = None if train is None else read_pairs(train, shape)
-    save_ranks(rank(scorer, train=seen, test=read_pairs(test, shape), threads=threads, progress=True), output)
+    seen = None if train is None else read_pairs(train, shape, format=formats.get("train"))
+    held = read_pairs(test, shape, format=formats.get("test"))
+    save_ranks(rank(scorer, train=seen, test=held, threads=threads, progress=True), output)

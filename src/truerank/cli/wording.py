@@ -28,13 +28,16 @@ def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
     'name it with --column user=NAME.'
     >>> in_options("give truth_format='trec'.", [click.Option(["--format-of", "formats"])])
     'give --format-of truth=trec.'
+    >>> in_options("give format='csv'.", [click.Option(["--format-of", "formats"])])
+    'give --format-of FILE=csv.'
     """
     options = {each.name: max(each.opts, key=len) for each in parameters if isinstance(each, click.Option)}
 
     def replaced(found: re.Match[str]) -> str:
         name = found["name"] or found["set"]
-        if name.endswith("_format") and "formats" in options and found["text"]:
-            return f"{options['formats']} {name.removesuffix('_format')}={found['text']}"
+        if name.endswith("format") and "formats" in options and found["text"]:
+            file = name.removesuffix("format").removesuffix("_") or "FILE"
+            return f"{options['formats']} {file}={found['text']}"
         option = options.get(name)
         if option is None:
             return found[0]

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Coefficients of 1/x, 1/x^3, ... in Stirling's series for log x!, exact to 1e-16 from here on.
@@ -40,6 +41,8 @@ _NEAR = 0.1
 _NEAR_TERMS = 9
 # A tail sum stops when the next term cannot change the sum.
 _NEGLIGIBLE = 2.0**-60
+# NumPy draws from hypergeometric distributions with fewer of each kind.
+_TOO_MANY = 10**9
 
 
 class Law(ABC):
@@ -197,6 +200,12 @@ class Hypergeometric(Law):
         return (g + 1, m + 1, N + 1), (N + 1) / ((m + 1) * (g + 1))
 
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
+        most = max(np.max(inside, initial=0), np.max(beyond, initial=0))
+        if most >= _TOO_MANY:
+            allowed = f"fewer than {_TOO_MANY:,} candidates above and below an item"
+            raise InputError(
+                f"sampling without replacement needs {allowed}, got {most:,}; with `replace` any number is possible."
+            )
         return rng.hypergeometric(inside, beyond, m)
 
     def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
