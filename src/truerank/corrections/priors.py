@@ -72,16 +72,15 @@ def learn_prior(ranks: Ranks, *, parts: int | None = None, iterations: int = 100
     else:
         size = parts * _POINTS
         within = cells_at(np.arange(parts) * _POINTS, size - 1)
-    shares = (
-        _shares_of_exact(ranks, within, size) if ranks.design is None else _learned(ranks, within, size, iterations)
-    )
+    exact = ranks.design is None
+    shares = _shares(ranks, within, size) if exact else _learned(ranks, within, size, iterations)
     return as_prior(shares if parts is not None else np.repeat(shares / within.sizes, within.sizes))
 
 
-def _shares_of_exact(ranks: Ranks, within: Cells, size: int) -> Floats:
+def _shares(ranks: Ranks, within: Cells, size: int) -> Floats:
     place = (ranks.above + ranks.tied / 2 + 0.5) / (ranks.item_irrelevant + 1)
     part = np.searchsorted(within.starts, np.floor(place * size), side="right") - 1
-    return np.bincount(part, minlength=len(within)) + 1.0
+    return np.bincount(part, minlength=len(within)).astype(np.float64) + 1.0
 
 
 def _learned(ranks: Ranks, within: Cells, size: int, iterations: int) -> Floats:
