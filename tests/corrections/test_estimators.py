@@ -252,3 +252,14 @@ def test_several_relevant_items_have_laws_by_place() -> None:
     for metric, found in means.items():
         truth = tr.estimate(exact, metric.partition("~")[0]).mean
         assert np.mean(found) == pytest.approx(truth, rel=0.05), metric
+
+
+@pytest.mark.parametrize("design", [tr.UniformSampling(100), tr.UniformSampling(100, True), tr.InverseSampling(1)])
+def test_learned_priors_are_fine_at_the_top(design: tr.SamplingDesign) -> None:
+    exact = embedded().ranks["X"]
+    truth, learned = (np.cumsum(tr.learn_prior(ranks)) for ranks in (exact, design.draw(exact, rng=1)))
+    assert truth.size == learned.size == exact.item_irrelevant.max() + 1
+    top = [9, 24, 99, 999]
+    shares = [(exact.above <= count).mean() for count in top]
+    np.testing.assert_allclose(truth[top], shares, rtol=0.1)
+    np.testing.assert_allclose(learned[top], shares, rtol=0.15)
