@@ -263,3 +263,15 @@ def test_learned_priors_are_fine_at_the_top(design: tr.SamplingDesign) -> None:
     shares = [(exact.above <= count).mean() for count in top]
     np.testing.assert_allclose(truth[top], shares, rtol=0.1)
     np.testing.assert_allclose(learned[top], shares, rtol=0.15)
+
+
+def test_pooled_estimators_have_no_tables() -> None:
+    exact = tr.Ranks.from_ranks([1, 20], n=50)
+    with pytest.raises(tr.InputError, match="ap~smooth has no table of sampled counts: it is fitted to all instances"):
+        tr.correction_table("ap~smooth", m=10, n=50)
+    with pytest.raises(tr.InputError, match="ap~em has no table"):
+        tr.risk(exact, "ap~em", m=10)
+    with pytest.raises(tr.InputError, match="needs inverse sampling"):
+        tr.risk(exact, "ap~unbiased", m=10)
+    with pytest.raises(tr.InputError, match="the risk needs the same number of draws for each item"):
+        tr.risk(exact, "ap", tr.InverseSampling(2))
