@@ -252,3 +252,26 @@ def test_several_relevant_items_have_laws_by_place() -> None:
     for metric, found in means.items():
         truth = tr.estimate(exact, metric.partition("~")[0]).mean
         assert np.mean(found) == pytest.approx(truth, rel=0.05), metric
+
+
+@pytest.mark.parametrize("design", [tr.UniformSampling(100), tr.UniformSampling(100, True), tr.InverseSampling(1)])
+def test_learned_priors_are_fine_at_the_top(design: tr.SamplingDesign) -> None:
+    exact = embedded().ranks["X"]
+    truth, learned = (np.cumsum(tr.learn_prior(ranks)) for ranks in (exact, design.draw(exact, rng=1)))
+    assert truth.size == learned.size == exact.item_irrelevant.max() + 1
+    top = [9, 24, 99, 999]
+    shares = [(exact.above <= count).mean() for count in top]
+    np.testing.assert_allclose(truth[top], shares, rtol=0.1)
+    np.testing.assert_allclose(learned[top], shares, rtol=0.15)
+
+
+def test_pooled_estimators_have_no_tables() -> None:
+    exact = tr.Ranks.from_ranks([1, 20], n=50)
+    with pytest.raises(tr.InputError, match="ap~smooth has no table of sampled counts: it is fitted to all instances"):
+        tr.correction_table("ap~smooth", m=10, n=50)
+    with pytest.raises(tr.InputError, match="ap~em has no table"):
+        tr.risk(exact, "ap~em", m=10)
+    with pytest.raises(tr.InputError, match="needs inverse sampling"):
+        tr.risk(exact, "ap~unbiased", m=10)
+    with pytest.raises(tr.InputError, match="the risk needs the same number of draws for each item"):
+        tr.risk(exact, "ap", tr.InverseSampling(2))

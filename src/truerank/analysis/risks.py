@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.analysis.tied_laws import TiedItemLaws, joint_tied_moments
 from truerank.arrays import Floats, Ints, distinct_columns
-from truerank.corrections.counts import as_sampled, counted
+from truerank.corrections.counts import as_sampled, counted, terms_of_counts
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import values
@@ -163,7 +163,7 @@ class _Tables:
 
     @classmethod
     def of(cls, metric: Metric, ranks: Ranks, shown: Ranks) -> _Tables:
-        terms = metric.terms(shown)
+        terms = terms_of_counts(metric, shown)
         weights = [np.ones(shown.above.size) if part.weight is None else part.weight for part in terms]
         for weight in weights:
             _check_weights(weight, ranks, str(metric))

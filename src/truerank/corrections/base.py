@@ -89,6 +89,11 @@ class Estimator(Named, ABC):
     that instance alone, subclass `truerank.Correction` instead.
     """
 
+    @property
+    def pools_instances(self) -> bool:
+        """Whether the estimate of an instance depends on the other instances."""
+        return False
+
     @abstractmethod
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         """Return terms that estimate those of exact ranks.

@@ -33,6 +33,10 @@ class Corrected(Metric):
     def estimated(self) -> Metric:
         return self.metric
 
+    @property
+    def pools_instances(self) -> bool:
+        return self.correction.pools_instances
+
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         return self.correction.terms(self.metric.terms(ranks), ranks, str(self))
 

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.metrics.base import Terms
+from truerank.errors import InputError
+from truerank.metrics.base import Metric, Terms
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
 
@@ -20,6 +21,13 @@ def as_sampled(ranks: Ranks, design: SamplingDesign, n: int | None = None) -> Ra
     nothing = np.zeros_like(ranks.above)
     sampled = ranks.sampled(design, np.full(len(ranks), design.size), above=nothing, tied=nothing)
     return sampled if n is None else dataclasses.replace(sampled, n_catalogue=np.full(len(ranks), n))
+
+
+def terms_of_counts(metric: Metric, shown: Ranks) -> tuple[Terms, ...]:
+    """Return the terms of a metric that depend on the sampled counts of the item alone, or refuse it."""
+    if metric.pools_instances:
+        raise InputError(f"{metric} has no table of sampled counts: it is fitted to all instances of an evaluation.")
+    return metric.terms(shown)
 
 
 def counted(terms: Terms, sampled: Ranks, items: Ints) -> Floats:

@@ -40,6 +40,10 @@ class Pooled(Estimator):
     groups join the one before. Ties are broken at random to fit it, always in the same way.
     """
 
+    @property
+    def pools_instances(self) -> bool:
+        return True
+
     @abstractmethod
     def fit(self, seen: Seen) -> Floats:
         """Return the law of the ranks: the chance of each cell."""

@@ -10,11 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, distinct_columns
+from truerank.corrections.base import require_design
+from truerank.corrections.rank_laws import Cells, cells, cells_at, expectation_maximisation
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
 
 Prior = tuple[float, ...]
+
+# counts at which each of a number of equal parts is looked at
+_POINTS = 8
 
 
 def as_prior(weights: ArrayLike) -> Prior:
@@ -37,7 +42,7 @@ def prior_counts(prior: Prior, n_irrelevant: int) -> Floats:
     return np.array(prior)[(places * len(prior)).astype(np.int64)]
 
 
-def learn_prior(ranks: Ranks, *, parts: int = 50, iterations: int = 100) -> Prior:
+def learn_prior(ranks: Ranks, *, parts: int | None = None, iterations: int = 100) -> Prior:
     """Return a prior learned from ranks, exact or sampled, of this recommender or a similar one.
 
     From exact ranks it is the share of relevant items in each part of the catalogue, one added to
@@ -48,8 +53,9 @@ def learn_prior(ranks: Ranks, *, parts: int = 50, iterations: int = 100) -> Prio
     ----------
     ranks : Ranks
         All relevant items count, whichever of an instance they are.
-    parts : int
-        Equal parts into which the catalogue is divided.
+    parts : int, optional
+        Equal parts into which the catalogue is divided. None: single ranks at the top, then parts that grow with the
+        rank, and the prior has a weight for each count of the largest catalogue.
     iterations : int
         Steps of EM; more of them fit the sample more closely, and its noise.
 
@@ -60,22 +66,32 @@ def learn_prior(ranks: Ranks, *, parts: int = 50, iterations: int = 100) -> Prio
     >>> [round(share, 2) for share in prior]
     [0.6, 0.4]
     """
-    n = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
-    irrelevant = (n - ranks.n_relevant)[ranks.instance]
-    if ranks.design is None:
-        place = (ranks.above + ranks.tied / 2 + 0.5) / (irrelevant + 1)
-        return as_prior(np.bincount((place * parts).astype(np.int64), minlength=parts) + 1.0)
-    law, draws = ranks.design.law("learning a prior"), ranks.draws[ranks.instance]
-    likelihood = np.empty((ranks.above.size, parts))
-    for size, m in np.unique(np.stack([irrelevant, draws]), axis=1).T:
-        mine = (irrelevant == size) & (draws == m)
-        rows = law.rows(np.arange(size + 1), m, size)
-        part = ((np.arange(size + 1) + 0.5) / (size + 1) * parts).astype(np.int64)
-        counts = np.bincount(part, minlength=parts)
-        mean = np.stack([np.bincount(part, weights=column, minlength=parts) for column in rows.T])
-        likelihood[mine] = (mean / np.maximum(counts, 1))[ranks.above[mine]]
-    shares = np.full(parts, 1.0 / parts)
-    for _ in range(iterations):
-        joint = likelihood * shares
-        shares = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
-    return as_prior(shares)
+    largest = int(ranks.item_irrelevant.max(initial=0))
+    if parts is None:
+        size, within = largest + 1, cells(largest)
+    else:
+        size = parts * _POINTS
+        within = cells_at(np.arange(parts) * _POINTS, size - 1)
+    exact = ranks.design is None
+    shares = _shares(ranks, within, size) if exact else _learned(ranks, within, size, iterations)
+    return as_prior(shares if parts is not None else np.repeat(shares / within.sizes, within.sizes))
+
+
+def _shares(ranks: Ranks, within: Cells, size: int) -> Floats:
+    place = (ranks.above + ranks.tied / 2 + 0.5) / (ranks.item_irrelevant + 1)
+    part = np.searchsorted(within.starts, np.floor(place * size), side="right") - 1
+    return np.bincount(part, minlength=len(within)).astype(np.float64) + 1.0
+
+
+def _learned(ranks: Ranks, within: Cells, size: int, iterations: int) -> Floats:
+    """EM from equal shares; the likelihood of a part is its mean over some counts in it."""
+    design = require_design(ranks, "learning a prior")
+    columns = (ranks.above, ranks.item_draws, ranks.item_irrelevant)
+    first, which = distinct_columns(*columns)
+    above, drawn, n_irrelevant = (column[first, None, None] for column in columns)
+    # the counts of each catalogue at the places of the points, which are those of a catalogue with `size` counts
+    counts = np.floor((within.points + 0.5) / size * (n_irrelevant + 1)).astype(np.int64)
+    log = design.log_likelihood(above, drawn, counts, n_irrelevant)
+    likelihood = np.exp(log - log.max(axis=(1, 2), keepdims=True)).mean(axis=2)
+    weight = np.bincount(which, minlength=first.size).astype(np.float64)
+    return expectation_maximisation(likelihood, weight, within.sizes / size, iterations)

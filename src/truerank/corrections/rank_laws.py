@@ -67,7 +67,11 @@ def cells(largest: int) -> Cells:
     starts = list(range(min(_SINGLE, largest + 1)))
     while (following := max(starts[-1] + 1, math.ceil(starts[-1] * _RATIO))) <= largest:
         starts.append(following)
-    first = np.array(starts)
+    return cells_at(np.array(starts), largest)
+
+
+def cells_at(first: Ints, largest: int) -> Cells:
+    """Return the cells that begin with these counts and cover 0..largest."""
     sizes = np.diff(np.append(first, largest + 1))
     shares = (np.arange(_POINTS) + 0.5) / _POINTS
     points = first[:, None] + (shares * sizes[:, None]).astype(np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.corrections.corrected import Corrected
-from truerank.corrections.counts import as_sampled, counted
+from truerank.corrections.counts import as_sampled, counted, terms_of_counts
 from truerank.corrections.reading import metric as as_metric
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
@@ -56,7 +56,7 @@ def correction_table(
         raise InputError(f"`i` must lie in 1..n_relevant and `n_relevant` in 1..n, got {i}, {n_relevant} and {n}.")
     drawn = as_design(design, m=m, replace=replace)
     ranks = as_sampled(Ranks.from_ranks([range(1, n_relevant + 1)], n=n), drawn)
-    terms = chosen.terms(ranks)
+    terms = terms_of_counts(chosen, ranks)
     if len(terms) > 1 or terms[0].weight is not None:
         raise InputError(f"{chosen} depends on grades and has no table of its own; the plain metrics in it have.")
     return counted(terms[0], ranks, np.array([i - 1]))[0]

@@ -67,6 +67,11 @@ class Metric(ABC):
         return False
 
     @property
+    def pools_instances(self) -> bool:
+        """Whether its value of an instance depends on the other instances."""
+        return False
+
+    @property
     def estimated(self) -> Metric:
         """The metric of exact ranks that it is or, if it is a corrected one, estimates."""
         return self
