@@ -39,6 +39,7 @@ from .evaluation.groups import by_column as by_column
 from .evaluation.groups import by_popularity as by_popularity
 from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.per_instance import values as values
+from .evaluation.resampled_means import bootstrap_interval as bootstrap_interval
 from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
 from .evaluation.value_frames import values_frame as values_frame

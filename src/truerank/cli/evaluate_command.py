@@ -11,10 +11,11 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.cli.sources import STANDARD_INPUT, noted
+from truerank.cli.sources import STANDARD_INPUT, noted, read_groups
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
+    from truerank.evaluation.evaluations import Evaluation
     from truerank.ranking.ranks import Ranks
 
 TIES = ("expected", "optimistic", "pessimistic", "random")
@@ -54,6 +55,8 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
     multiple=True,
     help="Python file that registers metrics of your own. May be repeated.",
 )
+@options.groups_option
+@options.minimum_option
 @options.per_instance_option
 @options.format_option
 def command(
@@ -66,6 +69,8 @@ def command(
     columns: dict[str, str],
     formats: dict[str, Any],
     definitions: tuple[str, ...],
+    by: str | None,
+    minima: dict[str, float],
     per_instance: str | None,
     form: str,
 ) -> None:
@@ -79,20 +84,37 @@ def command(
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     truerank evaluate als=a.parquet bpr=b.parquet -m ndcg@10,recall@10 --per-instance values.csv
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
+    truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
     """
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
     for definition in definitions:
         _define(definition)
-    chosen = as_metrics(metrics)
+    least = {str(as_metrics(name)[0]): value for name, value in minima.items()}
+    chosen = as_metrics(tuple(dict.fromkeys([*map(str, as_metrics(metrics)), *least])))
+    groups = read_groups(by)
     ranks = _read(sources, truth, depth, columns, formats)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
-    table = evaluate(ranks, chosen, ties=ties, rng=seed, progress=True)
+    table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, progress=True)
     show_table(noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
     if per_instance:
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
+    if below := _below(table, least):
+        for sentence in below:
+            click.echo(sentence, err=True)
+        click.get_current_context().exit(1)
+
+
+def _below(table: Evaluation, least: dict[str, float]) -> list[str]:
+    """Return a sentence for each mean that is not at least its minimum."""
+    return [
+        f"fails: {row['metric']} of {row['recommender']}{' in ' + row['group'] if table.groups else ''} is "
+        f"{row['mean']:.6g}, below {least[row['metric']]:g}."
+        for row in table.rows()
+        if row["metric"] in least and not row["mean"] >= least[row["metric"]]
+    ]
 
 
 def _read(

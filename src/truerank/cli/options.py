@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 """What click calls with the text of an option."""
 
 _LONGEST = 1_000
+_NUMBER = re.compile(r"[-+]?[0-9]{0,300}(\.[0-9]{0,300})?(?<=[0-9.])([eE][-+]?[0-9]{1,3})?")
 # outside parentheses and before a name: the comma of marp@5,10 stands before a digit
 _BETWEEN_METRICS = re.compile(r",\s*(?=[a-z])(?![^(]*\))", re.IGNORECASE)
 
@@ -32,6 +34,23 @@ def whole(smallest: int = 1, largest: int = LARGEST) -> Callback:
         return None if text is None else read_whole(text, param, smallest, largest)
 
     return read
+
+
+def number(smallest: float, largest: float = math.inf, *, strictly: bool = False) -> Callback:
+    """Return a callback that reads a number within bounds, which it may not equal if `strictly` is set."""
+
+    def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+        return None if text is None else _read_number(text, param, smallest, largest, strictly)
+
+    return read
+
+
+def _read_number(text: str, param: click.Parameter, smallest: float, largest: float, strictly: bool) -> float:
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if smallest <= value <= largest and math.isfinite(value) and not (strictly and value in (smallest, largest)):
+        return value
+    bounds = f"from {smallest:g}" if largest == math.inf else f"between {smallest:g} and {largest:g}"
+    raise InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
 
 
 read_seed = whole(0, 10**18 - 1)
@@ -102,6 +121,16 @@ def by_role(columns: dict[str, str], *roles: str) -> dict[str, Any]:
         if role not in roles:
             raise InputError(f"--column has no role {shortened(role)}; choose from {', '.join(roles)}.")
     return dict(columns)
+
+
+def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, float]:
+    minima: dict[str, float] = {}
+    for pair in pairs:
+        metric, found, least = pair.rpartition("=")
+        if not (metric and found and least):
+            raise InputError(f"{option_name(param)} takes METRIC=X, as in ndcg@10=0.05, got {shortened(pair)}.")
+        minima[metric] = _read_number(least, param, -math.inf, math.inf, False)
+    return minima
 
 
 def _read_sources(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -196,6 +225,42 @@ output_option = click.option(
     type=click.Path(),
     callback=_check_ranks_path,
     help="The .parquet or .npz file to write; - is standard output.",
+)
+groups_option = click.option(
+    "--by",
+    metavar="FILE",
+    type=click.Path(),
+    help="Show groups apart: a table of the ids of instances and the names of their groups.",
+)
+test_option = click.option(
+    "--test",
+    type=click.Choice(["t", "bootstrap", "randomisation"]),
+    default="t",
+    show_default=True,
+    help="How differences are tested.",
+)
+level_option = click.option(
+    "--level",
+    metavar="X",
+    default="0.95",
+    show_default=True,
+    callback=number(0.0, 1.0, strictly=True),
+    help="Confidence level.",
+)
+unmatched_option = click.option(
+    "--unmatched",
+    type=click.Choice(["refuse", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with instances that only some of the recommenders have.",
+)
+minimum_option = click.option(
+    "--min",
+    "minima",
+    multiple=True,
+    callback=_read_minima,
+    metavar="METRIC=X",
+    help="Exit with code 1 if the mean of a metric is below X. May be repeated.",
 )
 per_instance_option = click.option(
     "--per-instance",

@@ -12,6 +12,7 @@ from truerank.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.groups import Groups
     from truerank.ranking.ranks import Ranks
 
 STANDARD_INPUT = "-"
@@ -50,6 +51,19 @@ def _named(text: str) -> tuple[str, str]:
 
 def _stem(path: str) -> str:
     return "recommender" if path == STANDARD_INPUT else Path(path.removesuffix(".gz")).stem or path
+
+
+def read_groups(path: str | None) -> Groups | None:
+    """Return the groups that a table of ids and names holds."""
+    from truerank.evaluation.groups import by_column
+    from truerank.formats.tables import read_file
+
+    if path is None:
+        return None
+    table = read_file(path)
+    if len(table.column_names) != 2 or not len(table):
+        raise InputError(f"{path!r} must have two columns, ids and names of groups, got {table.column_names}.")
+    return by_column(table)
 
 
 def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:

@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
-import numpy as np
-
-from truerank.arrays import Ints
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
-from truerank.evaluation.differences import Difference, check_level, check_margin
+from truerank.evaluation.differences import Difference, check_margin
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
+from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Task, blocks_of, tested_differences
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
@@ -183,7 +181,7 @@ def compare(
     broken = untied(same, ties, rng)
     parts = parts_by(broken, None if by is None else Groups.of(by))
     task = Task(tuple(same), chosen, pairs, level, margin)
-    found = tested_differences(task, blocks_of(broken, chosen, parts, _clusters(same)), method)
+    found = tested_differences(task, blocks_of(broken, chosen, parts, next(iter(same.values())).clusters), method)
     p_values = adjusted([each.p_value for each in found], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
     notes = (*dropped, *_notes(same, chosen), *_rough(final, method))
@@ -220,15 +218,6 @@ def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
     if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
         told = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
         raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {told}.")
-
-
-def _clusters(ranks: Mapping[str, Ranks]) -> Ints | None:
-    """Return the user of each instance as a number, None if every instance is a user of its own."""
-    ids = next(iter(ranks.values())).ids
-    if ids is None:
-        return None
-    distinct, which = np.unique(ids, return_inverse=True)
-    return None if distinct.size == ids.size else which
 
 
 def _notes(ranks: Mapping[str, Ranks], metrics: Sequence[Metric]) -> tuple[str, ...]:

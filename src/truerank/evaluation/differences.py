@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Interval
+from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
 
 
@@ -150,13 +150,6 @@ class Difference:
             f"{self.metric}: {self.recommender} less {self.baseline} = {self.difference:.4f} "
             f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.verdict}"
         )
-
-
-def check_level(level: float) -> float:
-    """Return a confidence level, or raise `InputError`."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"`level` must lie between 0 and 1, got {level}.")
-    return level
 
 
 def check_margin(margin: float) -> float:

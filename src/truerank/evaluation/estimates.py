@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.arrays import Bools, Floats, Ints
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
+from truerank.evaluation.intervals import Interval, check_level, student_interval, wilson_interval
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -20,13 +20,6 @@ from truerank.sampling.designs import Rng
 
 _FEW = 30
 _MANY_TIES = 0.1
-
-
-class Interval(NamedTuple):
-    """Lower and upper end of a confidence interval."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +70,10 @@ class Estimate:
     """What to know about the metric itself, on ranks like these."""
     weight: float | None = None
     """For groups of items: the sum of the instances' weights, whose weighted mean this is. None: all weigh 1."""
+    n_users: int | None = None
+    """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
+    binary: bool = False
+    """Whether all values are 0 or 1; the interval is then Wilson's."""
 
     @property
     def n_instances(self) -> int:
@@ -94,14 +91,23 @@ class Estimate:
         notes = list(self.caveats)
         if self.n_undefined:
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
+        if self.n_users is not None:
+            notes.append(f"{self.n} instances of {self.n_users} users: errors are clustered by user")
         if 0 < self.n < _FEW:
-            notes.append(f"only {self.n} instances: the interval rests on the t distribution and is rough")
+            notes.append(f"only {self.n} instances: the interval rests on {self._rests_on} and is rough")
         if self.tied_share > _MANY_TIES:
             notes.append(f"{self.tied_share:.1%} of the instances have ties, resolved as {self.ties!r}")
         return tuple(notes)
 
+    @property
+    def _rests_on(self) -> str:
+        return "few hits" if self.binary else "the t distribution"
+
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return Student's t interval for the mean over instances like these.
+        """Return an interval for the mean over instances like these.
+
+        It is Student's t interval or, if all values are 0 or 1 and instances are independent, Wilson's. For few
+        instances with skewed values see `truerank.bootstrap_interval`.
 
         Examples
         --------
@@ -110,18 +116,16 @@ class Estimate:
         >>> round(low, 3), round(high, 3)
         (-0.06, 1.227)
         """
-        if not 0.0 < level < 1.0:
-            raise InputError(f"`level` must lie between 0 and 1, got {level}.")
-        if self.n < 2:
-            return Interval(math.nan, math.nan)
-        from scipy.special import stdtrit
-
-        reach = float(stdtrit(self.n - 1, 0.5 + level / 2)) * self.standard_error
-        return Interval(self.mean - reach, self.mean + reach)
+        check_level(level)
+        if self.binary and self.n_users is None and self.weight is None:
+            return wilson_interval(self.mean, self.n, level)
+        return student_interval(self.mean, self.standard_error, self.n_users or self.n, level)
 
     def __add__(self, other: Estimate) -> Estimate:
         if self.weight is not None or other.weight is not None:
             raise InputError("estimates for groups of items do not add up, since their instances have weights.")
+        if self.n_users is not None or other.n_users is not None:
+            raise InputError("estimates of users with several instances do not add up, since users may be in both.")
         if (self.metric, self.ties) != (other.metric, other.ties):
             raise InputError(
                 f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
@@ -137,6 +141,7 @@ class Estimate:
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
+            binary=(self.binary or not self.n) and (other.binary or not other.n) and n > 0,
         )
 
     def _moments(self) -> tuple[float, float, int]:
@@ -166,32 +171,46 @@ def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: R
 
 def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
     """Return the estimate of a group of items: the sum of what they add over the sum of their weights."""
-    plain = summary(values, ranks, metric, ties)
-    defined = ~np.isnan(values)
-    own, n, weight = weights[defined], plain.n, float(weights[defined].sum())
-    mean = float(values[defined].sum() / weight) if n else math.nan
-    squares = float(np.square(values[defined] - mean * own).sum())
-    error = math.sqrt(n / (n - 1) * squares) / weight if n > 1 else math.nan
+    plain, defined = summary(values, ranks, metric, ties), ~np.isnan(values)
+    own, weight = values[defined], float(weights[defined].sum())
+    mean = float(own.sum() / weight) if plain.n else math.nan
+    error = _clustered_error(own - mean * weights[defined], weight, _clusters(ranks, defined))
     return replace(plain, mean=mean, standard_error=error, weight=weight)
 
 
 def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
     """Return the estimate from the values of the instances."""
-    defined = per_instance[~np.isnan(per_instance)]
+    where = ~np.isnan(per_instance)
+    defined = per_instance[where]
     n = defined.size
     mean = float(defined.mean()) if n else math.nan
+    clusters = _clusters(ranks, where)
+    plain = _standard_error(float(np.square(defined - mean).sum()), n)
+    error = plain if clusters is None else _clustered_error(defined - mean, n, clusters)
     return Estimate(
         metric=str(metric),
         mean=mean,
-        standard_error=math.hypot(
-            _standard_error(float(np.square(defined - mean).sum()), n), metric.hidden_error(ranks)
-        ),
+        standard_error=math.hypot(error, metric.hidden_error(ranks)),
         n=n,
         n_undefined=per_instance.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
         caveats=metric.notes(ranks),
+        n_users=None if clusters is None else int(np.unique(clusters).size),
+        binary=n > 0 and bool(np.all((defined == 0) | (defined == 1))),
     )
+
+
+def _clusters(ranks: Ranks, where: Bools) -> Ints | None:
+    """Return the user of each instance as a number, None if every one is a user of its own."""
+    return None if ranks.clusters is None else ranks.clusters[where]
+
+
+def _clustered_error(deviations: Floats, weight: float, clusters: Ints | None) -> float:
+    """Return the standard error of a mean from the deviations of instances, whose users are independent."""
+    units = deviations.size if clusters is None else int(np.unique(clusters).size)
+    sums = deviations if clusters is None else np.bincount(clusters, deviations)
+    return math.sqrt(units / (units - 1) * float(np.square(sums).sum())) / weight if units > 1 else math.nan
 
 
 def _standard_error(squares: float, n: int) -> float:

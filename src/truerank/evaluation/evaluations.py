@@ -95,8 +95,9 @@ def _shown(part: Sequence[Estimate]) -> list[Cell]:
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     record = asdict(cell) | {"tied_share": cell.tied_share}
-    # the caveats are among the notes, and the weight is a label
-    return {name: value for name, value in record.items() if name not in ("caveats", "weight")}
+    # the first is among the notes, the second a label, the others say how the interval was found
+    hidden = ("caveats", "weight", "n_users", "binary")
+    return {name: value for name, value in record.items() if name not in hidden}
 
 
 def evaluate(

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.evaluation.estimates import Interval
+from truerank.evaluation.intervals import Interval, student_interval
 
 Pair = tuple[int, int]
 """A column, and the column that is subtracted from it."""
@@ -143,12 +143,7 @@ class StudentOutcome(Outcome):
         return float(2 * stdtr(self.n_units - 1, -abs(self.difference) / self.standard_error))
 
     def confidence_interval(self, level: float) -> Interval:
-        from scipy.special import stdtrit
-
-        if self.n_units < 2:
-            return Interval(math.nan, math.nan)
-        reach = float(stdtrit(self.n_units - 1, 0.5 + level / 2)) * self.standard_error
-        return Interval(self.difference - reach, self.difference + reach)
+        return student_interval(self.difference, self.standard_error, self.n_units, level)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints, frozen
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Interval
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
 from truerank.sampling.designs import Rng
 

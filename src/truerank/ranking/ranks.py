@@ -313,6 +313,14 @@ class Ranks:
         return np.repeat(np.arange(len(self)), self.n_relevant)
 
     @cached_property
+    def clusters(self) -> Ints | None:
+        """The id of each instance as a number, if some ids occur several times; None if all instances differ."""
+        if self.ids is None or bool(np.all(self.ids[1:] > self.ids[:-1])):
+            return None
+        distinct, which = np.unique(self.ids, return_inverse=True)
+        return None if distinct.size == self.ids.size else which
+
+    @cached_property
     def item_n_relevant(self) -> Ints:
         """Relevant items of the instance that each relevant item belongs to."""
         return np.repeat(self.n_relevant, self.n_relevant)

@@ -1,0 +1,101 @@
+"""``truerank gate``: whether a new recommender may replace an old one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truerank.cli import options
+from truerank.cli.output import show_notes
+from truerank.cli.sources import named_paths
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.evaluation.differences import Difference
+
+PASSES, WORSE, CANNOT_TELL = 0, 1, 3
+"""Exit codes; bad input is 2."""
+
+
+@click.command()
+@click.argument("new", metavar="[NAME=]NEW")
+@click.option("--against", "old", metavar="[NAME=]OLD", required=True, help="Ranks of the recommender in use.")
+@options.metric_option
+@click.option(
+    "--margin",
+    metavar="X",
+    required=True,
+    callback=options.number(0.0),
+    help="The loss from which on the new one is too bad, e.g. 0.002. With 0 it must be better.",
+)
+@options.level_option
+@options.test_option
+@options.unmatched_option
+@click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --test bootstrap, randomisation.")
+@options.columns_option
+def command(
+    new: str,
+    old: str,
+    metric: str,
+    margin: float,
+    level: float,
+    test: Any,
+    unmatched: Any,
+    rng: int | None,
+    columns: dict[str, str],
+) -> None:
+    """Say whether a new recommender is at most a little worse than an old one, for release pipelines.
+
+    NEW and OLD are files of ranks, as for `truerank evaluate`. Exit code 0: a loss of the margin or
+    more can be ruled out. 1: NEW is worse by more than the margin. 3: these users cannot tell; the
+    sentence says how many would probably do.
+
+    \b
+    truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002
+    truerank gate v2=runs/2.parquet --against v1=runs/1.parquet -m recall@20 --margin 0 --level 0.99
+    """
+    from truerank.evaluation.comparisons import compare
+    from truerank.ranking.tables import read_ranks
+
+    if not 0.5 < level < 1:
+        raise InputError(f"--level must lie between 0.5 and 1 for a gate, got {level:g}.")
+    ranks = {name: read_ranks(path, columns=columns) for name, path in _named(new, old).items()}
+    result = compare(ranks, metric, test=test, level=level, margin=margin, unmatched=unmatched, rng=rng)
+    show_notes(result.notes)
+    sentence, code = judge(result.differences[0].reversed(), margin)
+    click.echo(sentence)
+    click.get_current_context().exit(code)
+
+
+def _named(new: str, old: str) -> dict[str, str]:
+    """Return both paths by name: 'new' and 'old' if the files have the same name."""
+    names = [next(iter(named_paths([text]).items())) for text in (new, old)]
+    if names[0][0] == names[1][0]:
+        names = [("new", names[0][1]), ("old", names[1][1])]
+    return dict(names)
+
+
+def judge(found: Difference, margin: float) -> tuple[str, int]:
+    """Return a sentence and the exit code."""
+    low, high = found.confidence_interval(2 * found.level - 1)
+    values = (
+        f"{found.metric} {found.mean:.4f} against {found.baseline_mean:.4f}, a difference of {found.difference:+.4f} "
+        f"({100 * (2 * found.level - 1):g} % interval {low:+.4f} to {high:+.4f}, {found.n} instances)"
+    )
+    loss = f"worse than {found.baseline} by {margin:g} or more" if margin else f"no better than {found.baseline}"
+    if found.not_worse(margin):
+        verdict = f"not {loss}" if margin else f"better than {found.baseline}"
+        return f"passes: {found.recommender} is {verdict}: {values}.", PASSES
+    if found.worse(margin):
+        more = f" by more than {margin:g}" if margin else ""
+        return f"fails: {found.recommender} is worse than {found.baseline}{more}: {values}.", WORSE
+    return f"cannot tell whether {found.recommender} is {loss}: {values}; {_needed(found, margin)}.", CANNOT_TELL
+
+
+def _needed(found: Difference, margin: float) -> str:
+    needed = found.instances_needed(margin)
+    if not math.isfinite(needed):
+        return "no number of instances would settle it if the true difference is the observed one"
+    return f"about {max(int(needed), found.n + 1):,} instances would settle it with a probability of 80 %"

@@ -1,0 +1,58 @@
+"""Confidence intervals for means: Student's t, Wilson's for means of 0 and 1, and the bootstrap's limits."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from truerank.errors import InputError
+
+
+class Interval(NamedTuple):
+    """Lower and upper end of a confidence interval."""
+
+    low: float
+    high: float
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level, or raise `InputError`."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"`level` must lie between 0 and 1, got {level}.")
+    return level
+
+
+def student_interval(mean: float, standard_error: float, n: int, level: float) -> Interval:
+    """Return Student's t interval for a mean over n independent units; NaN below two.
+
+    Examples
+    --------
+    >>> low, high = student_interval(0.5, 0.1, 11, 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.277, 0.723)
+    """
+    from scipy.special import stdtrit
+
+    if n < 2:
+        return Interval(math.nan, math.nan)
+    reach = float(stdtrit(n - 1, 0.5 + check_level(level) / 2)) * standard_error
+    return Interval(mean - reach, mean + reach)
+
+
+def wilson_interval(share: float, n: int, level: float) -> Interval:
+    """Return Wilson's interval (1927) for a share among n, which stays inside 0..1 and has a width even at 0 hits.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(0.0, 100, 0.95)
+    >>> low, round(high, 3)
+    (0.0, 0.037)
+    """
+    from scipy.special import ndtri
+
+    if n < 1:
+        return Interval(math.nan, math.nan)
+    z = float(ndtri(0.5 + check_level(level) / 2)) ** 2 / n
+    middle = (share + z / 2) / (1 + z)
+    reach = math.sqrt(z * (share * (1 - share) + z / 4)) / (1 + z)
+    return Interval(max(middle - reach, 0.0) if share > 0 else 0.0, min(middle + reach, 1.0) if share < 1 else 1.0)

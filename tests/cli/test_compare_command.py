@@ -1,0 +1,109 @@
+"""``truerank compare``, ``truerank gate`` and ``truerank evaluate --min``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Return files of ranks: a is good, b is about as good, c is bad."""
+    rng = np.random.default_rng(0)
+    good = rng.integers(1, 20, 400)
+    places = {"a": good, "b": np.maximum(good + rng.integers(-1, 2, 400), 1), "c": good + 30}
+    for name, numbers in places.items():
+        tr.Ranks.from_ranks(numbers, n=60, ids=np.arange(400)).save(tmp_path / f"{name}.parquet")
+    return {name: tmp_path / f"{name}.parquet" for name in places}
+
+
+def test_compare(files: dict[str, Path]) -> None:
+    done = truerank("compare", *files.values(), "-m", "rr,ndcg@10")
+    assert (done.returncode, done.stderr) == (0, "")
+    *_, first, second = done.stdout.splitlines()
+    assert first.startswith("rr: ")
+    assert second == "ndcg@10: a is better than c; no difference from b was found."
+    ranks = {name: tr.Ranks.load(path) for name, path in files.items()}
+    assert str(tr.compare(ranks, ["rr", "ndcg@10"])).splitlines()[0] in done.stdout
+
+
+def test_compare_with_a_baseline_as_json(files: dict[str, Path]) -> None:
+    done = run_here("compare", *files.values(), "-m", "rr", "--baseline", "b", "--margin", "0.5", "-f", "json")
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["recommender"], row["baseline"]) for row in rows] == [("a", "b"), ("c", "b")]
+    assert done.stderr.splitlines()[-1].startswith("rr: ")
+    assert "worse than b: c" in done.stderr
+
+
+def test_compare_groups(files: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("id,kind\n" + "".join(f"{u},{['even', 'odd'][u % 2]}\n" for u in range(400)))
+    done = run_here("compare", files["a"], files["c"], "-m", "rr", "--by", tmp_path / "groups.csv")
+    assert done.stdout.splitlines()[-2:] == ["even, rr: a is better.", "odd, rr: a is better."]
+    table = run_here("evaluate", files["a"], "-m", "rr", "--by", tmp_path / "groups.csv").stdout
+    assert [line.split()[1] for line in table.splitlines()[1:3]] == ["even", "odd"]
+
+
+def test_resampling_is_seeded(files: dict[str, Path]) -> None:
+    arguments = ["compare", files["a"], files["b"], "-m", "rr", "--test", "bootstrap", "--replicates", "200"]
+    assert run_here(*arguments, "--seed", "1").stdout == run_here(*arguments, "--seed", "1").stdout
+    assert run_here(*arguments, "--seed", "1").stdout != run_here(*arguments, "--seed", "2").stdout
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "margin", "code", "words"),
+    [
+        ("a", "c", "0", 0, "passes: a is better than c: rr"),
+        ("b", "a", "0.1", 0, "passes: b is not worse than a by 0.1 or more: rr"),
+        ("c", "a", "0.01", 1, "fails: c is worse than a by more than 0.01: rr"),
+        ("a", "a", "0", 3, "cannot tell whether new is no better than old: rr"),
+    ],
+)
+def test_gate(files: dict[str, Path], new: str, old: str, margin: str, code: int, words: str) -> None:
+    done = truerank("gate", files[new], "--against", files[old], "-m", "rr", "--margin", margin)
+    assert done.returncode == code
+    assert done.stdout.startswith(words)
+    assert done.stdout.count("\n") == 1
+
+
+def test_a_gate_that_cannot_tell_says_how_many_would_do(files: dict[str, Path], tmp_path: Path) -> None:
+    for name in "ab":
+        tr.Ranks.load(files[name])[:40].save(tmp_path / f"few-{name}.npz")
+    done = run_here(
+        "gate", tmp_path / "few-b.npz", "--against", tmp_path / "few-a.npz", "-m", "rr", "--margin", "0.001"
+    )
+    assert done.exit_code == 3
+    ranks = {name: tr.Ranks.load(tmp_path / f"few-{name}.npz") for name in "ab"}
+    needed = int(tr.compare(ranks, "rr")["b", "a"].instances_needed(0.001))
+    assert f"about {needed:,} instances would settle it" in done.stdout
+
+
+def test_bad_input(files: dict[str, Path], tmp_path: Path) -> None:
+    tr.Ranks.load(files["b"])[:10].save(tmp_path / "few.npz")
+    gate = ["gate", tmp_path / "few.npz", "--against", files["a"], "-m", "rr"]
+    assert "390 instances of 'a'" in refusal(*gate, "--margin", "0")
+    assert "leave them out with --unmatched drop" in refusal(*gate, "--margin", "0")
+    assert run_here(*gate, "--margin", "0", "--unmatched", "drop").exit_code == 3
+    assert refusal(*gate, "--margin", "-1") == "--margin must be a number from 0, got '-1'."
+    assert refusal(*gate, "--margin", "x") == "--margin must be a number from 0, got 'x'."
+    assert "--level must be a number between 0 and 1" in refusal(*gate, "--margin", "0", "--level", "1")
+    assert "--level must lie between 0.5 and 1" in refusal(*gate, "--margin", "0", "--level", "0.4")
+    assert "at least two recommenders" in refusal("compare", files["a"], "-m", "rr")
+    assert "--baseline must be one of 'a', 'b'" in refusal(
+        "compare", files["a"], files["b"], "-m", "rr", "--baseline", "x"
+    )
+    assert "must have two columns" in refusal("compare", files["a"], files["b"], "-m", "rr", "--by", files["a"])
+
+
+def test_minimum(files: dict[str, Path]) -> None:
+    mean = tr.estimate(tr.Ranks.load(files["a"]), "rr").mean
+    passes = run_here("evaluate", files["a"], "-m", "ap", "--min", f"rr={mean - 1e-9}")
+    assert (passes.exit_code, passes.stderr) == (0, "")
+    fails = run_here("evaluate", files["a"], files["c"], "-m", "rr", "--min", f"RR={mean + 1e-9}")
+    assert fails.exit_code == 1
+    assert [line.split(" is ")[0] for line in fails.stderr.splitlines()] == ["fails: rr of a", "fails: rr of c"]
+    assert "METRIC=X" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr")
+    assert "--min must be a number" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr=high")
