@@ -92,8 +92,9 @@ def results() -> dict[str, Any]:
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
         square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
-    ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train, threads=1)
-    found["ials"] = (ials.user_factors, ials.item_factors)
+    for factors in (19, 70):
+        ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
+        found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)
     found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100]), threads=1).similarity,)
     return found
 

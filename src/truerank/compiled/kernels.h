@@ -107,6 +107,12 @@ EXPORT int64_t solve_rows(
     const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *everywhere,
     const double *penalties, double *solutions);
 
+/* Go `steps` steps of conjugate gradients from the vectors in `solutions`, in float32, towards what `solve_rows` finds.
+   `everywhere` is symmetric throughout. Return as `solve_rows`. */
+EXPORT int64_t improve_rows(
+    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const float *everywhere,
+    const double *penalties, int64_t steps, float *solutions);
+
 /* Return the number of rows and columns of a block for the two functions that follow. */
 EXPORT int64_t inverse_block(void);
 

@@ -147,6 +147,7 @@ ENTRIES: dict[str, list[Any]] = {
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
+    "improve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _FLOATS, _DOUBLES, _SIZE, _FLOATS],
     "inverse_block": [],
     "invert_block": [_DOUBLES],
     "sweep_columns": [_DOUBLES, _SIZE, _DOUBLES, _DOUBLES, _DOUBLES, _SIZE],
