@@ -36,9 +36,10 @@ def prototypes() -> dict[str, list[str]]:
 def is_same(declared: Any, written: str) -> bool:
     """Whether an argument's type in Python is the one in the header."""
     if declared is ctypes.c_int64:
-        return written.startswith("int64_t ")
+        return bool(re.fullmatch(r"int64_t \w+", written))
     if isinstance(declared, library.Array):
-        return {"float32": "float *", "float64": "double *"}[str(declared.kind)] in written
+        kinds = {"float32": "float *", "float64": "double *", "int32": "int32_t *", "int64": "int64_t *"}
+        return kinds[str(declared.kind)] in written
     return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
 
 
