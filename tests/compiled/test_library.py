@@ -36,9 +36,10 @@ def prototypes() -> dict[str, list[str]]:
 def is_same(declared: Any, written: str) -> bool:
     """Whether an argument's type in Python is the one in the header."""
     if declared is ctypes.c_int64:
-        return written.startswith("int64_t ")
+        return bool(re.fullmatch(r"int64_t \w+", written))
     if isinstance(declared, library.Array):
-        return {"float32": "float *", "float64": "double *"}[str(declared.kind)] in written
+        kinds = {"float32": "float *", "float64": "double *", "int32": "int32_t *", "int64": "int64_t *"}
+        return kinds[str(declared.kind)] in written
     return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
 
 
@@ -92,8 +93,9 @@ def results() -> dict[str, Any]:
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
         square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
-    ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train, threads=1)
-    found["ials"] = (ials.user_factors, ials.item_factors)
+    for factors in (19, 70):
+        ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
+        found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)
     found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100]), threads=1).similarity,)
     return found
 

@@ -14,6 +14,7 @@ from truerank.recommenders.models import FactorModel, SimilarityModel
 PERSONAL = [
     tr.IALS(factors=2, regularization=0.1, rng=0),
     tr.IALS(factors=9, regularization=0.001, frequency_exponent=1.0, rng=0),
+    tr.IALS(factors=70, regularization=0.1, rng=0),
     tr.ItemKNN(),
     tr.ItemKNN(power=3.0, keep_self=True),
     tr.ItemKNN(neighbours=9),

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 import truerank as tr
 from truerank.arrays import Floats
 from truerank.compiled import library
-from truerank.recommenders import least_squares
+from truerank.recommenders import ials, least_squares
 from truerank.recommenders.inverse import invert
 from truerank.recommenders.models import FactorModel
 
@@ -81,6 +81,42 @@ def test_least_squares(d: int, n_rows: int, n_columns: int, alpha: float, seed: 
             A += factors.T @ (matrix.toarray()[row][:, None] * factors)
             expected = np.linalg.solve(A, factors.T @ matrix.toarray()[row])
             np.testing.assert_allclose(v, expected, rtol=0, atol=error * (1 + np.abs(expected).max()))
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 90), st.floats(0, 5), st.integers(0, 99))
+@settings(deadline=None, max_examples=40, derandomize=True)
+def test_conjugate_gradients(d: int, n_rows: int, n_columns: int, alpha: float, seed: int) -> None:
+    """Three steps from a start minimise the loss in the space that three gradients span."""
+    rng = np.random.default_rng(seed)
+    known = (rng.random((n_rows, n_columns)) < rng.random()).astype(np.float64)
+    factors = rng.normal(size=(n_columns, d)).astype(np.float32).astype(np.float64)
+    start, penalties = rng.normal(size=(n_rows, d)), rng.uniform(0.5, 2.0, n_rows)
+    for loops in (library.load(), None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(library, "load", lambda loops=loops: loops)
+            found = least_squares.improve(sp.csr_array(known), factors, start, alpha, penalties, threads=2)
+        for row in range(n_rows):
+            A = alpha * factors.T @ factors + penalties[row] * np.eye(d) + factors.T @ (known[row][:, None] * factors)
+            expected = best_of_gradients(A, factors.T @ known[row], start[row]) if known[row].any() else np.zeros(d)
+            np.testing.assert_allclose(found[row], expected, rtol=0, atol=1e-3 * (1 + np.abs(expected).max()))
+
+
+def best_of_gradients(A: Floats, b: Floats, x: Floats) -> Floats:
+    """Return where x'Ax/2 - b'x is least in the space that three gradients span from x."""
+    r = b - A @ x
+    space, _ = np.linalg.qr(np.column_stack([r, A @ r, A @ (A @ r)])[:, : len(x)])
+    return x + space @ np.linalg.solve(space.T @ A @ space, space.T @ r)
+
+
+@pytest.mark.parametrize("factors", [63, 64, 65])
+def test_many_factors_reach_the_same_loss(factors: int) -> None:
+    losses = []
+    for many in (10**9, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ials, "_MANY", many)
+            learner = tr.IALS(factors=factors, regularization=0.5, sweeps=30, rng=0)
+            losses.append(learner.loss(learner.fit(TRAIN), TRAIN))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("n", [1, 5, 64, 65, 200])

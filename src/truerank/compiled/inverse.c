@@ -38,8 +38,8 @@ static void copy_block(const double *panel, int64_t width, double sign, double *
 /* Add x' y, both blocks, to the block `out`. */
 static void add_block(const double *x, const double *y, double *out, int64_t width) {
     for (int64_t row = 0; row < BLOCK; row += ROWS)
-        for (int64_t column = 0; column < BLOCK; column += COLUMNS)
-            add_tile(x + row, y + column, BLOCK, BLOCK, out + row * width + column, width);
+        for (int64_t column = 0; column < BLOCK; column += WIDE * COLUMNS)
+            add_tile(WIDE * PER_ROW, x + row, y + column, BLOCK, BLOCK, out + row * width + column, width);
 }
 
 int64_t sweep_columns(

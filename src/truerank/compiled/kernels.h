@@ -107,6 +107,12 @@ EXPORT int64_t solve_rows(
     const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *everywhere,
     const double *penalties, double *solutions);
 
+/* Go `steps` steps of conjugate gradients from the vectors in `solutions`, in float32, towards what `solve_rows` finds.
+   `everywhere` is symmetric throughout. Return as `solve_rows`. */
+EXPORT int64_t improve_rows(
+    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const float *everywhere,
+    const double *penalties, int64_t steps, float *solutions);
+
 /* Return the number of rows and columns of a block for the two functions that follow. */
 EXPORT int64_t inverse_block(void);
 
@@ -145,5 +151,20 @@ EXPORT int64_t count_sparse_float64(
 /* Return DONE if `begin` ascends within the columns, and the columns of each row ascend, none twice, in
    0..width - 1; else INVALID. */
 EXPORT int64_t check_columns(const Rows *rows, int64_t width);
+
+/* Return the most entries that `count_together` can write for the items start..stop - 1, or INVALID. */
+EXPORT int64_t most_together(const Rows *by_item, const Rows *by_user, int64_t start, int64_t stop);
+
+/* Write, for the items start..stop - 1, how many users each shares with other items: row by row the columns,
+   ascending, and the counts that are not 0, with room for one entry more than `most_together` says, and to
+   `begin` where each row begins, and ends. `by_item` has the users of items, `by_user` the items of users,
+   none twice. Return DONE, INVALID or NO_MEMORY. */
+EXPORT int64_t count_together(
+    const Rows *by_item, const Rows *by_user, int64_t start, int64_t stop, int64_t *begin, int32_t *columns,
+    double *counts);
+
+/* Keep the k largest values of each row of a sparse matrix, of equal ones the first, and move them to the front.
+   `columns` and `values` have `size` numbers. Return DONE, INVALID or NO_MEMORY. */
+EXPORT int64_t keep_largest(int64_t rows, int64_t *begin, int32_t *columns, double *values, int64_t size, int64_t k);
 
 #endif

@@ -129,7 +129,7 @@ class Array:
 
 _SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
 _ROWS, _HISTORIES = ctypes.POINTER(Rows), ctypes.POINTER(Histories)
-_FLOATS, _DOUBLES = Array(np.float32), Array(np.float64)
+_FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
 
 ENTRIES: dict[str, list[Any]] = {
     "processor_level": [],
@@ -147,8 +147,12 @@ ENTRIES: dict[str, list[Any]] = {
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
+    "improve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _FLOATS, _DOUBLES, _SIZE, _FLOATS],
     "inverse_block": [],
     "invert_block": [_DOUBLES],
+    "most_together": [_ROWS, _ROWS, _SIZE, _SIZE],
+    "count_together": [_ROWS, _ROWS, _SIZE, _SIZE, _SIZES, _PLACES, _DOUBLES],
+    "keep_largest": [_SIZE, _SIZES, _PLACES, _DOUBLES, _SIZE, _SIZE],
     "sweep_columns": [_DOUBLES, _SIZE, _DOUBLES, _DOUBLES, _DOUBLES, _SIZE],
 }
 """The types of the arguments of all functions; each returns an int64."""

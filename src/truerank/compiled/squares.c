@@ -10,7 +10,7 @@ void add_squares(const float *strips, int64_t depth, float *out, int64_t width) 
     for (int64_t column = 0; column < width; column += COLUMNS)
         for (int64_t row = 0; row < column + COLUMNS; row += ROWS) {
             const float *left = strips + row / STRIP * STRIP * PART + row % STRIP;
-            add_tile(left, strips + column * PART, STRIP, depth, out + row * width + column, width);
+            add_tile(PER_ROW, left, strips + column * PART, STRIP, depth, out + row * width + column, width);
         }
 }
 

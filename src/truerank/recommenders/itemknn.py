@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats
+from truerank.arrays import Floats
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
-from truerank.recommenders.cooccurrence import map_blocks
+from truerank.recommenders.cooccurrence import keep_largest, map_blocks
 from truerank.recommenders.models import Recommender, SimilarityModel, check_number
 
 Keep = Literal["column", "row"]
@@ -98,15 +98,16 @@ class ItemKNN(Recommender[SimilarityModel]):
 
     def _similar(self, first: int, together: sp.csr_array, users: Floats) -> sp.csr_array:
         """Return a block of rows of similarities, those of neighbours only."""
-        rows = first + np.repeat(np.arange(together.shape[0]), np.diff(together.indptr))
+        items, sizes = np.arange(first, first + together.shape[0]), np.diff(together.indptr)
         # exact integers are squared, multiplied and divided, so equal similarities are bit-equal
-        together.data = (together.data**2 / (users[rows] * users[together.indices])) ** (self.power / 2)
+        together.data *= together.data
+        together.data /= np.repeat(users[items], sizes) * users[together.indices]
         if not self.keep_self:
-            together.data[together.indices == rows] = 0.0
-        if self.neighbours is not None and self.neighbours < together.shape[1]:
-            dense = together.toarray()
-            together = sp.csr_array(np.where(_largest(dense, self.neighbours), dense, 0.0))
-        together.eliminate_zeros()
+            together.data[together.indices == np.repeat(items, sizes)] = 0.0
+            together.eliminate_zeros()
+        if self.neighbours is not None:
+            together = keep_largest(together, self.neighbours)
+        together.data **= self.power / 2
         return together
 
     def _scales(self, adds: sp.csr_array) -> Floats:
@@ -117,11 +118,3 @@ class ItemKNN(Recommender[SimilarityModel]):
         elif self.row_norm:
             size[:] = np.sqrt(np.bincount(adds.indices, adds.data**2, minlength=size.size))
         return np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-
-
-def _largest(values: AnyArray, k: int) -> Bools:
-    """Return where the k largest values of each row are; of equal ones the first."""
-    least = np.partition(values, -k, axis=1)[:, [-k]]
-    above, equal = values > least, values == least
-    missing = k - above.sum(axis=1, keepdims=True)
-    return above | (equal & (np.cumsum(equal, axis=1) <= missing))

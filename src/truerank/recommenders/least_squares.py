@@ -19,6 +19,8 @@ from truerank.threads import share
 _PAIRS = 1 << 14  # stored entries per task: some milliseconds, so that threads end at the same time
 _ROWS = 1 << 12  # rows of factors per task
 _WIDTH = 16  # compiled, rows have a multiple of so many numbers
+_STEPS = 3  # of conjugate gradients: more come closer, but the next sweep changes the equations anyway
+_SOLVED = 1e-20  # squared length of a residual that is rounding
 
 
 def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats, threads: int) -> Floats:
@@ -44,17 +46,54 @@ def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats
     >>> solve(matrix, np.array([[1.0], [2.0]]), 0.2, np.array([4.0, 4.0]), 1).tolist()
     [[0.3], [0.0]]
     """
-    size = factors.shape[1]
-    # further factors that are zero stay zero
-    wide = np.pad(factors.astype(np.float32), ((0, 0), (0, -size % _WIDTH)))
+    wide, rows = _widened(factors), library.Rows.of(matrix.indptr, matrix.indices)
+    everywhere = alpha * _gram_of(wide, threads)
     solutions = np.empty((matrix.shape[0], wide.shape[1]))
-    gram, solve_rows = (_gram, _solve_rows) if library.load() is None else (_compiled_gram, _compiled_solve_rows)
-    grams = share(lambda cut, _: gram(wide, *cut), _cuts(np.arange(len(wide) + 1), _ROWS), threads)
-    everywhere = alpha * np.sum(grams, axis=0)
-    rows = library.Rows.of(matrix.indptr, matrix.indices)
+    run = _solve_rows if library.load() is None else _compiled_solve_rows
     cuts = _cuts(matrix.indptr, _PAIRS)
-    share(lambda cut, _: solve_rows(rows, *cut, wide, everywhere, penalties, solutions), cuts, threads)
-    return solutions[:, :size].copy()
+    share(lambda cut, _: run(rows, *cut, wide, everywhere, penalties, solutions), cuts, threads)
+    return solutions[:, : factors.shape[1]].copy()
+
+
+def improve(
+    matrix: sp.csr_array, factors: Floats, start: Floats, alpha: float, penalties: Floats, threads: int
+) -> Floats:
+    """Return for each row a vector of less loss than that of `start`, by three steps of conjugate gradients.
+
+    With many factors this takes a fraction of the time of `solve`, and repeated it comes to the same
+    solution. Rows without entries get the zero vector, which is their solution.
+
+    Parameters
+    ----------
+    matrix, factors, alpha, penalties, threads
+        As in `solve`.
+    start : array of shape (n, d)
+
+    Examples
+    --------
+    >>> matrix = sp.csr_array(np.array([[1.0, 1.0], [0.0, 0.0]]))
+    >>> improve(matrix, np.array([[1.0], [2.0]]), np.ones((2, 1)), 0.2, np.array([4.0, 4.0]), 1).round(6).tolist()
+    [[0.3], [0.0]]
+    """
+    wide, rows = _widened(factors), library.Rows.of(matrix.indptr, matrix.indices)
+    upper = np.triu(alpha * _gram_of(wide, threads))
+    everywhere = (upper + np.triu(upper, 1).T).astype(np.float32)
+    solutions = _widened(start)
+    run = _improve_rows if library.load() is None else _compiled_improve_rows
+    cuts = _cuts(matrix.indptr, _PAIRS)
+    share(lambda cut, _: run(rows, *cut, wide, everywhere, penalties, solutions), cuts, threads)
+    return solutions[:, : factors.shape[1]].astype(np.float64)
+
+
+def _widened(factors: Floats) -> AnyArray:
+    """Return factors in float32, and as many more that are zero, and stay so, as the loops need."""
+    return np.pad(factors.astype(np.float32), ((0, 0), (0, -factors.shape[1] % _WIDTH)))
+
+
+def _gram_of(factors: AnyArray, threads: int) -> Floats:
+    """Return the sum of the outer products of all rows with themselves."""
+    gram = _gram if library.load() is None else _compiled_gram
+    return np.sum(share(lambda cut, _: gram(factors, *cut), _cuts(np.arange(len(factors) + 1), _ROWS), threads), axis=0)
 
 
 def _cuts(indptr: Ints, size: int) -> list[tuple[int, int]]:
@@ -86,3 +125,32 @@ def _solve_rows(rows: library.Rows, start: int, stop: int, factors: AnyArray, *a
         chosen = factors[columns[begin[row] : begin[row + 1]]].astype(np.float64)
         matrix = everywhere + chosen.T @ chosen + penalties[row] * np.eye(factors.shape[1])
         solutions[row] = np.linalg.solve(matrix, chosen.sum(axis=0))
+
+
+def _compiled_improve_rows(rows: library.Rows, start: int, stop: int, factors: AnyArray, *arrays: AnyArray) -> None:
+    everywhere, penalties, solutions = arrays
+    library.call(
+        "improve_rows", rows, start, stop, library.Matrix.of(factors), everywhere, penalties, _STEPS, solutions
+    )
+
+
+def _improve_rows(rows: library.Rows, start: int, stop: int, factors: AnyArray, *arrays: AnyArray) -> None:
+    (begin, columns), (everywhere, penalties, solutions) = rows.arrays, arrays
+    for row in range(start, stop):
+        chosen = factors[columns[begin[row] : begin[row + 1]]].astype(np.float64)
+        matrix = everywhere + chosen.T @ chosen + penalties[row] * np.eye(factors.shape[1])
+        solutions[row] = _gradients(matrix, chosen.sum(axis=0), solutions[row]) if len(chosen) else 0
+
+
+def _gradients(matrix: Floats, right: Floats, x: AnyArray) -> Floats:
+    """Go some steps from x towards the solution of ``matrix @ x = right``."""
+    residual = direction = right - matrix @ x
+    for _ in range(_STEPS):
+        size = residual @ residual
+        if size <= _SOLVED:
+            break
+        product = matrix @ direction
+        length = size / (direction @ product)
+        x, residual = x + length * direction, residual - length * product
+        direction = residual + residual @ residual / size * direction
+    return x
