@@ -72,7 +72,8 @@ def command(
     from truerank.ranking.tables import read_ranks
 
     groups = read_groups(by)
-    ranks = {name: read_ranks(path, columns=columns) for name, path in sources.items()}
+    roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
+    ranks = {name: read_ranks(path, **roles) for name, path in sources.items()}
     result = compare(
         ranks,
         metrics,

@@ -61,7 +61,8 @@ def command(
 
     if not 0.5 < level < 1:
         raise InputError(f"--level must lie between 0.5 and 1 for a gate, got {level:g}.")
-    ranks = {name: read_ranks(path, columns=columns) for name, path in _named(new, old).items()}
+    roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
+    ranks = {name: read_ranks(path, **roles) for name, path in _named(new, old).items()}
     result = compare(ranks, metric, test=test, level=level, margin=margin, unmatched=unmatched, rng=rng)
     show_notes(result.notes)
     sentence, code = judge(result.differences[0].reversed(), margin)

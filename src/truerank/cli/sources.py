@@ -54,16 +54,16 @@ def _stem(path: str) -> str:
 
 
 def read_groups(path: str | None) -> Groups | None:
-    """Return the groups that a table of ids and names holds."""
+    """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
     from truerank.evaluation.groups import by_column
-    from truerank.formats.tables import read_file
+    from truerank.formats.columns import Contents
+    from truerank.formats.rows import load
 
     if path is None:
         return None
-    table = read_file(path)
-    if len(table.column_names) != 2 or not len(table):
-        raise InputError(f"{path!r} must have two columns, ids and names of groups, got {table.column_names}.")
-    return by_column(table)
+    roles = ("user", "group")
+    contents = Contents("groups", dict.fromkeys(roles, ()), roles, "group", unnamed={2: roles})
+    return by_column(load(path, contents, {"user": 0, "group": 1}).table)
 
 
 def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:
