@@ -57,13 +57,17 @@ def read_groups(path: str | None) -> Groups | None:
     """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
     from truerank.evaluation.groups import by_column
     from truerank.formats.columns import Contents
-    from truerank.formats.rows import load
+    from truerank.formats.rows import load_opened
+    from truerank.formats.tables import open_source
 
     if path is None:
         return None
-    roles = ("user", "group")
+    roles, columns = ("user", "group"), {"user": 0, "group": 1}
     contents = Contents("groups", dict.fromkeys(roles, ()), roles, "group", unnamed={2: roles})
-    return by_column(load(path, contents, {"user": 0, "group": 1}).table)
+    opened = open_source(path, contents, columns, None)
+    if len(opened.names) != 2:
+        raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
+    return by_column(load_opened(opened, contents, columns).table)
 
 
 def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:
