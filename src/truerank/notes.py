@@ -1,8 +1,8 @@
-"""The words of notes and messages that count something."""
+"""Wording of notes and messages that count something."""
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return the number with the words that agree with it.
+    """Return the number with the singular or plural wording.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-/* Sums of outer products, a tile at a time, which stays in registers. */
+/* Sums of outer products, one tile at a time, which stays in registers. */
 
 #ifndef PRODUCTS_H
 #define PRODUCTS_H
@@ -6,14 +6,14 @@
 #include "vectors.h"
 
 enum {
-    COLUMNS = 64 / sizeof(number), /* of a tile: the rows of every matrix have a multiple of so many numbers */
+    COLUMNS = 64 / sizeof(number), /* of a tile; the row length of every matrix is a multiple of this */
     ROWS = VECTOR_BYTES == 64 ? 8 : 4,
     PER_ROW = COLUMNS / LANES,
 };
 
 /* Add to a tile of `out`, whose rows are `width` numbers apart, the outer products of pieces of x and y.
 
-   There are `depth` pieces: ROWS numbers of x and COLUMNS of y, the next ones `step` further. */
+   There are `depth` pieces of ROWS numbers of x and COLUMNS of y, each `step` after the previous one. */
 INLINE void add_tile(
     const number *x, const number *y, int64_t step, int64_t depth, number *out, int64_t width) {
     vector sums[ROWS][PER_ROW];

@@ -15,7 +15,7 @@ _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
-    """Return a row per user of ``{user: [item, ...]}`` or ``{user: {item: value}}``, with lists.
+    """Return ``{user: [item, ...]}`` or ``{user: {item: value}}`` as one row per user, with columns of lists.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
 
 
 def from_lists(lists: Sequence[Any] | np.ndarray[Any, Any], value: str) -> pa.Table:
-    """Return a row per list; the users are numbered 0, 1, ..."""
+    """Return one row per list; the users are numbered 0, 1, ..."""
     if isinstance(lists, np.ndarray) and lists.ndim == 2:
         bounds = np.arange(lists.shape[0] + 1, dtype=np.int64) * lists.shape[1]
         items = pa.LargeListArray.from_arrays(bounds, _array(lists.ravel(), "item ids"))
@@ -50,14 +50,14 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
     if isinstance(frame, pa.Table):
         return frame.column_names, frame.column
     try:
-        known = nw.from_native(frame)
+        wrapped = nw.from_native(frame)
     except TypeError as error:
         kind = type(frame).__name__
         raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
     try:
-        eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
         names = [str(name) for name in eager.columns]
-    except Exception as error:  # each library has its own
+    except Exception as error:  # each library has its own exceptions
         raise InputError(f"can't read the dataframe ({_first_line(error)}).") from error
     return names, lambda position: _column(eager, position)
 
@@ -66,7 +66,7 @@ def _column(frame: Any, position: int) -> pa.ChunkedArray:
     name = frame.columns[position]
     try:
         column = frame[name].to_arrow()
-    except Exception as error:  # each library has its own
+    except Exception as error:  # each library has its own exceptions
         raise InputError(f"can't read the column {str(name)!r} of the dataframe ({_first_line(error)}).") from error
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
@@ -75,13 +75,13 @@ def _array(values: Any, what: str) -> pa.Array:
     try:
         return pa.array(values)
     except OverflowError:
-        pass  # NumPy finds the type of whole numbers above 2**63 - 1, Arrow does not
+        pass  # Arrow does not infer uint64 for whole numbers above 2**63 - 1
     except _REFUSED as error:
         raise InputError(f"the {what} must all be numbers or all be text ({_first_line(error)}).") from error
     try:
         return pa.array(values, type=pa.uint64())
     except _REFUSED as error:
-        raise InputError(f"the {what} must be whole numbers of 64 bits or text ({_first_line(error)}).") from error
+        raise InputError(f"the {what} must be 64-bit whole numbers or text ({_first_line(error)}).") from error
 
 
 def _first_line(error: Exception) -> str:
