@@ -55,8 +55,7 @@ def install(folder: Path, wheel: Path | None) -> Path:
     """Make the environment, and return its Python."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = next(path for path in (folder / "bin/python", folder / "Scripts/python.exe") if path.exists())
-    options = ["--disable-pip-version-check", "install", "--quiet"]
-    command = [str(python), "-m", "pip", *options, str(wheel or ROOT)]
+    command = [str(python), *["-m", "pip", "--disable-pip-version-check", "install", "--quiet"], str(wheel or ROOT)]
     subprocess.run(command, check=True)
     return python
 

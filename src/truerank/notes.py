@@ -1,4 +1,6 @@
-"""Wording of notes and messages that count something."""
+"""Wording of notes and messages: numbers with their nouns, and what a note is about."""
+
+from collections.abc import Iterable, Mapping
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -10,3 +12,18 @@ def counted(number: int, one: str, many: str) -> str:
     ('1 user has', '3 users have')
     """
     return f"{number} {one if number == 1 else many}"
+
+
+def by_name(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Return all notes once; one that is not about everybody begins with the names of those it is about.
+
+    Examples
+    --------
+    >>> by_name({"A": ["few users", "ties"], "B": ["few users"]})
+    ('few users', 'A: ties')
+    """
+    about: dict[str, list[str]] = {}
+    for name, own in notes.items():
+        for note in dict.fromkeys(own):
+            about.setdefault(note, []).append(name)
+    return tuple(note if len(names) == len(notes) else f"{', '.join(names)}: {note}" for note, names in about.items())

@@ -14,10 +14,12 @@ import truerank as tr
 from truerank.compiled import library
 from truerank.counting.blocks import Lists
 from truerank.counting.factors import count_factors
+from truerank.counting.histories import count_histories, score_histories
 from truerank.counting.scores import count_scores
 
 HEADER = Path(library.__file__).with_name("kernels.h").read_text()
 COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
+STRUCTURES = [library.Matrix, library.Lists, library.Block, library.Rows, library.Histories]
 LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
 
 
@@ -48,7 +50,7 @@ def test_python_declares_what_the_header_says() -> None:
         assert all(map(is_same, declared, arguments)), name
 
 
-@pytest.mark.parametrize("structure", [library.Matrix, library.Lists, library.Block, library.Rows])
+@pytest.mark.parametrize("structure", STRUCTURES)
 def test_structures_have_the_fields_of_the_header(structure: Any) -> None:
     body = re.search(rf"typedef struct {{([^}}]*)}} {structure.__name__};", words(HEADER))
     assert body is not None
@@ -59,7 +61,7 @@ def test_structures_have_the_fields_of_the_header(structure: Any) -> None:
     ]
     assert [name for name, _ in structure._fields_] == [name for name, _, _ in fields]
     for (_, declared), (name, points, kind) in zip(structure._fields_, fields, strict=True):
-        plain = {"int64_t": ctypes.c_int64, "Lists": library.Lists}.get(kind)
+        plain = {"int64_t": ctypes.c_int64, "Lists": library.Lists, "Rows": library.Rows}.get(kind)
         assert declared is (ctypes.c_void_p if points else plain), name
 
 
@@ -81,9 +83,15 @@ def results() -> dict[str, Any]:
         users, items = (rng.standard_normal((n, 21)).astype(number) for n in (80, 5000))
         items[::3] = items[0]
         scores = users @ items.T
+        histories, similarity = train.astype(number), (items[:2500] @ items.T)[:, :300]
+        histories = sp.csr_array(histories[:, :2500])
         name = np.dtype(number).name
         found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
         found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
+        found[f"dense {name}"] = (score_histories(histories, similarity),)
+        found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
+        square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
+        found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
     ials = tr.IALS(factors=19, rng=0, sweeps=2).fit(train, threads=1)
     found["ials"] = (ials.user_factors, ials.item_factors)
     found["ease"] = (tr.EASE(2.0).fit(sp.csr_array(train[:, :100]), threads=1).similarity,)

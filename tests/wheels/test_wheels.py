@@ -128,6 +128,8 @@ def fields(structure: Any) -> list[Any]:
     if isinstance(structure, library.Lists):
         items, begin, end, next_ = structure.arrays
         return [items, structure.size, begin, end, next_]
+    if isinstance(structure, library.Histories):
+        return [*fields(structure.arrays[0]), structure.arrays[1]]
     if isinstance(structure, library.Rows):
         return [structure.count, structure.arrays[0], structure.arrays[1], structure.size]
     plain = np.ascontiguousarray(structure.array)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from truerank.analysis.risks import check_exact
 from truerank.arrays import Floats, Ints, as_ints
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
-from truerank.display import render
+from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.estimates import estimate
 from truerank.ranking.ranks import Ranks
@@ -40,7 +41,7 @@ class Flip:
 
 
 @dataclass(frozen=True, eq=False)
-class Consistency:
+class Consistency(Tabular):
     """Expected sampled metrics of several recommenders at growing sample sizes.
 
     Attributes
@@ -84,12 +85,15 @@ class Consistency:
             text += f" {'=' if same else '>'} {worse}"
         return text
 
-    def __str__(self) -> str:
-        rows = [[f"m >= {start}", order] for start, order in self.orders()]
-        exact = self._best_first(self.exact)
+    def to_table(self) -> Table:
+        """Return a row per expected order, then the exact order and the size from which it holds."""
+        orders, exact = self.orders(), self._best_first(self.exact)
         settled = "never" if self.settled is None else f"from m = {self.settled}"
-        header = [self.metric, "expected order"]
-        return render.text(header, [*rows, ["exact", exact], ["exact order", settled]])
+        lines = [*((f"m >= {start}", order) for start, order in orders), ("exact", exact), ("exact order", settled)]
+        records: list[dict[str, Any]] = [{"metric": self.metric, "m": start, "order": order} for start, order in orders]
+        records.append({"metric": self.metric, "m": None, "order": exact})
+        rows = tuple((Cell(name), Cell(text)) for name, text in lines)
+        return Table((self.metric, "expected order"), rows, tuple(records))
 
 
 def consistency(

@@ -1,4 +1,5 @@
 /* The loops for scores in float32. */
+
 #define NUMBER_BITS 32
 #include "factors.inc"
-#include "scores.inc"
+#include "histories.inc"

@@ -1,4 +1,5 @@
 /* The loops for scores in float64. */
+
 #define NUMBER_BITS 64
 #include "factors.inc"
-#include "scores.inc"
+#include "histories.inc"

@@ -119,4 +119,31 @@ EXPORT int64_t invert_block(double *block);
 EXPORT int64_t sweep_columns(
     double *matrix, int64_t width, const double *panel, const double *pivot, double *scaled, int64_t start);
 
+/* Rows of a sparse matrix with its values, of the type of the scores: users' histories, or similarities. */
+typedef struct {
+    Rows rows;
+    const void *weights; /* one per stored column */
+} Histories;
+
+/* Write to rows of `scores`, one per history, the history's weighted sum of rows of `similarity`, whose rows
+   are contiguous. Return DONE, or INVALID if a history holds what is no row of the similarity. */
+EXPORT int64_t score_dense_float32(const Histories *histories, const Matrix *similarity, float *scores);
+EXPORT int64_t score_dense_float64(const Histories *histories, const Matrix *similarity, double *scores);
+
+/* The same for a sparse matrix that `check_columns` has found to be right; `width` is the length of a row of scores. */
+EXPORT int64_t score_sparse_float32(
+    const Histories *histories, const Histories *similarity, int64_t width, float *scores);
+EXPORT int64_t score_sparse_float64(
+    const Histories *histories, const Histories *similarity, int64_t width, double *scores);
+
+/* Score by a sparse matrix and count in one go; return as `count_scores`. History u belongs to user u of the block. */
+EXPORT int64_t count_sparse_float32(
+    const Histories *histories, const Histories *similarity, int64_t width, Block *block);
+EXPORT int64_t count_sparse_float64(
+    const Histories *histories, const Histories *similarity, int64_t width, Block *block);
+
+/* Return DONE if `begin` ascends within the columns, and the columns of each row ascend, none twice, in
+   0..width - 1; else INVALID. */
+EXPORT int64_t check_columns(const Rows *rows, int64_t width);
+
 #endif

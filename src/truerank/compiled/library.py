@@ -100,6 +100,22 @@ class Rows(ctypes.Structure):
         return rows
 
 
+class Histories(ctypes.Structure):
+    """Rows of a sparse matrix with its values."""
+
+    _fields_ = (("rows", Rows), ("weights", ctypes.c_void_p))
+
+    @classmethod
+    def of(cls, indptr: AnyArray, indices: AnyArray, weights: AnyArray) -> Histories:
+        """Return a view of a CSR matrix."""
+        rows = Rows.of(indptr, indices)
+        if len(weights) < rows.size:
+            raise ValueError(f"a sparse matrix needs a value for each of {rows.size} columns, got {len(weights)}.")
+        histories = cls(rows, address(weights, weights.dtype))
+        histories.arrays = rows, weights
+        return histories
+
+
 class Array:
     """The type of an argument that is a contiguous array of one data type, or None."""
 
@@ -112,6 +128,7 @@ class Array:
 
 
 _SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
+_ROWS, _HISTORIES = ctypes.POINTER(Rows), ctypes.POINTER(Histories)
 _FLOATS, _DOUBLES = Array(np.float32), Array(np.float64)
 
 ENTRIES: dict[str, list[Any]] = {
@@ -121,8 +138,15 @@ ENTRIES: dict[str, list[Any]] = {
     "count_narrow": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
     "count_scores_float32": [_MATRIX, _BLOCK],
     "count_scores_float64": [_MATRIX, _BLOCK],
+    "score_dense_float32": [_HISTORIES, _MATRIX, _FLOATS],
+    "score_dense_float64": [_HISTORIES, _MATRIX, _DOUBLES],
+    "score_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _FLOATS],
+    "score_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _DOUBLES],
+    "count_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
+    "count_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
+    "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
-    "solve_rows": [ctypes.POINTER(Rows), _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
+    "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
     "inverse_block": [],
     "invert_block": [_DOUBLES],
     "sweep_columns": [_DOUBLES, _SIZE, _DOUBLES, _DOUBLES, _DOUBLES, _SIZE],

@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 #include "products.h"
+#include "rows.h"
 #include "squares.h"
 
 /* The memory needed to solve for one row. */
@@ -89,19 +90,6 @@ static void solve_row(
         room->matrix[i * width + i] += penalty;
     eliminate(room, vector);
     substitute(room->matrix, vector, width);
-}
-
-/* Return whether all stored columns of the rows start..stop - 1 are rows of the factors. */
-static int lies_within(const Rows *rows, int64_t start, int64_t stop, int64_t n_factors) {
-    if (start < 0 || stop > rows->count || rows->begin[start] < 0 || rows->begin[stop] > rows->size)
-        return 0;
-    for (int64_t row = start; row < stop; row++)
-        if (rows->begin[row] > rows->begin[row + 1])
-            return 0;
-    for (int64_t k = rows->begin[start]; k < rows->begin[stop]; k++)
-        if (rows->columns[k] < 0 || rows->columns[k] >= n_factors)
-            return 0;
-    return 1;
 }
 
 int64_t solve_rows(

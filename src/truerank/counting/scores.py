@@ -14,7 +14,7 @@ from truerank.counting.blocks import Block, Counts, Lists, Progress, count_block
 from truerank.errors import InputError
 
 SCORES_PER_BLOCK = 2**23  # 32 MB in float32, for each thread
-USERS_PER_BLOCK = 512  # at most
+USERS_PER_BLOCK = 1024  # at most
 
 
 def count_scores(
@@ -32,8 +32,8 @@ def count_scores(
     ----------
     score : callable
         Takes the indices of users and returns their scores, of shape (users, n_items), in float32 or
-        float64. The blocks depend only on `n_items`, so the counts do not change with the number of
-        threads. Training items may have any score, including minus infinity and NaN.
+        float64. Neither the blocks nor the counts depend on the number of threads. Training items may
+        have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
 
@@ -63,11 +63,12 @@ def count_scores(
             row, item = divmod(bad, n_items)
             refuse_score(block.users[row], item, scores[row, item])
 
+    # whole blocks, however few: a function that runs elsewhere wants many users at a time
     return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:
-    """Return the number of users per block in `count_scores`.
+    """Return the largest number of users per block in `count_scores`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,8 @@ class Estimate:
     ties: str = "expected"
     caveats: tuple[str, ...] = ()
     """What to know about the metric itself, on ranks like these."""
+    weight: float | None = None
+    """For groups of items: the sum of the instances' weights, whose weighted mean this is. None: all weigh 1."""
 
     @property
     def n_instances(self) -> int:
@@ -116,6 +118,8 @@ class Estimate:
         return Interval(self.mean - reach, self.mean + reach)
 
     def __add__(self, other: Estimate) -> Estimate:
+        if self.weight is not None or other.weight is not None:
+            raise InputError("estimates for groups of items do not add up, since their instances have weights.")
         if (self.metric, self.ties) != (other.metric, other.ties):
             raise InputError(
                 f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
@@ -156,6 +160,17 @@ def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: R
     """
     chosen = as_metric(metric)
     return summary(values(ranks, chosen, ties=ties, rng=rng), ranks, chosen, ties)
+
+
+def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
+    """Return the estimate of a group of items: the sum of what they add over the sum of their weights."""
+    plain = summary(values, ranks, metric, ties)
+    defined = ~np.isnan(values)
+    own, n, weight = weights[defined], plain.n, float(weights[defined].sum())
+    mean = float(values[defined].sum() / weight) if n else math.nan
+    squares = float(np.square(values[defined] - mean * own).sum())
+    error = math.sqrt(n / (n - 1) * squares) / weight if n > 1 else math.nan
+    return replace(plain, mean=mean, standard_error=error, weight=weight)
 
 
 def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:

@@ -2,105 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from typing import Any, Literal, get_args
+from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
+from truerank.arrays import Floats
 from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display import render
+from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Estimate, summary
-from truerank.evaluation.per_instance import Ties, checked_terms, sums
+from truerank.evaluation.estimates import Estimate, summary, weighted_summary
+from truerank.evaluation.group_parts import Part, parts_by, values_by_part
+from truerank.evaluation.groups import Groups
+from truerank.evaluation.per_instance import Ties, checked_terms, untied
+from truerank.metrics.base import Metric
+from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """A table of estimates: a row per recommender, a column per metric.
+class Evaluation(Tabular):
+    """A table of estimates: a row per recommender, and per group if there are groups; a column per metric.
 
-    `print` it, or take it on as a dataframe, LaTeX, Markdown or JSON. ``table["A", "ap"]`` is one
-    `Estimate`.
+    `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON. ``table["A", "ap"]`` is one
+    `Estimate`; with groups it is ``table["A", "ap", "new users"]``.
     """
 
     recommenders: tuple[str, ...]
     metrics: tuple[str, ...]
     estimates: tuple[Estimate, ...]
-    """Row by row, in the order of `recommenders` and `metrics`."""
+    """Row by row, in the order of `recommenders`, `groups` and `metrics`."""
     notes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
-    def __getitem__(self, key: tuple[str, str] | str) -> Estimate:
-        """Return one cell by recommender and metric, or by metric if there is one recommender."""
-        row, column = key if isinstance(key, tuple) else (self.recommenders[0], key)
-        if not isinstance(key, tuple) and len(self.recommenders) > 1:
-            raise InputError(f"name the recommender too, as in table[{row!r}, {column!r}].")
-        name = str(as_metrics(column)[0])
-        if row not in self.recommenders or name not in self.metrics:
-            raise InputError(f"the table has rows {self.recommenders} and columns {self.metrics}, got {key!r}.")
-        return self.estimates[self.recommenders.index(row) * len(self.metrics) + self.metrics.index(name)]
+    def __getitem__(self, key: tuple[str, ...] | str) -> Estimate:
+        """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
+        given = key if isinstance(key, tuple) else (key,)
+        if len(given) == 1 + bool(self.groups) and len(self.recommenders) == 1:
+            given = (self.recommenders[0], *given)
+        if len(given) == 1 and len(self.recommenders) > 1:
+            raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
+        cells = dict(zip(self._keys(), self.estimates, strict=True))
+        named = (given[0], *map(str, as_metrics(given[1:2])), *given[2:])
+        if named not in cells:
+            grouped = f", groups {self.groups}" if self.groups else ""
+            raise InputError(
+                f"the table has rows {self.recommenders} and columns {self.metrics}{grouped}, got {key!r}."
+            )
+        return cells[named]
+
+    def _keys(self) -> Iterator[tuple[str, ...]]:
+        """Recommender, metric and group, if there are groups, of each estimate."""
+        for name in self.recommenders:
+            for group in self.groups or ("",):
+                for metric in self.metrics:
+                    yield (name, metric, group) if self.groups else (name, metric)
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return a record per cell: recommender, the fields of the estimate, tied_share, low, high."""
-        names = [name for name in self.recommenders for _ in self.metrics]
+        """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
         return [
-            {"recommender": name, **_fields(cell)} | cell.confidence_interval(level)._asdict()
-            for name, cell in zip(names, self.estimates, strict=True)
+            self._labels(key, cell) | _fields(cell) | cell.confidence_interval(level)._asdict()
+            for key, cell in zip(self._keys(), self.estimates, strict=True)
         ]
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """Return the records of `rows` as a dataframe of the asked-for library."""
-        import narwhals as nw
+    def _labels(self, key: tuple[str, ...], cell: Estimate) -> dict[str, Any]:
+        if not self.groups:
+            return {"recommender": key[0]}
+        return {"recommender": key[0], "group": key[2], "weight": cell.n if cell.weight is None else cell.weight}
 
-        records = self.rows()
-        columns = {name: [record[name] for record in records] for name in records[0]}
-        return nw.from_dict(columns, backend=backend).to_native()
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table of means and standard errors."""
-        return render.markdown(*self._cells("{:.4f} ± {:.4f}"))
-
-    def to_latex(self) -> str:
-        """Return a LaTeX tabular of means and standard errors."""
-        return render.latex(*self._cells(r"${:.4f} \pm {:.4f}$"))
-
-    def to_json(self) -> str:
-        """Return everything at full precision; undefined numbers are null."""
-        return render.json_text({"truerank": version("truerank"), "rows": self.rows(), "notes": self.notes})
-
-    def to_tsv(self) -> str:
-        """Return the records of `rows` at full precision, tab-separated."""
-        return render.tsv(self.rows())
-
-    def __str__(self) -> str:
-        lines = [render.text(*self._cells("{:.4f} ± {:.4f}"))]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
-
-    def _cells(self, form: str) -> tuple[list[str], list[list[str]]]:
-        header = ["", *self.metrics, "instances", "tied"]
+    def to_table(self) -> Table:
+        """Return a row per recommender and group: means with standard errors, instances, and how many have ties."""
+        header = ("", *(("group",) if self.groups else ()), *self.metrics, "instances", "tied")
         width = len(self.metrics)
-        rows = []
-        for at, name in enumerate(self.recommenders):
-            cells = self.estimates[at * width : (at + 1) * width]
-            texts = [form.format(cell.mean, cell.standard_error) for cell in cells]
-            rows.append([name, *texts, str(cells[0].n_instances), f"{cells[0].tied_share:.1%}"])
-        return header, rows
+        parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
+        labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
+        rows = tuple((*label, *_shown(part)) for label, part in zip(labels, parts, strict=True))
+        return Table(header, rows, tuple(self.rows()), self.notes)
+
+
+def _shown(part: Sequence[Estimate]) -> list[Cell]:
+    means = [measured(cell.mean, cell.standard_error) for cell in part]
+    return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     record = asdict(cell) | {"tied_share": cell.tied_share}
-    del record["caveats"]  # text for the reader, which is among the notes
-    return record
+    # the caveats are among the notes, and the weight is a label
+    return {name: value for name, value in record.items() if name not in ("caveats", "weight")}
 
 
 def evaluate(
     ranks: Ranks | Mapping[str, Ranks],
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
+    by: Groups | Mapping[Any, Any] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
     progress: bool = False,
@@ -113,8 +110,11 @@ def evaluate(
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``.
+    by : dict, dataframe or Groups, optional
+        Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
+        `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
     ties : {"expected", "optimistic", "pessimistic", "random"}
-        See `truerank.evaluation.per_instance`.
+        See `truerank.values`.
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
     progress : bool
@@ -140,27 +140,39 @@ def evaluate(
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
-    if ties not in get_args(Ties):
-        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
-    if ties != "expected":
-        seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
-        broken = {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
-    else:
-        broken = named
+    broken = untied(named, ties, rng)
+    groups = None if by is None else Groups.of(by)
+    parts = parts_by(broken, groups)
     work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
-    cells = []
+    cells: dict[tuple[str, str], list[Estimate]] = {}
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
         for name, metric, terms in bar:
-            cells.append(summary(sums(broken[name], terms), named[name], metric, ties))
-    return Evaluation(tuple(named), tuple(map(str, chosen)), tuple(cells), _notes(named, cells))
+            values = values_by_part(broken[name], terms, parts[name])
+            cells[name, str(metric)] = [
+                _summary(*each, named[name], metric, ties) for each in zip(values, parts[name], strict=True)
+            ]
+    shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
+    rows = {
+        name: [cells[name, str(metric)][at] for at in range(max(len(shown), 1)) for metric in chosen] for name in named
+    }
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, _notes(named, rows, shown), shown)
 
 
-def _notes(named: Mapping[str, Ranks], cells: Sequence[Estimate]) -> tuple[str, ...]:
+def _summary(values: Floats, part: Part, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
+    own = ranks[part.rows] if part.name else ranks
+    if part.items is None:
+        return summary(values, own, metric, ties)
+    return weighted_summary(values, part.weights, own, metric, ties)
+
+
+def _notes(named: Mapping[str, Ranks], rows: Mapping[str, list[Estimate]], groups: Sequence[str]) -> tuple[str, ...]:
     """Return all notes once; with several recommenders each names those that it is about."""
-    width = len(cells) // len(named)
-    about: dict[str, list[str]] = {}
-    for row, (name, ranks) in enumerate(named.items()):
-        own = [*ranks.notes, *(note for cell in cells[row * width : (row + 1) * width] for note in cell.notes)]
-        for note in dict.fromkeys(own):
-            about.setdefault(note, []).append(name)
-    return tuple(note if len(names) == len(named) else f"{', '.join(names)}: {note}" for note, names in about.items())
+    return by_name({name: [*ranks.notes, *_cell_notes(rows[name], groups)] for name, ranks in named.items()})
+
+
+def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:
+    width = len(cells) // max(len(groups), 1)
+    for at, cell in enumerate(cells):
+        about = f"{groups[at // width]}: " if groups else ""
+        yield from (note if note in cell.caveats else about + note for note in cell.notes)

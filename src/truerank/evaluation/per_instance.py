@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 import numpy as np
@@ -52,11 +53,25 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
     [0.75, 1.0, 0.5]
     """
     chosen = as_metric(metric)
-    if ties not in get_args(Ties):
-        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
+    check_ties(ties)
     if ties != "expected":
         ranks = ranks.break_ties(ties, rng=rng)
     return sums(ranks, checked_terms(ranks, chosen))
+
+
+def check_ties(ties: Ties) -> None:
+    """Refuse an unknown policy."""
+    if ties not in get_args(Ties):
+        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
+
+
+def untied(named: Mapping[str, Ranks], ties: Ties, rng: Rng) -> dict[str, Ranks]:
+    """Return ranks whose ties are broken, unless the expectation over ties is asked for; one seed serves all."""
+    check_ties(ties)
+    if ties == "expected":
+        return dict(named)
+    seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
+    return {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
 
 
 def checked_terms(ranks: Ranks, metric: Metric) -> tuple[Terms, ...]:
@@ -84,8 +99,18 @@ def sums(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     total = np.full(len(ranks), np.nan)
     filled = ranks.n_relevant > 0
     if np.any(filled):
-        added = expected_terms(ranks, terms[0])
-        for part in terms[1:]:
-            added = added + expected_terms(ranks, part)
-        total[filled] = np.add.reduceat(added, ranks.indptr[:-1][filled])
+        total[filled] = np.add.reduceat(_added(ranks, terms), ranks.indptr[:-1][filled])
     return total
+
+
+def item_terms(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
+    """Return what each relevant item adds; relevant items that tie are equally likely at each of their places."""
+    ones = np.ones(ranks.above.size)
+    return _added(ranks, tuple(part._replace(weight=ones) if part.weight is None else part for part in terms))
+
+
+def _added(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
+    added = expected_terms(ranks, terms[0])
+    for part in terms[1:]:
+        added = added + expected_terms(ranks, part)
+    return added

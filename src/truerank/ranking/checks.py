@@ -25,26 +25,28 @@ def checked_fields(
     n_catalogue: ArrayLike | None,
     grades: ArrayLike | None,
     same_score: ArrayLike | None,
+    items: ArrayLike | None,
     notes: Sequence[str],
 ) -> dict[str, Any]:
     """Return the fields of `Ranks` as arrays that can't be written to, or raise `InputError`."""
-    items = as_ints("above", above)
-    ties = np.zeros_like(items) if tied is None else as_ints("tied", tied)
-    bounds = np.arange(items.size + 1) if indptr is None else as_ints("indptr", indptr)
-    check_bounds(items, ties, bounds)
+    higher = as_ints("above", above)
+    ties = np.zeros_like(higher) if tied is None else as_ints("tied", tied)
+    bounds = np.arange(higher.size + 1) if indptr is None else as_ints("indptr", indptr)
+    check_bounds(higher, ties, bounds)
     n = per_instance("n_candidates", n_candidates, bounds.size - 1)
-    check_counts(items, ties, n, bounds)
+    check_counts(higher, ties, n, bounds)
     catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
     check_design(design, catalogue, n, np.diff(bounds))
     arrays = {
-        "above": items,
+        "above": higher,
         "tied": ties,
         "n_candidates": n,
         "indptr": bounds,
         "ids": None if ids is None else check_ids(ids, bounds.size - 1),
         "n_catalogue": catalogue,
-        "grades": None if grades is None else check_grades(grades, items.size),
-        "same_score": None if grades is None else same_scores(same_score, items, ties, bounds),
+        "grades": None if grades is None else check_grades(grades, higher.size),
+        "same_score": None if grades is None else same_scores(same_score, higher, ties, bounds),
+        "items": None if items is None else check_items(items, higher.size),
     }
     fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
     return fixed | {"depth": depth, "design": design, "notes": tuple(notes)}
@@ -64,6 +66,13 @@ def check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
     if names.shape != (n_instances,):
         raise InputError(f"`ids` must name each of the {n_instances} instances once, got shape {names.shape}.")
     # fixed-width text instead of objects, so that no file format ever needs pickle
+    return names.astype(np.str_) if names.dtype.kind in "OT" else names
+
+
+def check_items(items: ArrayLike, size: int) -> AnyArray:
+    names = np.array(items)
+    if names.shape != (size,):
+        raise InputError(f"`items` must name each of the {size} relevant items, got shape {names.shape}.")
     return names.astype(np.str_) if names.dtype.kind in "OT" else names
 
 

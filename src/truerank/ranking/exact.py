@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
@@ -13,10 +11,12 @@ from truerank.counting.blocks import Lists
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.notes import counted
+from truerank.ranking.chosen_users import Users
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
 from truerank.ranking.score_ties import same_scores
+from truerank.sampling.designs import Rng
 from truerank.scoring.conversion import Scoreable
 from truerank.threads import check_threads
 
@@ -32,6 +32,8 @@ def rank(
     test: PerUser | None = None,
     candidates: PerUser | None = None,
     keep_train: bool = False,
+    users: Users | None = None,
+    rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Ranks:
@@ -58,6 +60,11 @@ def rank(
         The candidates of each user, to which the held-out items are added.
     keep_train : bool
         Whether training items are candidates, too.
+    users : int, or list of ids, optional
+        How many users to draw at random, which gives unbiased means at less cost, or which users to rank. The result
+        has the same rows as that for all users. A note says how many of how many.
+    rng : int or numpy.random.Generator, optional
+        Seed for the draw of users.
     threads : int, optional
         As many as there are processors by default. The result does not depend on it.
     progress : bool
@@ -86,7 +93,7 @@ def rank(
     ([1, 0, 2], [1, 0, 0], [3, 4])
     """
     workers = check_threads(threads)
-    held = HeldOut.of([scorer], split, train=train, test=test)
+    held = HeldOut.of([scorer], split, train=train, test=test, users=users, rng=rng)
     seen = None if keep_train else held.train
     if candidates is None:
         return _rank_all(held, seen, workers, progress)
@@ -111,7 +118,8 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
         ids=test.names,
         grades=None if held.grades is None else held.grades[counts.order],
         same_score=None if held.grades is None else same_scores(scorer, known, test, counts, threads),
-        notes=(*held.notes, *_notes(n_relevant, both)),
+        items=test.item_names[test.items[counts.order]],
+        notes=(*held.notes, *_notes(held.n_without, both)),
     )
     return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
 
@@ -130,8 +138,8 @@ def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, 
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
         parts.append(rank_pairs(user, item, scorer.pairs(user, item), relevant[block], grades))
     both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
-    notes = (*held.notes, *_notes(n_relevant, both))
-    return dataclasses.replace(Ranks.concatenate(parts), ids=test.names[held.users], notes=notes)
+    notes = (*held.notes, *_notes(held.n_without, both))
+    return held.named(Ranks.concatenate(parts), notes=notes)
 
 
 def _marked(part: Interactions, mark: int) -> sp.csr_array:
@@ -146,8 +154,8 @@ def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
     return np.split(chosen, new_user[np.diff(new_user // _PAIRS, prepend=0) > 0])
 
 
-def _notes(n_relevant: Ints, both: Ints) -> list[str]:
-    without, shared = int((n_relevant == 0).sum()), int(both.sum())
+def _notes(without: int, both: Ints) -> list[str]:
+    shared = int(both.sum())
     notes = [
         (without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
         (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truerank.sampling.designs import SamplingDesign
 
-PER_ITEM = ("above", "tied", "grades", "same_score")
+PER_ITEM = ("above", "tied", "grades", "same_score", "items")
 ARRAYS = (*PER_ITEM, "n_candidates", "indptr", "ids", "n_catalogue")
 
 

@@ -15,6 +15,9 @@ from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.notes import counted
+from truerank.ranking.chosen_users import Users, choose_users
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.scorer import Scorer
 from truerank.scoring.widths import measured
@@ -36,6 +39,8 @@ class HeldOut:
         Grade of each stored entry of `test`; None if all are 1.
     notes : tuple of str
         What was dropped or merged.
+    n_without : int
+        Users without relevant items.
     """
 
     scorers: tuple[Scorer, ...]
@@ -43,11 +48,17 @@ class HeldOut:
     test: Interactions
     grades: Floats | None
     notes: tuple[str, ...]
+    n_without: int
 
     @property
     def users(self) -> Ints:
         """Users with relevant items."""
         return np.flatnonzero(np.diff(self.test.indptr))
+
+    def named(self, ranks: Ranks, **changes: Any) -> Ranks:
+        """Return ranks of the numbered items of these users with the names of both, and with other changes."""
+        items = None if ranks.items is None else self.test.item_names[ranks.items]
+        return dataclasses.replace(ranks, ids=self.test.names[self.users], items=items, **changes)
 
     @classmethod
     def of(
@@ -57,6 +68,8 @@ class HeldOut:
         *,
         train: PerUser | None = None,
         test: PerUser | None = None,
+        users: Users | None = None,
+        rng: Rng = None,
     ) -> HeldOut:
         """Check the arguments of `rank` and `rank_sampled`, and bring them together.
 
@@ -81,10 +94,14 @@ class HeldOut:
         held = Interactions.of(test, "test", n_users=n_users, n_items=n_items)
         seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
         relevant, grades, dropped = _relevant(_with_names(held, seen))
-        users = np.flatnonzero(np.diff(relevant.indptr))
+        without = int((np.diff(relevant.indptr) == 0).sum())
+        chosen: tuple[str, ...] = ()
+        if users is not None:
+            kept, chosen = choose_users(relevant, users, rng)
+            relevant, grades = relevant.select(kept), None if grades is None else grades[kept]
         repeated = () if held is test else held.notes
-        aligned = tuple(_aligned(scorer, relevant, users) for scorer in given)
-        return cls(aligned, seen, relevant, grades, (*repeated, *dropped))
+        aligned = tuple(_aligned(scorer, relevant, np.flatnonzero(np.diff(relevant.indptr))) for scorer in given)
+        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without)
 
 
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:

@@ -198,12 +198,13 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None, n
     hits_above = np.arange(at.size) - first[at]
     slot = indptr[lists.user[at]] + hits_above
     above[slot], tied[slot] = _count(lists, lists.starts[at], hits_above)
-    grades, same_score = (None, None) if truth.grades is None else _graded(lists, truth.grades, slot)
+    order = _order(lists.found, slot, truth.keys.size)
     return Ranks(
         above=above,
         tied=tied,
-        grades=grades,
-        same_score=same_score,
+        grades=None if truth.grades is None else truth.grades[order],
+        same_score=None if truth.grades is None else _same_scores(lists, slot, order.size),
+        items=truth.item_names[order],
         n_candidates=_whole_lists(lists, truth, sizes) if cut is None else cut + truth.n_relevant,
         indptr=indptr,
         ids=as_names(truth.users, "user"),
@@ -230,17 +231,21 @@ def _count(lists: _Lists, top: Ints, hits_above: Ints) -> tuple[Ints, Ints]:
     return first - top - hits_before, end - first - (until - since)
 
 
-def _graded(lists: _Lists, grades: Floats, slot: Ints) -> tuple[Floats, Bools]:
-    """Grade of each relevant item, in the order of the ranks, and whether it ties with the one before it."""
-    placed, same = np.empty_like(grades), np.zeros(grades.size, dtype=np.bool_)
-    placed[slot] = grades[lists.found]
-    # those that no list holds come last in their instance, where slots are left
-    missing, free = np.ones((2, grades.size), dtype=np.bool_)
-    missing[lists.found], free[slot] = False, False
-    placed[free] = grades[missing]
+def _order(found: Ints, slot: Ints, size: int) -> Ints:
+    """Return which relevant item of the truth each rank belongs to; items that no list holds come last."""
+    order = np.empty(size, dtype=np.int64)
+    missing, free = np.ones((2, size), dtype=np.bool_)
+    missing[found], free[slot] = False, False
+    order[slot], order[free] = found, np.flatnonzero(missing)
+    return order
+
+
+def _same_scores(lists: _Lists, slot: Ints, size: int) -> Bools:
+    """Return whether each relevant item ties with the one before it."""
+    same = np.zeros(size, dtype=np.bool_)
     if lists.scores is not None and (ties := _tied_rows(lists.hits, lists.scores, lists.starts)) is not None:
         same[slot[1:]] = ties[0][1:] == ties[0][:-1]
-    return placed, same
+    return same
 
 
 def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | None:

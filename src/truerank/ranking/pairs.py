@@ -81,4 +81,5 @@ def rank_pairs(users: Ints, items: Ints, scores: AnyArray, relevant: Bools, grad
         ids=distinct,
         grades=None if grades is None else grades[(np.cumsum(relevant) - 1)[counts.order]],
         same_score=None if grades is None else counts.same_score,
+        items=items[counts.order],
     )

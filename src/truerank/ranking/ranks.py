@@ -58,13 +58,16 @@ class Ranks:
     same_score : array of bool, one per relevant item, optional
         Where there are grades: whether the item has exactly the score of the relevant one before it. `tied` tells
         that if irrelevant candidates have the score too; None: no others do.
+    items : array, one per relevant item, optional
+        Which item each one is: names or numbers.
     notes : sequence of str, optional
         What a reader of the results should know, e.g. how many users had no list.
 
     Notes
     -----
     Immutable. ``ranks[10:20]``, ``ranks[mask]`` and ``ranks[[3, 1]]`` select instances,
-    `Ranks.concatenate` joins, `save` and `Ranks.load` go through Parquet or npz, never pickle.
+    `Ranks.concatenate` joins, `save` and `Ranks.load` go through Parquet or npz, never pickle. Two are equal if all
+    that metrics depend on is equal, and the ids; `items` and `notes` are not compared.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Ranks:
     n_catalogue: Ints | None
     grades: Floats | None
     same_score: Bools | None
+    items: AnyArray | None
     notes: tuple[str, ...]
 
     def __init__(
@@ -106,11 +110,12 @@ class Ranks:
         n_catalogue: ArrayLike | None = None,
         grades: ArrayLike | None = None,
         same_score: ArrayLike | None = None,
+        items: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         counts = checked_fields(
             above=above, tied=tied, n_candidates=n_candidates, indptr=indptr, ids=ids, depth=depth, design=design,
-            n_catalogue=n_catalogue, grades=grades, same_score=same_score, notes=notes,
+            n_catalogue=n_catalogue, grades=grades, same_score=same_score, items=items, notes=notes,
         )  # fmt: skip
         vars(self).update(counts)
 
@@ -192,7 +197,7 @@ class Ranks:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
-        """Join the instances of several `Ranks`; ids survive if every part has them.
+        """Join the instances of several `Ranks`; ids and items are kept if every part has them.
 
         Examples
         --------
@@ -226,7 +231,7 @@ class Ranks:
         if not isinstance(other, Ranks):
             return NotImplemented
         alone = ("depth", "design")
-        arrays = [name for name in self._fields() if name not in (*alone, "notes")]
+        arrays = [name for name in self._fields() if name not in (*alone, "items", "notes")]
         return all(getattr(self, name) == getattr(other, name) for name in alone) and all(
             _same(getattr(self, name), getattr(other, name)) for name in arrays
         )
@@ -372,7 +377,13 @@ class Ranks:
         lost, order = ties.break_order(how, self.tied, *self.blocks(), self.grades, np.random.default_rng(rng))
         grades = None if self.grades is None else self.grades[order]
         same = None if self.grades is None else np.zeros(order.size, dtype=np.bool_)
-        return self._with(above=self.above + lost, tied=np.zeros_like(self.tied), grades=grades, same_score=same)
+        return self._with(
+            above=self.above + lost,
+            tied=np.zeros_like(self.tied),
+            grades=grades,
+            same_score=same,
+            items=_taken(self.items, order),
+        )
 
     def sampled(self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints) -> Ranks:
         """Return these exact ranks as a sample shows them: the counts among so many draws per instance."""
@@ -408,7 +419,7 @@ class Ranks:
         return cls(**files.read_fields(path))
 
     def to_arrow(self) -> pa.Table:
-        """Return a table with a row per instance: id (if any), n_candidates, lists above, tied, and those of grades."""
+        """Return a table with a row per instance: id, n_candidates, and lists of what is kept per relevant item."""
         return files.fields_to_arrow(self._fields())
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -177,13 +176,8 @@ def _rank(scorer: Scorer, sample: _Sample, held: HeldOut) -> Ranks:
     mark = [np.arange(listed.size) < own.size for own, listed in zip(relevant, both, strict=True)]
     hits = np.concatenate([*mark, np.zeros(0, dtype=np.bool_)])
     ranks = rank_pairs(rows, items, scorer.pairs(rows, items), hits, held.grades)
-    return dataclasses.replace(
-        ranks,
-        ids=held.test.names[users],
-        design=sample.design,
-        n_catalogue=_catalogue(held),
-        notes=(*held.notes, *sample.notes),
-    )
+    notes = (*held.notes, *sample.notes)
+    return held.named(ranks, design=sample.design, n_catalogue=_catalogue(held), notes=notes)
 
 
 def _catalogue(held: HeldOut) -> Ints:

@@ -62,18 +62,18 @@ def _by_law(x: Floats | Ints, t: Ints, j: Ints, b: Ints) -> Floats:
 def break_order(
     how: TieBreak, tied: Ints, place: Ints, block: Ints, grades: Floats | None, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """Return how many ties each relevant item loses, and the order of the items by which grades are taken."""
+    """Return how many ties each relevant item loses, and the order in which grades and items are taken."""
     if how not in get_args(TieBreak):
         raise InputError(f"`how` must be 'optimistic', 'pessimistic' or 'random', got {how!r}.")
     if how == "random":
         lost = _random_losses(tied, place, block, rng)
     else:
         lost = np.zeros_like(tied) if how == "optimistic" else tied
+    if how == "random" and np.any(block > 1):
+        return lost, np.lexsort((rng.random(tied.size), np.cumsum(place == 1)))
     if grades is None:
         return lost, np.arange(tied.size)
-    keys = {"optimistic": -grades, "pessimistic": grades}
-    key = keys[how] if how in keys else rng.random(grades.size)
-    return lost, np.lexsort((key, np.cumsum(place == 1)))
+    return lost, np.lexsort((-grades if how == "optimistic" else grades, np.cumsum(place == 1)))
 
 
 def _random_losses(tied: Ints, place: Ints, block: Ints, rng: np.random.Generator) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.arrays import Bools, Floats, Ints
+from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.ids import shown
 
@@ -59,6 +59,11 @@ class Truth:
             notes=(f"{int((~fresh).sum())} repeated rows of the truth count once",),
         )
 
+    @property
+    def item_names(self) -> AnyArray:
+        """Item of each key."""
+        return self.items.decode_all(self.keys % self.items.span)
+
     def name(self, position: int) -> str:
         """Say which user and item a key stands for."""
         user, item = divmod(int(self.keys[position]), self.items.span)
@@ -97,6 +102,11 @@ class Codes:
             plain: Ints = items.to_numpy(zero_copy_only=False)
             return plain - np.int64(self.least) if self.least else plain
         return index_in(items, self.distinct)
+
+    def decode_all(self, codes: Ints) -> AnyArray:
+        if self.distinct is None:
+            return codes + np.int64(self.least or 0)
+        return self.distinct.to_numpy(zero_copy_only=False).astype(np.str_)[codes]
 
     def decode(self, code: int) -> Any:
         return code + (self.least or 0) if self.distinct is None else self.distinct[code].as_py()

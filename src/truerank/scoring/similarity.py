@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.blocks import Counts, Lists, Progress
+from truerank.counting.histories import count_histories, score_histories
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
-from truerank.scoring.numbers import Matrix, as_dense, as_matrix
+from truerank.scoring.numbers import Matrix, as_matrix
 from truerank.scoring.scorer import Scorer
 
 
@@ -58,4 +60,8 @@ class Similarity(Scorer):
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items."""
-        return as_dense(self.history[users] @ self.similarity)
+        return score_histories(self.history[users], self.similarity)
+
+    def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
+        """Score and count in one pass, without holding the scores of a block."""
+        return count_histories(self.history, self.similarity, train, test, threads=threads, progress=progress)

@@ -136,14 +136,18 @@ class Growth:
 
 
 def growth(study: Study, metric: str, largest: int) -> Growth:
-    """Return a panel of Figure 6; near the m where the order becomes right, every m is examined."""
+    """Return a panel of Figure 6, and by bisection the m from which the order is right."""
     ranks = {name: tied.break_ties("random", rng=0) for name, tied in study.ranks.items()}
     found = consistency(ranks, metric, sizes=np.geomspace(10, largest, 20).astype(int))
     wrong = found.sizes[found.sizes < (found.settled or 0)]
     if wrong.size == 0:
         return Growth(found, found.settled)
-    between = range(int(wrong[-1]), int(found.settled or 0) + 1)
-    return Growth(found, consistency(ranks, metric, sizes=between).settled)
+    low, high = int(wrong[-1]), int(found.settled or 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        right = consistency(ranks, metric, sizes=[middle]).settled is not None
+        low, high = (low, middle) if right else (middle, high)
+    return Growth(found, high)
 
 
 @styled

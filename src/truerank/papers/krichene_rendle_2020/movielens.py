@@ -93,8 +93,9 @@ def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
     generator = np.random.default_rng(rng)
     tables = _published_tables(mean_n(study))
     return {
-        name: np.array([_one_repetition(ranks, tables, generator) for _ in range(REPETITIONS)])
+        name: np.array([_one_repetition(ranks, exact, tables, generator) for _ in range(REPETITIONS)])
         for name, ranks in study.ranks.items()
+        for exact in [None if ranks.has_ties else _exact(ranks)]
     }
 
 
@@ -110,29 +111,31 @@ def _published_tables(n: int) -> Floats:
     return np.stack(tables, axis=1).reshape(DESIGN.size + 1, len(METRICS), -1)
 
 
-def _one_repetition(ranks: Ranks, tables: Floats, generator: np.random.Generator) -> Floats:
+def _one_repetition(ranks: Ranks, exact: Floats | None, tables: Floats, generator: np.random.Generator) -> Floats:
+    """Return the means of one repetition; the exact ones are given where there are no ties to break."""
     drawn = DESIGN.draw(ranks, rng=generator)
     lost: Ints = np.floor(generator.random(drawn.tied.size) * drawn.tied).astype(np.int64)
     counts = np.bincount(drawn.above + lost, minlength=DESIGN.size + 1)
-    order = ranks.break_ties("random", rng=generator)
-    return _beside_exact(order, np.tensordot(counts / len(ranks), tables, axes=1))
+    if exact is None:
+        exact = _exact(ranks.break_ties("random", rng=generator))
+    return np.hstack([exact, np.tensordot(counts / len(ranks), tables, axes=1)])
 
 
-def _beside_exact(ranks: Ranks, sampled: Floats) -> Floats:
-    exact = [[estimate(ranks, metric).mean] for metric in METRICS]
-    return np.hstack([exact, sampled])
+def _exact(ranks: Ranks) -> Floats:
+    """Return the exact metrics as a column."""
+    return np.array([[estimate(ranks, metric).mean] for metric in METRICS])
 
 
 def expected_as_published(ranks: Ranks, n: int) -> Floats:
     """Return the expectations of the published numbers, of shape (metrics, columns)."""
     found = risks(ranks, columns(published=True), DESIGN, assumed=ASSUMED, assumed_n=n, laws=PublishedTieLaws)
-    return _beside_exact(ranks, np.array([each.mean for each in found]).reshape(len(METRICS), -1))
+    return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
 
 
 def expected_by_default(ranks: Ranks) -> Floats:
     """Return the expectations with truerank's defaults, of shape (metrics, columns)."""
     found = risks(ranks, columns(published=False), DESIGN)
-    return _beside_exact(ranks, np.array([each.mean for each in found]).reshape(len(METRICS), -1))
+    return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
 
 
 def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:

@@ -1,0 +1,122 @@
+"""Scores and counts of an item-item matrix: a score is the weighted sum of rows, one per item of a user's history."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.arrays import AnyArray, Ints
+from truerank.compiled import library
+from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
+from truerank.counting.scores import count_scores, users_per_block
+
+BLOCKS = 8  # a multiple of this many, where users suffice, so that threads end at the same time
+
+
+def score_histories(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> AnyArray:
+    """Return ``histories @ similarity`` as a dense array.
+
+    Compiled, a score is the sum over the history in its order, each step rounded once, whatever the other
+    users are; what a sparse similarity does not store counts as 0. Several times faster than SciPy's product.
+
+    Parameters
+    ----------
+    histories : csr_array of shape (n_users, n_items)
+    similarity : array or csr_array of shape (n_items, n_items)
+        Entry (j, i) is what item j adds to the score of item i.
+
+    Examples
+    --------
+    >>> score_histories(sp.csr_array([[1.0, 2.0]]), np.array([[0.0, 2.0], [1.0, 0.0]]))
+    array([[2., 2.]])
+    """
+    if not _is_compiled(histories, similarity):
+        product = histories @ similarity
+        return product.toarray() if sp.issparse(product) else product
+    number, width = similarity.dtype, similarity.shape[1]
+    scores = np.empty((histories.shape[0], width), number)
+    if sp.issparse(similarity):
+        library.call(f"score_sparse_{number}", _as_rows(histories), _checked(similarity), width, scores)
+    else:
+        matrix = similarity if similarity.strides[1] == similarity.itemsize else np.ascontiguousarray(similarity)
+        library.call(f"score_dense_{number}", _as_rows(histories), library.Matrix.of(matrix), scores)
+    return scores
+
+
+def count_histories(
+    histories: sp.csr_array,
+    similarity: AnyArray | sp.csr_array,
+    train: Lists,
+    test: Lists,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Counts:
+    """Return the counts of the scores ``histories @ similarity``.
+
+    Parameters
+    ----------
+    histories, similarity
+        As in `score_histories`.
+    train, test, threads, progress
+        As in `count_factors`.
+
+    Raises
+    ------
+    InputError
+        If a candidate's score is not finite.
+
+    Examples
+    --------
+    >>> train, test = Lists(np.array([0, 1]), np.array([0])), Lists(np.array([0, 1]), np.array([2]))
+    >>> similarity = sp.csr_array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    >>> count_histories(sp.csr_array([[1.0, 0.0, 0.0]]), similarity, train, test).above
+    array([1])
+    """
+    n_items = similarity.shape[1]
+    if not (sp.issparse(similarity) and _is_compiled(histories, similarity)):
+
+        def score(users: Ints) -> AnyArray:
+            return score_histories(histories[users], similarity)
+
+        return count_scores(score, n_items, train, test, threads=threads, progress=progress)
+    entry, entries = f"count_sparse_{similarity.dtype}", _checked(similarity)
+
+    def count(block: Block, stopped: Event) -> None:
+        if stopped.is_set():
+            return
+        chosen = histories[block.users]
+        targets = np.empty(len(block.test.items), similarity.dtype)
+        bad = library.call(entry, _as_rows(chosen), entries, n_items, block.as_argument(targets))
+        if bad >= 0:
+            row, item = divmod(bad, n_items)
+            refuse_score(block.users[row], item, score_histories(chosen[[row]], similarity)[0, item])
+
+    return count_blocks(count, _block_size(test, n_items), n_items, train, test, threads, progress)
+
+
+def _block_size(test: Lists, n_items: int) -> int:
+    """Return how many users a block has; it does not depend on the number of threads."""
+    users, most = int(np.count_nonzero(np.diff(test.indptr))), users_per_block(n_items)
+    rounds = -(-users // (BLOCKS * most))
+    return max(1, min(most, -(-users // (BLOCKS * max(rounds, 1)))))
+
+
+def _is_compiled(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> bool:
+    return library.load() is not None and histories.dtype == similarity.dtype and similarity.dtype in ("f4", "f8")
+
+
+def _as_rows(matrix: sp.csr_array) -> library.Histories:
+    return library.Histories.of(matrix.indptr, matrix.indices, np.ascontiguousarray(matrix.data))
+
+
+def _checked(similarity: sp.csr_array) -> library.Histories:
+    """Return a similarity whose rows list each column once and in order, as loops rely on."""
+    if not similarity.has_canonical_format:
+        similarity = similarity.copy()
+        similarity.sum_duplicates()
+    entries = _as_rows(similarity)
+    library.call("check_columns", entries.rows, similarity.shape[1])
+    return entries

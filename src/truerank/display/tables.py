@@ -1,0 +1,135 @@
+"""The one kind of table that every result turns into, and its text forms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+from truerank.display import render
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+"""A dataframe library."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table: plain text and, where it differs, LaTeX."""
+
+    text: str
+    latex: str | None = None
+
+
+def measured(value: float, error: float, digits: int = 4) -> Cell:
+    r"""Return a cell for a number and its standard error.
+
+    Examples
+    --------
+    >>> print(measured(0.25, 0.125).latex)
+    $0.2500 \pm 0.1250$
+    """
+    shown, spread = f"{value:.{digits}f}", f"{error:.{digits}f}"
+    return Cell(f"{shown} ± {spread}", rf"${shown} \pm {spread}$")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells to read, and records at full precision to compute with.
+
+    Attributes
+    ----------
+    header : tuple of str
+    rows : tuple of tuples of Cell
+        As many cells per row as the header has.
+    records : tuple of dict
+        What the table shows, unrounded, for TSV, JSON and dataframes; all have the same keys.
+    notes : tuple of str
+        What to know before trusting the numbers.
+
+    Examples
+    --------
+    >>> table = Table(("model", "ap"), ((Cell("A"), measured(0.5, 0.1)),), ({"model": "A", "ap": 0.5},), ("one user",))
+    >>> print(table.to_text())
+    model               ap
+    A      0.5000 ± 0.1000
+    note: one user
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    records: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """Return aligned columns for a screen, with the notes below them."""
+        return "\n".join([render.text(self.header, self._texts()), *(f"note: {note}" for note in self.notes)])
+
+    def to_markdown(self) -> str:
+        """Return a pipe table."""
+        return render.markdown(self.header, self._texts())
+
+    def to_latex(self) -> str:
+        """Return a tabular with booktabs rules."""
+        rows = [[cell.text if cell.latex is None else cell.latex for cell in row] for row in self.rows]
+        return render.latex(self.header, rows)
+
+    def to_tsv(self) -> str:
+        """Return the records, tab-separated."""
+        return render.tsv([dict(record) for record in self.records])
+
+    def to_json(self) -> str:
+        """Return the records and notes; undefined numbers are null."""
+        return render.json_text({"truerank": version("truerank"), "rows": self.records, "notes": self.notes})
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Return the records as a dataframe."""
+        return frame({name: [record[name] for record in self.records] for name in self.records[0]}, backend)
+
+    def _texts(self) -> list[list[str]]:
+        return [[cell.text for cell in row] for row in self.rows]
+
+
+def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Return columns as a dataframe of the chosen library.
+
+    Examples
+    --------
+    >>> frame({"user": ["ann"], "ap": [0.5]}, "pyarrow").column_names
+    ['user', 'ap']
+    """
+    import narwhals as nw
+
+    return nw.from_dict(columns, backend=backend).to_native()
+
+
+class Tabular(ABC):
+    """A result that can be shown as a table."""
+
+    @abstractmethod
+    def to_table(self) -> Table:
+        """Return the table that all text forms show."""
+
+    def __str__(self) -> str:
+        return self.to_table().to_text()
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table."""
+        return self.to_table().to_markdown()
+
+    def to_latex(self) -> str:
+        """Return a LaTeX tabular with booktabs rules."""
+        return self.to_table().to_latex()
+
+    def to_tsv(self) -> str:
+        """Return everything at full precision, tab-separated."""
+        return self.to_table().to_tsv()
+
+    def to_json(self) -> str:
+        """Return everything at full precision; undefined numbers are null."""
+        return self.to_table().to_json()
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Return everything at full precision as a dataframe of the chosen library."""
+        return self.to_table().to_frame(backend)

@@ -1,0 +1,173 @@
+"""How two recommenders differ in one metric, and what can be concluded from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.evaluation.estimates import Interval
+from truerank.evaluation.paired_tests import Outcome, Reversed
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two recommenders differ in one metric on the same instances.
+
+    Attributes
+    ----------
+    recommender, baseline : str
+        Differences are the former less the latter.
+    metric : str
+    group : str
+        The group that it is about; empty without groups.
+    mean, baseline_mean : float
+        Means over the instances where both are defined.
+    difference : float
+    standard_error : float
+        Of the paired difference; NaN below two units.
+    n : int
+        Instances where the metric is defined for all recommenders.
+    n_undefined : int
+        Other instances, which are left out.
+    n_units : int
+        Independent units: instances, or users if some have several instances.
+    skewness : float
+        Of the units' differences.
+    p_value : float
+        Two-sided p-value of no difference.
+    adjusted_p_value : float
+        The same, adjusted for all tests of the comparison.
+    level : float
+        Confidence level of the verdict.
+    margin : float or None
+        A loss that does not matter, for the verdict.
+    lower_is_better : bool
+    """
+
+    recommender: str
+    baseline: str
+    metric: str
+    group: str
+    mean: float
+    baseline_mean: float
+    difference: float
+    standard_error: float
+    n: int
+    n_undefined: int
+    n_units: int
+    skewness: float
+    p_value: float
+    adjusted_p_value: float
+    level: float
+    margin: float | None
+    lower_is_better: bool
+    outcome: Outcome = field(repr=False, compare=False)
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the baseline's mean; NaN if that is 0."""
+        return self.difference / abs(self.baseline_mean) if self.baseline_mean else math.nan
+
+    @property
+    def effect_size(self) -> float:
+        """The difference in standard deviations of the units' differences (Cohen's d for pairs)."""
+        deviation = self.standard_error * math.sqrt(self.n_units)
+        return self.difference / deviation if deviation > 0 else (0.0 if self.difference == 0 else math.nan)
+
+    @property
+    def gain(self) -> float:
+        """The difference, positive if the recommender is better than the baseline."""
+        return -self.difference if self.lower_is_better else self.difference
+
+    def confidence_interval(self, level: float | None = None) -> Interval:
+        """Return an interval for the difference, by the test that was chosen; not adjusted for other tests."""
+        return self.outcome.confidence_interval(check_level(self.level if level is None else level))
+
+    def gain_interval(self, level: float) -> Interval:
+        """Return the interval for the gain: that of the difference, or its negative if lower is better."""
+        low, high = self.confidence_interval(level)
+        return Interval(-high, -low) if self.lower_is_better else Interval(low, high)
+
+    def not_worse(self, margin: float, level: float | None = None) -> bool:
+        """Return whether a loss of `margin` or more can be ruled out.
+
+        This is a one-sided test: the lower end of the two-sided interval with twice the error is compared.
+        """
+        return self.gain_interval(_one_sided(self.level if level is None else level)).low > -check_margin(margin)
+
+    def worse(self, margin: float, level: float | None = None) -> bool:
+        """Return whether anything but a loss of more than `margin` can be ruled out."""
+        return self.gain_interval(_one_sided(self.level if level is None else level)).high < -check_margin(margin)
+
+    def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
+        """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
+
+        It is supposed that the true difference, and the spread of differences, are as observed. Infinite if the
+        difference is the margin.
+        """
+        from scipy.special import ndtri
+
+        distance = abs(self.gain + check_margin(margin))
+        quantiles = ndtri(self.level if level is None else check_level(level)) + ndtri(power)
+        spread = self.standard_error * math.sqrt(self.n)
+        return math.inf if distance == 0 else float(np.ceil((quantiles * spread / distance) ** 2))
+
+    @property
+    def verdict(self) -> str:
+        """The finding in words, by the adjusted p-value and the margin."""
+        small = self.margin is not None and self.not_worse(self.margin)
+        if self.adjusted_p_value <= 1 - self.level and self.gain > 0:
+            return f"{self.recommender} is better"
+        if self.adjusted_p_value <= 1 - self.level:
+            return f"{self.baseline} is better" + (f", but not by more than {self.margin:g}" if small else "")
+        return f"{self.recommender} is not worse by more than {self.margin:g}" if small else "no difference found"
+
+    def reversed(self) -> Difference:
+        """Return the same with recommender and baseline exchanged."""
+        return replace(
+            self,
+            recommender=self.baseline,
+            baseline=self.recommender,
+            mean=self.baseline_mean,
+            baseline_mean=self.mean,
+            difference=-self.difference,
+            outcome=Reversed(self.outcome),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return all numbers by name."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "outcome"}
+        derived = {"relative": self.relative, "effect_size": self.effect_size, "verdict": self.verdict}
+        return own | self.confidence_interval()._asdict() | derived
+
+    def __str__(self) -> str:
+        low, high = self.confidence_interval()
+        return (
+            f"{self.metric}: {self.recommender} less {self.baseline} = {self.difference:.4f} "
+            f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.verdict}"
+        )
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level, or raise `InputError`."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"`level` must lie between 0 and 1, got {level}.")
+    return level
+
+
+def check_margin(margin: float) -> float:
+    """Return a loss that does not matter, or raise `InputError`."""
+    if not 0.0 <= margin < math.inf:
+        raise InputError(f"`margin` must be a number from 0, got {margin}.")
+    return margin
+
+
+def _one_sided(level: float) -> float:
+    """Return the level of the two-sided interval whose lower end is a one-sided bound at the given level."""
+    if not 0.5 < level < 1.0:
+        raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")
+    return 2 * level - 1

@@ -1,0 +1,192 @@
+"""Groups of instances, or of relevant items, for which results are shown apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import AnyArray, Ints
+from truerank.data.splits import Split
+from truerank.errors import InputError
+from truerank.ranking.ranks import Ranks
+
+UNKNOWN = "unknown"
+"""Name of the group of those that no group was given for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A group for each id of an instance, or for each item.
+
+    Attributes
+    ----------
+    ids : array
+        Ids of instances, or names of items.
+    codes : array of int
+        Which group each of them belongs to, as a position in `names`.
+    names : tuple of str
+        The groups, in the order in which they are shown.
+    of_items : bool
+        Whether they are groups of relevant items.
+
+    Examples
+    --------
+    >>> groups = Groups.of({"ann": "new", "bob": "old", "cyd": "new"})
+    >>> groups.names, groups.find(np.array(["bob", "eve"])).tolist()
+    (('new', 'old'), [1, 2])
+    """
+
+    ids: AnyArray
+    codes: Ints
+    names: tuple[str, ...]
+    of_items: bool = False
+
+    @classmethod
+    def of(cls, given: Groups | Mapping[Any, Any] | Any) -> Groups:
+        """Return groups from a dict of id to name, or from a frame with a column of ids and one of names."""
+        if isinstance(given, Groups):
+            return given
+        if isinstance(given, Mapping):
+            return cls.named(np.asarray(list(given)), [str(name) for name in given.values()])
+        return by_column(given)
+
+    @classmethod
+    def named(cls, ids: AnyArray, names: Sequence[str], *, of_items: bool = False) -> Groups:
+        """Return groups from equally long sequences of ids and names; the names are shown as they first appear."""
+        order = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        codes = np.array([order[name] for name in names], dtype=np.int64)
+        return cls(ids.astype(np.str_) if ids.dtype.kind in "OT" else ids, codes, tuple(order), of_items)
+
+    def find(self, ids: AnyArray) -> Ints:
+        """Return the group of each id; that of unknown ones is the number of groups."""
+        known = self.ids
+        if (known.dtype.kind == "U") != (ids.dtype.kind == "U"):
+            known, ids = known.astype(np.str_), ids.astype(np.str_)
+        if known.size == 0:
+            return np.zeros(ids.size, dtype=np.int64)
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)
+        return np.where(known[order[place]] == ids, self.codes[order[place]], len(self.names))
+
+    def codes_of(self, ranks: Ranks) -> Ints:
+        """Return the group of each instance, or of each relevant item."""
+        if self.of_items and ranks.items is None:
+            raise InputError("groups of items need ranks that know their items, as those of tr.rank do (Ranks.items).")
+        if self.of_items and ranks.items is not None:
+            return self.find(ranks.items)
+        return self.find(np.arange(len(ranks)) if ranks.ids is None else ranks.ids)
+
+
+def by_column(frame: Any, column: str | None = None, *, id: str | None = None, items: bool = False) -> Groups:  # noqa: A002
+    """Return groups from a dataframe with a column of ids and a column of group names.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow dataframe
+        A row per id.
+    column : str, optional
+        The column of group names; by default the only one besides the ids.
+    id : str, optional
+        The column of ids; the first one by default.
+    items : bool
+        Whether the ids are items, and not instances.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> groups = tr.by_column(pd.DataFrame({"user": ["ann", "bob"], "age": ["<18", "18+"], "zip": [1, 2]}), "age")
+    >>> groups.names
+    ('<18', '18+')
+    """
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True, pass_through=True)
+    if not isinstance(table, nw.DataFrame):
+        raise InputError(f"groups are a dict or a dataframe from id to name, got {type(frame).__name__}.")
+    key = table.columns[0] if id is None else id
+    others = [name for name in table.columns if name != key]
+    if column is None and len(others) != 1:
+        raise InputError(f"`column` must be named, since the frame has several besides {key!r}: {others}.")
+    chosen = others[0] if column is None else column
+    for name in (key, chosen):
+        if name not in table.columns:
+            raise InputError(f"the frame has the columns {table.columns}, got {name!r}.")
+    names = [UNKNOWN if name is None or name != name else str(name) for name in table[chosen].to_list()]
+    return Groups.named(np.asarray(table[key].to_list()), names, of_items=items)
+
+
+def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
+    """Return groups of users by their number of training interactions; those without any are a group of their own.
+
+    Parameters
+    ----------
+    split : Split
+    bounds : list of int, optional
+        The largest number of each group but the last, e.g. ``[5, 20]`` for 1 to 5, 6 to 20 and more. By default there
+        are four groups with about as many users with held-out items each.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> train, test = tr.Interactions.of([[0, 1], [], [2]], "train"), tr.Interactions.of([[2], [1], [0]], "test")
+    >>> tr.by_activity(tr.Split(train, test), bounds=[1]).names
+    ('no training events', '1 training event', '2 training events or more')
+    """
+    counts = np.diff(split.train.indptr)
+    held = np.diff(split.test.indptr) > 0
+    return _by_count(split.train.names, counts, counts[held], bounds)
+
+
+def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
+    """Return groups of items by their number of training interactions; those without any are a group of their own.
+
+    An instance with relevant items of several groups counts in each of them with the share of its relevant items that
+    are in the group; what these items add to its metric is the value of the group. So the means of the groups, weighted
+    by their shares, add up to the mean of the whole.
+
+    Parameters
+    ----------
+    split : Split
+    bounds : list of int, optional
+        As for `by_activity`. By default there are four groups with about as many held-out interactions each.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> train, test = tr.Interactions.of([[0, 1], [1]], "train", n_items=3), tr.Interactions.of([[2], [0]], "test")
+    >>> groups = tr.by_popularity(tr.Split(train, test), bounds=[1])
+    >>> groups.names
+    ('no training events', '1 training event', '2 training events or more')
+    >>> table = tr.evaluate(tr.rank(np.array([[0, 0, 1], [2, 1, 0]]), tr.Split(train, test)), "rr", by=groups)
+    >>> table["recommender", "rr", "1 training event"].mean
+    1.0
+    """
+    counts = np.bincount(split.train.items, minlength=split.train.n_items)
+    groups = _by_count(split.train.item_names, counts, counts[split.test.items], bounds)
+    return Groups(groups.ids, groups.codes, groups.names, of_items=True)
+
+
+def _by_count(ids: AnyArray, counts: Ints, weighing: Ints, bounds: Sequence[int] | None) -> Groups:
+    """Return groups of counts: none, and between the bounds."""
+    warm = weighing[weighing > 0]
+    if bounds is None:
+        middle = np.quantile(warm, [0.25, 0.5, 0.75], method="inverted_cdf") if warm.size else np.zeros(0)
+        tops = [int(top) for top in np.unique(middle) if top < counts.max(initial=0)]
+    else:
+        tops = list(bounds)
+        if tops != sorted(set(tops)) or any(top < 1 for top in tops):
+            raise InputError(f"`bounds` must be rising whole numbers from 1, got {tops}.")
+    starts = [1, *(top + 1 for top in tops)]
+    names = ["no training events", *(_range(low, high) for low, high in zip(starts, [*tops, None], strict=True))]
+    return Groups(ids, np.searchsorted(starts, counts, side="right"), tuple(names))
+
+
+def _range(low: int, high: int | None) -> str:
+    if high is None:
+        return f"{low} training events or more" if low > 1 else "some training events"
+    if low == high:
+        return f"{low} training event{'s' if low > 1 else ''}"
+    return f"{low} to {high} training events"

@@ -1,0 +1,209 @@
+"""Tests of paired differences that resample: the BCa bootstrap, and randomisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints, frozen
+from truerank.errors import InputError
+from truerank.evaluation.estimates import Interval
+from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
+from truerank.sampling.designs import Rng
+
+# resampling weights held at once: 16 MB
+_AT_ONCE = 1 << 21
+# differences of means this small, relative to the largest, are rounding
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapOutcome(Outcome):
+    """Differences of resampled units, corrected for bias and skewness (BCa; Efron, 1987).
+
+    Attributes
+    ----------
+    replicates : array of float, ascending
+        The difference in each resample.
+    bias : float
+        Normal quantile of the share of replicates below the difference (z0).
+    acceleration : float
+        A sixth of the skewness of the jackknife values (a).
+    """
+
+    replicates: Floats
+    bias: float
+    acceleration: float
+
+    @classmethod
+    def of(cls, replicates: Floats, difference: float, jackknife: Floats) -> BootstrapOutcome:
+        """Return the outcome from resampled differences, and from those with one unit left out each."""
+        from scipy.special import ndtri
+
+        slack = _ROUNDING * np.abs(replicates).max(initial=abs(difference))
+        below, upto = (replicates < difference - slack).sum(), (replicates <= difference + slack).sum()
+        gaps = jackknife.mean() - jackknife
+        squares = np.square(gaps).sum()
+        acceleration = float((gaps**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
+        return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration)
+
+    @property
+    def p_value(self) -> float:
+        """Twice the smallest one-sided level at which the interval leaves out 0; never 0 itself."""
+        from scipy.special import ndtr, ndtri
+
+        count = self.replicates.size
+        if count == 0:
+            return math.nan
+        slack = _ROUNDING * np.abs(self.replicates).max()
+        if slack == 0:
+            return 1.0
+        below = ((self.replicates < -slack).sum() + (self.replicates <= slack).sum()) / 2
+        share = (np.clip(below, 0.5, count - 0.5) + 0.5) / (count + 1)
+        # the level whose BCa interval ends at 0: the BCa formula solved for its normal quantile
+        gap = ndtri(share) - self.bias
+        one_sided = float(ndtr(gap / (1 + self.acceleration * gap) - self.bias))
+        return min(2 * min(one_sided, 1 - one_sided), 1.0)
+
+    def confidence_interval(self, level: float) -> Interval:
+        from scipy.special import ndtr, ndtri
+
+        if self.replicates.size == 0:
+            return Interval(math.nan, math.nan)
+        if self.replicates[0] == self.replicates[-1]:
+            return Interval(float(self.replicates[0]), float(self.replicates[0]))
+        moved = self.bias + ndtri(np.array([0.5 - level / 2, 0.5 + level / 2]))
+        shares = ndtr(self.bias + moved / (1 - self.acceleration * moved))
+        low, high = np.quantile(self.replicates, shares)
+        return Interval(float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Bootstrap(PairedTest):
+    """Resampling of units with replacement: for few instances, or a few large differences among many zeros.
+
+    All pairs and metrics see the same resamples, in memory that does not grow with their number.
+    """
+
+    replicates: int = 10_000
+    rng: Rng = None
+
+    def __post_init__(self) -> None:
+        check_replicates(self.replicates)
+
+    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+        if sample.sizes.size < 2:
+            return [BootstrapOutcome(np.zeros(0), 0.0, 0.0) for _ in pairs]
+        means = self._resampled(sample)
+        return [
+            BootstrapOutcome.of(means[:, one] - means[:, other], *_around(sample, (one, other))) for one, other in pairs
+        ]
+
+    def _resampled(self, sample: Sample) -> Floats:
+        """Return the mean of each column in each resample."""
+        rng, n = np.random.default_rng(self.rng), sample.sizes.size
+        busy = sample.sums.any(axis=1) | (sample.sizes != 1)
+        both = np.column_stack([sample.sums, sample.sizes])[busy]
+        # units of size 1 where nothing was found, often most of them, need not be told apart
+        draws = rng.binomial(n, len(both) / n, size=self.replicates)
+        totals = np.empty((self.replicates, both.shape[1]))
+        for part in _parts(self.replicates, len(both)):
+            times = [_times_drawn(rng, size, len(both)) for size in draws[part]]
+            totals[part] = np.array(times, dtype=np.float64) @ both
+        return totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
+
+
+def _times_drawn(rng: np.random.Generator, size: int, n: int) -> Ints:
+    """Draw so many of n units with replacement, and return how often each was drawn."""
+    return np.bincount(rng.integers(max(n, 1), size=size, dtype=np.uint32), minlength=n)
+
+
+def _around(sample: Sample, pair: Pair) -> tuple[float, Floats]:
+    """Return the difference, and the difference without each of the units."""
+    difference = sample.sums[:, pair[0]] - sample.sums[:, pair[1]]
+    return sample.difference(pair), (difference.sum() - difference) / (sample.sizes.sum() - sample.sizes)
+
+
+@dataclass(frozen=True)
+class RandomisationOutcome(Outcome):
+    """Share of random exchanges with a difference as large; the interval is Student's."""
+
+    student: StudentOutcome
+    share: float
+
+    @property
+    def p_value(self) -> float:
+        return self.share if self.student.n_units > 1 else math.nan
+
+    def confidence_interval(self, level: float) -> Interval:
+        return self.student.confidence_interval(level)
+
+
+@dataclass(frozen=True)
+class Randomisation(PairedTest):
+    """Random exchange of the two recommenders within units: exact if it does not matter which of them is which.
+
+    With at most `replicates` possible exchanges all of them are enumerated. Otherwise the p-value is one more than the
+    number of random exchanges with a difference as large, over one more than their number (Phipson and Smyth, 2010).
+    """
+
+    replicates: int = 10_000
+    rng: Rng = None
+
+    def __post_init__(self) -> None:
+        check_replicates(self.replicates)
+
+    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+        busy = sample.sums[sample.sums.any(axis=1)]
+        every = len(busy) < 63 and 2 ** len(busy) <= self.replicates
+        exchanged = np.concatenate([bits @ busy for bits in (_every(len(busy)) if every else self._random(len(busy)))])
+        return [
+            RandomisationOutcome(student_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
+            for pair in pairs
+        ]
+
+    def _random(self, n: int) -> Iterator[Floats]:
+        """Return which units are exchanged, some replicates at a time."""
+        rng = np.random.default_rng(self.rng)
+        for part in _parts(self.replicates, n):
+            count = part.stop - part.start
+            bits = np.unpackbits(np.frombuffer(rng.bytes(count * -(-n // 8)), dtype=np.uint8))
+            yield bits.reshape(count, -1)[:, :n].astype(np.float64)
+
+
+def _every(n: int) -> Iterator[Floats]:
+    """Return all ways to exchange units."""
+    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
+
+
+def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> float:
+    """Return the share of exchanges that make a difference at least as large as it is.
+
+    Parameters
+    ----------
+    sums : array of shape (n_units, n_columns)
+    exchanged : array of shape (n_exchanges, n_columns)
+        Sums over the units that are exchanged.
+    pair : pair of columns
+    plus_one : bool
+        Whether what was observed counts as one more exchange.
+    """
+    differences = sums[:, pair[0]] - sums[:, pair[1]]
+    slack = _ROUNDING * np.abs(sums[:, pair]).sum()
+    others = differences.sum() - 2 * (exchanged[:, pair[0]] - exchanged[:, pair[1]])
+    extreme = int((np.abs(others) >= abs(differences.sum()) - slack).sum())
+    return (extreme + plus_one) / (len(exchanged) + plus_one)
+
+
+def _parts(replicates: int, n: int) -> list[slice]:
+    rows = max(_AT_ONCE // max(n, 1), 1)
+    return [slice(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
+
+
+def check_replicates(replicates: int) -> None:
+    """Refuse a number of replicates that gives no usable p-values."""
+    if replicates < 100:
+        raise InputError(f"`replicates` must be at least 100, got {replicates}.")

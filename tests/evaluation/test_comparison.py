@@ -1,0 +1,300 @@
+"""The comparison against scipy.stats, enumeration, and known truth."""
+
+import json
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import truerank as tr
+from truerank.arrays import Floats
+from truerank.evaluation.adjustments import adjusted
+from truerank.evaluation.matching import matched
+from truerank.evaluation.paired_tests import Sample, StudentTest
+from truerank.evaluation.resampling import Bootstrap, BootstrapOutcome, Randomisation
+
+
+def some_ranks(n: int, names: str = "AB", seed: int = 0) -> dict[str, tr.Ranks]:
+    rng = np.random.default_rng(seed)
+    return {name: tr.Ranks.from_ranks(rng.integers(1, 40, n), n=100, ids=np.arange(n)) for name in names}
+
+
+def values_of(ranks: dict[str, tr.Ranks], metric: str) -> list[Floats]:
+    return [tr.values(one, metric) for one in ranks.values()]
+
+
+def test_t_test_is_that_of_scipy() -> None:
+    ranks = some_ranks(80)
+    a, b = values_of(ranks, "ndcg@10")
+    found = tr.compare(ranks, ["ndcg@10", "mean-rank"])["B", "A", "ndcg@10"]
+    theirs = stats.ttest_rel(b, a)
+    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-10)
+    for level in (0.5, 0.95):
+        interval = theirs.confidence_interval(level)
+        assert found.confidence_interval(level) == pytest.approx((interval.low, interval.high), rel=1e-10)
+    assert found.difference == pytest.approx((b - a).mean(), rel=1e-12)
+    assert found.standard_error == pytest.approx(stats.sem(b - a), rel=1e-12)
+    assert found.effect_size == pytest.approx((b - a).mean() / (b - a).std(ddof=1), rel=1e-12)
+    assert found.relative == pytest.approx((b.mean() - a.mean()) / a.mean(), rel=1e-12)
+    assert found.skewness == pytest.approx(stats.skew(b - a), rel=1e-10)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
+def test_bca_interval_is_that_of_scipy_on_the_same_resamples(level: float) -> None:
+    values = np.random.default_rng(0).exponential(size=40) - 0.7
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=2000, rng=1, confidence_level=level)
+    rest = np.array([np.delete(values, at).mean() for at in range(40)])
+    ours = BootstrapOutcome.of(theirs.bootstrap_distribution, float(values.mean()), rest)
+    expected = (theirs.confidence_interval.low, theirs.confidence_interval.high)
+    assert ours.confidence_interval(level) == pytest.approx(expected, rel=1e-10)
+
+
+def test_replicates_that_equal_the_difference_count_half() -> None:
+    ours = BootstrapOutcome.of(np.array([0.0, 0.1 + 0.2, 0.3, 0.5]), 0.3, np.array([0.2, 0.4]))
+    assert ours.bias == stats.norm.ppf(0.5)
+
+
+def test_bootstrap_replicates_have_the_law_of_resampled_means() -> None:
+    values = np.column_stack(values_of(some_ranks(6), "ndcg@10"))
+    difference = values[:, 1] - values[:, 0]
+    [found] = Bootstrap(20_000, rng=3).outcomes(Sample.of(values), [(1, 0)])
+    assert isinstance(found, BootstrapOutcome)
+    every = np.array([difference[list(drawn)].mean() for drawn in product(range(6), repeat=6)])
+    for share in (0.1, 0.5, 0.9):
+        at = np.quantile(every, share)
+        true = (every <= at + 1e-12).mean()
+        error = math.sqrt(true * (1 - true) / 20_000)
+        assert (found.replicates <= at + 1e-12).mean() == pytest.approx(true, abs=5 * error)
+
+
+def test_bootstrap_p_value_belongs_to_its_interval() -> None:
+    ranks = some_ranks(60, seed=5)
+    found = tr.compare(ranks, "ndcg@10", test="bootstrap", replicates=50_000, rng=0)["B", "A"]
+    assert 0.01 < found.p_value < 0.99
+    wide, narrow = (found.confidence_interval(1 - found.p_value * factor) for factor in (0.95, 1.05))
+    assert wide.low < 0 < wide.high
+    assert not narrow.low < 0 < narrow.high
+
+
+def test_randomisation_enumerates_all_exchanges_of_few_instances() -> None:
+    a, b = values_of(ranks := some_ranks(9), "ndcg@10")
+    theirs = stats.permutation_test(
+        (b, a), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
+    )
+    assert tr.compare(ranks, "ndcg@10", test="randomisation")["B", "A"].p_value == pytest.approx(theirs.pvalue)
+
+
+def test_random_exchanges_count_themselves() -> None:
+    a, b = values_of(ranks := some_ranks(25, seed=2), "rr")
+    theirs = stats.permutation_test(
+        (b, a), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True,
+        n_resamples=20_000, rng=1,
+    )  # fmt: skip
+    found = tr.compare(ranks, "rr", test="randomisation", rng=4, replicates=20_000)["B", "A"].p_value
+    error = math.sqrt(2 * found * (1 - found) / 20_000)
+    assert found == pytest.approx(theirs.pvalue, abs=5 * error)
+    far = {name: tr.Ranks.from_ranks([rank] * 40, n=50) for name, rank in {"A": 1, "B": 50}.items()}
+    assert tr.compare(far, "rr", test="randomisation", replicates=999, rng=0)["B", "A"].p_value == 1 / 1000
+
+
+def test_clusters_are_the_units() -> None:
+    rng = np.random.default_rng(1)
+    user = np.repeat(np.arange(40), rng.integers(1, 5, 40))
+    ranks = {name: tr.Ranks.from_ranks(rng.integers(1, 9, user.size), n=20, ids=user) for name in "AB"}
+    a, b = values_of(ranks, "rr")
+    found = tr.compare(ranks, "rr")["B", "A"]
+    assert (found.n, found.n_units) == (user.size, 40)
+    # the ratio estimator of the total difference over the total number, from its jackknife
+    totals, sizes = np.bincount(user, b - a), np.bincount(user)
+    rest = np.array([(totals.sum() - totals[u]) / (sizes.sum() - sizes[u]) for u in range(40)])
+    jackknife = math.sqrt(39 / 40 * np.square(rest - rest.mean()).sum())
+    assert found.difference == pytest.approx((b - a).mean())
+    assert found.standard_error == pytest.approx(jackknife, rel=0.03)
+    assert any("clustered by user" in note for note in tr.compare(ranks, "rr").notes)
+    doubled = {name: tr.Ranks.concatenate([one, one]) for name, one in ranks.items()}
+    assert tr.compare(doubled, "rr")["B", "A"].standard_error == pytest.approx(found.standard_error, rel=1e-12)
+
+
+def test_adjusted_p_values_are_those_of_scipy_and_of_the_definition() -> None:
+    p = np.random.default_rng(0).random(20) ** 3
+    assert adjusted(p, "benjamini-hochberg") == pytest.approx(stats.false_discovery_control(p), rel=1e-12)
+    order = np.argsort(p)
+    slow = {int(at): max(min(p[order[j]] * (20 - j), 1) for j in range(place + 1)) for place, at in enumerate(order)}
+    assert adjusted(p, "holm").tolist() == pytest.approx([slow[at] for at in range(20)], rel=1e-12)
+    assert adjusted([0.01, math.nan, 0.5], "holm").tolist()[::2] == [0.02, 0.5]
+
+
+def test_all_pairs_share_the_adjustment() -> None:
+    ranks = some_ranks(50, "ABC")
+    result = tr.compare(ranks, ["ap", "recall@5"])
+    assert len(result.differences) == 6
+    raw = [each.p_value for each in result.differences]
+    assert [each.adjusted_p_value for each in result.differences] == adjusted(raw, "holm").tolist()
+    some = tr.compare(ranks, "ap", baseline="B")
+    assert [(each.recommender, each.baseline) for each in some.differences] == [("A", "B"), ("C", "B")]
+
+
+def test_reversed_pairs() -> None:
+    result = tr.compare(some_ranks(50), "ap", test="bootstrap", rng=0)
+    one, other = result["B", "A", "AP"], result["A", "B"]
+    assert other.difference == -one.difference
+    assert other.mean == one.baseline_mean
+    low, high = one.confidence_interval(0.9)
+    assert other.confidence_interval(0.9) == (-high, -low)
+    assert other.reversed() == one
+
+
+def test_instances_are_matched_by_id() -> None:
+    ranks = some_ranks(50)
+    shuffled = ranks | {"B": ranks["B"][np.random.default_rng(0).permutation(50)]}
+    assert tr.compare(shuffled, "ap").differences == tr.compare(ranks, "ap").differences
+    text = ranks | {"B": tr.Ranks.from_ranks(ranks["B"].rank, n=100, ids=np.arange(50).astype(str))}
+    assert tr.compare(text, "ap").differences == tr.compare(ranks, "ap").differences
+
+
+def test_unmatched_instances_are_refused_or_counted() -> None:
+    ranks = some_ranks(50)
+    fewer = {"A": ranks["A"][3:], "B": ranks["B"][:49]}
+    with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) are missing"):
+        tr.compare(fewer, "ap")
+    result = tr.compare(fewer, "ap", unmatched="drop")
+    assert result.differences == tr.compare({"A": ranks["A"][3:49], "B": ranks["B"][3:49]}, "ap").differences
+    assert result.notes[:2] == (
+        "A: 1 instance that not all recommenders have is left out",
+        "B: 3 instances that not all recommenders have are left out",
+    )
+
+
+def test_what_cannot_be_matched() -> None:
+    one, two = tr.Ranks.from_ranks([1, 2], n=5), tr.Ranks.from_ranks([1, 2, 3], n=5)
+    ann = tr.Ranks.from_ranks([1, 2], n=5, ids=["ann", "bob"])
+    with pytest.raises(tr.InputError, match="equally many instances, but 'A' has 2, 'B' has 3"):
+        matched({"A": one, "B": two})
+    with pytest.raises(tr.InputError, match="the ranks of 'B' have none"):
+        matched({"A": ann, "B": one})
+    with pytest.raises(tr.InputError, match="the id 'ann' occurs several times in 'A'"):
+        matched({"A": tr.Ranks.from_ranks([1, 2], n=5, ids=["ann", "ann"]), "B": ann})
+    with pytest.raises(tr.InputError, match="no instance in common"):
+        matched({"A": ann, "B": tr.Ranks.from_ranks([1], n=5, ids=["cyd"])}, "drop")
+    with pytest.raises(tr.InputError, match="instance 'bob' has 1 relevant items for 'A' and 2 for 'B'"):
+        matched({"A": ann, "B": tr.Ranks.from_ranks([[1], [2, 3]], n=5, ids=["ann", "bob"])})
+
+
+def test_verdicts() -> None:
+    better = {"A": tr.Ranks.from_ranks([5] * 40 + [6] * 40, n=9), "B": tr.Ranks.from_ranks([1] * 40 + [3] * 40, n=9)}
+    assert tr.compare(better, "rr")["B", "A"].verdict == "B is better"
+    assert tr.compare(better, "rr")["A", "B"].verdict == "B is better"
+    assert tr.compare(better, "mean-rank")["B", "A"].verdict == "B is better"
+    same = tr.compare({"A": better["A"], "B": better["A"]}, "rr", margin=0.01)["B", "A"]
+    assert (same.p_value, same.verdict) == (1.0, "B is not worse by more than 0.01")
+    assert tr.compare(some_ranks(50, seed=1), "rr")["B", "A"].verdict == "no difference found"
+    slightly = {"A": tr.Ranks.from_ranks([2, 3] * 40, n=999), "B": tr.Ranks.from_ranks([2, 4] * 40, n=999)}
+    assert tr.compare(slightly, "rr", margin=0.1)["B", "A"].verdict == "A is better, but not by more than 0.1"
+
+
+def test_not_worse_is_a_one_sided_t_test() -> None:
+    a, b = values_of(ranks := some_ranks(70), "ap")
+    found = tr.compare(ranks, "ap")["B", "A"]
+    for margin in np.linspace(0, 0.3, 31):
+        theirs = stats.ttest_1samp(b - a, -margin, alternative="greater").pvalue < 0.05
+        assert found.not_worse(margin) == theirs
+        worse = stats.ttest_1samp(b - a, -margin, alternative="less").pvalue < 0.05
+        assert found.worse(margin) == worse
+
+
+def test_instances_needed_settle_the_question_with_the_promised_power() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 40, (2, 300))
+    found = tr.compare({"A": tr.Ranks.from_ranks(a, n=50), "B": tr.Ranks.from_ranks(b, n=50)}, "mean-rank")["B", "A"]
+    needed = found.instances_needed(margin=1.0, power=0.8)
+    gains = (a - b).astype(float)
+    draws = rng.choice(gains, (4000, int(needed)))
+    tests = (draws.mean(axis=1) + 1.0) / (draws.std(axis=1, ddof=1) / math.sqrt(needed))
+    settled = (np.sign(found.gain + 1.0) * tests > stats.t.ppf(0.95, needed - 1)).mean()
+    assert settled == pytest.approx(0.8, abs=0.04)
+    assert tr.compare({"A": tr.Ranks.from_ranks(a, n=50), "B": tr.Ranks.from_ranks(a, n=50)}, "ap")[
+        "B", "A"
+    ].instances_needed() == math.inf  # fmt: skip
+
+
+def test_undefined_values_are_left_out_and_counted() -> None:
+    ranks = {name: tr.Ranks.from_ranks([[], [place], [1]], n=4) for name, place in {"A": 1, "B": 2}.items()}
+    result = tr.compare(ranks, "ap")
+    assert (result["B", "A"].n, result["B", "A"].n_undefined) == (2, 1)
+    assert "ap is undefined for 1 of 3 instances" in result.notes
+    assert math.isnan(tr.compare({name: one[:2] for name, one in ranks.items()}, "ap")["B", "A"].p_value)
+
+
+def test_sampled_and_exact_values_are_not_compared() -> None:
+    exact = tr.Ranks.from_ranks([5, 7, 9], n=100)
+    sampled = tr.Ranks.from_sampled([1, 2, 3], m=10, n=100)
+    with pytest.raises(tr.InputError, match="chosen in one way, but it is 'A' among all candidates, 'B'"):
+        tr.compare({"A": exact, "B": sampled}, "ap")
+    assert tr.compare({"A": exact, "B": sampled}, "auc")["B", "A"].n == 3
+
+
+def test_ties_in_random_order_are_reproducible() -> None:
+    ranks = {"A": tr.Ranks(above=[0] * 50, tied=[9] * 50, n_candidates=10), "B": tr.Ranks.from_ranks([5] * 50, n=10)}
+    assert tr.compare(ranks, "rr", ties="random", rng=1) == tr.compare(ranks, "rr", ties="random", rng=1)
+    assert tr.compare(ranks, "rr", ties="optimistic")["A", "B"].mean == 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"baseline": "C"}, "`baseline` must be one of 'A', 'B', got 'C'"),
+        ({"test": "wilcoxon"}, "does not test the means"),
+        ({"test": "z"}, "`test` must be one of 't', 'bootstrap', 'randomisation', got 'z'"),
+        ({"level": 95}, "`level` must lie between 0 and 1"),
+        ({"margin": -1}, "`margin` must be a number from 0"),
+        ({"unmatched": "skip"}, "`unmatched` must be"),
+        ({"adjustment": "bonferroni"}, "`adjustment` must be one of"),
+        ({"test": "bootstrap", "replicates": 5}, "`replicates` must be at least 100"),
+    ],
+)
+def test_wrong_arguments(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.compare(some_ranks(10), "ap", **wrong)
+    with pytest.raises(tr.InputError, match="at least two recommenders"):
+        tr.compare({"A": tr.Ranks.from_ranks([1], n=2)}, "ap")
+    with pytest.raises(tr.InputError, match="the comparison has the pairs B - A"):
+        tr.compare(some_ranks(10), "ap")["B", "C"]
+
+
+def test_forms() -> None:
+    result = tr.compare(some_ranks(50), ["ap", "recall@5"])
+    assert "verdict" in str(result).splitlines()[0]
+    assert len(result.to_markdown().splitlines()) == 4
+    assert result.to_latex().count(r"\pm") == 2
+    record = json.loads(result.to_json())["rows"][0]
+    assert record["difference"] == result["B", "A", "ap"].difference
+    assert record["low"] == result["B", "A", "ap"].confidence_interval(0.95).low
+    assert list(result.to_frame("polars")["metric"]) == ["ap", "recall@5"]
+
+
+def test_skewed_differences_are_noted() -> None:
+    rare = {"A": tr.Ranks.from_ranks([99] * 200, n=100), "B": tr.Ranks.from_ranks([1] + [99] * 199, n=100)}
+    assert any("too skewed" in note for note in tr.compare(rare, "recall@1").notes)
+    assert not any("too skewed" in note for note in tr.compare(rare, "recall@1", test="bootstrap", rng=0).notes)
+
+
+def test_tests_of_ones_own() -> None:
+    class Doubtful(StudentTest):
+        def outcomes(self, sample: Any, pairs: Any) -> Any:
+            return [Bootstrap(100, rng=0).outcomes(sample, [pair])[0] for pair in pairs]
+
+    own = tr.compare(some_ranks(50), "ap", test=Doubtful())["B", "A"]
+    assert own == tr.compare(some_ranks(50), "ap", test=Bootstrap(100, rng=0))["B", "A"]
+
+
+@pytest.mark.parametrize("test", [StudentTest(), Bootstrap(500, rng=1), Randomisation(500, rng=1)])
+def test_one_true_null_in_twenty_is_rejected(test: tr.PairedTest) -> None:
+    rng = np.random.default_rng(0)
+    rates = []
+    for _ in range(400):
+        values = 1 / rng.integers(1, 20, (60, 2))
+        rates.append(test.outcomes(Sample.of(values), [(0, 1)])[0].p_value <= 0.05)
+    assert np.mean(rates) == pytest.approx(0.05, abs=5 * math.sqrt(0.05 * 0.95 / 400))
