@@ -15,7 +15,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def by_name(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Return all notes once; one that is not about everybody begins with the names of those it is about.
+    """Return all notes once; one that does not apply to all starts with the names of those it applies to.
 
     Examples
     --------

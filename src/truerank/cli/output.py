@@ -15,7 +15,7 @@ STANDARD_OUTPUT = ("-", "/dev/stdout")
 
 
 def on_one_line(text: str) -> str:
-    r"""Return a message that may quote a file: line breaks and what else a terminal obeys are escaped.
+    r"""Return a message that may quote a file, with line breaks and control characters escaped.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def show_notes(notes: Iterable[str]) -> None:
 def show_table(table: Evaluation, form: str, *, aside: bool = False) -> None:
     """Print a table; its notes are part of the readable form, and go to standard error beside the others.
 
-    `aside` says that standard output is taken by something else.
+    `aside` means that standard output is used for something else.
     """
     if form == "table":
         click.echo(str(table), err=aside)

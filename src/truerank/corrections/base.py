@@ -1,4 +1,4 @@
-"""What a correction is: for each case, a table that is read at the sampled count."""
+"""Corrections: for each case, a table that is looked up at the sampled count."""
 
 from __future__ import annotations
 

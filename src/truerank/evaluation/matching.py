@@ -70,7 +70,7 @@ def _by_position(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
     sizes = {name: len(one) for name, one in ranks.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
-        raise InputError(f"without ids recommenders must have equally many instances, but {told}.")
+        raise InputError(f"without ids, recommenders must have the same number of instances, but {told}.")
     _check_same_truth(ranks)
     return ("the instances have no ids and are matched by position",)
 

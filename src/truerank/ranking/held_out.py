@@ -1,4 +1,4 @@
-"""Scorers, training and held-out items -> all of them checked, and in one numbering."""
+"""Checks scorers, training and held-out items, and gives them the same numbering."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class HeldOut:
         train, test = _parts(split, train, test)
         given = [as_scorer(scorer) for scorer in scorers]
         if not given:
-            raise InputError("a scorer is missing.")
+            raise InputError("at least one scorer must be given.")
         n_users, n_items = (_size(given, train, test, axis) for axis in (0, 1))
         if n_items is None:
             given[0] = _measure(given[0], train, test)
