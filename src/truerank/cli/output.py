@@ -60,10 +60,10 @@ def write_values(path: str, ranks: Mapping[str, Ranks], metrics: Iterable[Any], 
     from truerank.evaluation.per_instance import values
     from truerank.formats.writing import write_columns
 
-    ids = [range(len(places)) if places.ids is None else places.ids.tolist() for places in ranks.values()]
-    names = np.repeat(list(ranks), [len(places) for places in ranks.values()])
+    ids = [range(len(one)) if one.ids is None else one.ids.tolist() for one in ranks.values()]
+    names = np.repeat(list(ranks), [len(one) for one in ranks.values()])
     columns: dict[str, Any] = {"recommender": names} if len(ranks) > 1 else {}
     columns["instance"] = [name for part in ids for name in part]
     for metric in metrics:
-        columns[str(metric)] = np.concatenate([values(places, metric, **options) for places in ranks.values()])
+        columns[str(metric)] = np.concatenate([values(one, metric, **options) for one in ranks.values()])
     write_columns(path, columns)

@@ -40,9 +40,9 @@ def command(sources: dict[str, str], m: int, replace: bool, rng: int | None, out
     outputs = _outputs(sources, output)
     design = UniformSampling(m, replace)
     ranks = {name: read_ranks(path) for name, path in sources.items()}
-    sampled = {name: design.draw(places, rng=rng) for name, places in ranks.items()}
-    for name, places in sampled.items():
-        save_ranks(places, outputs[name])
+    sampled = {name: design.draw(one, rng=rng) for name, one in ranks.items()}
+    for name, one in sampled.items():
+        save_ranks(one, outputs[name])
 
 
 def _outputs(sources: dict[str, str], output: str) -> dict[str, str]:

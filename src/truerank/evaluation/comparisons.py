@@ -218,8 +218,8 @@ def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
     """Refuse to compare exact with sampled values, or values of different designs, unless both are unbiased."""
     designs = {name: one.design for name, one in ranks.items()}
     if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
-        told = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
-        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {told}.")
+        candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
+        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {candidates}.")
 
 
 def _clusters(ranks: Mapping[str, Ranks]) -> Ints | None:

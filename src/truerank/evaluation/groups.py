@@ -62,14 +62,14 @@ class Groups:
 
     def find(self, ids: AnyArray) -> Ints:
         """Return the group of each id; that of unknown ones is the number of groups."""
-        known = self.ids
-        if (known.dtype.kind == "U") != (ids.dtype.kind == "U"):
-            known, ids = known.astype(np.str_), ids.astype(np.str_)
-        if known.size == 0:
+        own = self.ids
+        if (own.dtype.kind == "U") != (ids.dtype.kind == "U"):
+            own, ids = own.astype(np.str_), ids.astype(np.str_)
+        if own.size == 0:
             return np.zeros(ids.size, dtype=np.int64)
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)
-        return np.where(known[order[place]] == ids, self.codes[order[place]], len(self.names))
+        order = np.argsort(own, kind="stable")
+        place = np.minimum(np.searchsorted(own, ids, sorter=order), own.size - 1)
+        return np.where(own[order[place]] == ids, self.codes[order[place]], len(self.names))
 
     def codes_of(self, ranks: Ranks) -> Ints:
         """Return the group of each instance, or of each relevant item."""

@@ -104,8 +104,8 @@ def rank(
 
 def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: bool) -> Ranks:
     (scorer,), test = held.scorers, held.test
-    known = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
-    lists = Lists(known.indptr, known.items), Lists(test.indptr, test.items)
+    training = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
+    lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     n_relevant = np.diff(test.indptr)
     with tqdm(total=held.users.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
         counts = scorer.count(*lists, threads=threads, progress=bar.update)
@@ -113,11 +113,11 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,
-        n_candidates=test.n_items - np.diff(known.indptr) + both,
+        n_candidates=test.n_items - np.diff(training.indptr) + both,
         indptr=test.indptr,
         ids=test.names,
         grades=None if held.grades is None else held.grades[counts.order],
-        same_score=None if held.grades is None else same_scores(scorer, known, test, counts, threads),
+        same_score=None if held.grades is None else same_scores(scorer, training, test, counts, threads),
         items=test.item_names[test.items[counts.order]],
         notes=(*held.notes, *_notes(held.n_without, both)),
     )

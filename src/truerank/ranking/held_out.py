@@ -121,8 +121,8 @@ def _size(scorers: Sequence[Scorer], train: PerUser | None, test: PerUser, axis:
     sizes = [(scorer.n_items, scorer.item_ids) if axis else (scorer.n_users, scorer.user_ids) for scorer in scorers]
     parts: list[Any] = [test, train]
     data = [part.shape[axis] for part in parts if isinstance(part, Interactions) or sp.issparse(part)]
-    told = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
-    return next((size for size in told if size is not None), None)
+    stated = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
+    return next((size for size in stated if size is not None), None)
 
 
 def _measure(scorer: Scorer, train: PerUser | None, test: PerUser) -> Scorer:

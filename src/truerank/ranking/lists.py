@@ -262,8 +262,8 @@ def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | 
 def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
     """Candidates of each user when the lists hold them all."""
     n_candidates = np.zeros(len(truth.users), dtype=np.int64)
-    known = lists.user >= 0
-    n_candidates[lists.user[known]] = sizes[known]
+    in_truth = lists.user >= 0
+    n_candidates[lists.user[in_truth]] = sizes[in_truth]
     missing = np.ones(truth.keys.size, dtype=np.bool_)
     missing[lists.found] = False
     if missing.any():
