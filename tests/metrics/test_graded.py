@@ -348,5 +348,5 @@ def test_repeats_count_once_and_take_their_place() -> None:
 
 
 def test_a_table_belongs_to_a_part() -> None:
-    with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no table of its own"):
+    with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no single table"):
         tr.correction_table("rp@5~bv(0.1)", m=10, n=100)
