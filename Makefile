@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up what they need; nothing but Python 3.11+ and make is assumed.
+# `make demo` and `make test` set up everything they need; they require only Python 3.11+ and make.
 PYTHON ?= python3
 INSTALL := -m pip --disable-pip-version-check install --quiet
 
@@ -23,7 +23,7 @@ check: .venv/.lint
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 
-# the compiled loops under the address and undefined-behaviour sanitizers, if there is a compiler that has them
+# the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
 	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
 	then $(MAKE) sanitized-tests; \
@@ -37,7 +37,7 @@ sanitized-tests:
 	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
 	  .venv/bin/python -m pytest -n auto --library build/sanitized $(SANITIZED)
 
-# one wheel by way of the source distribution, in an environment of its own; those for other computers by cross compilation
+# one wheel built from the source distribution in an isolated environment; those for other computers are cross-compiled
 wheels: .venv/.wheels
 	rm -rf dist
 	.venv/bin/python -m build
@@ -65,7 +65,7 @@ clean:
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,lint]'
 	touch $@
 
-# other libraries pin older versions of NumPy and pandas than ours, so they live apart
+# the other libraries pin older versions of NumPy and pandas, so they have a separate environment
 .venv-peers/.installed: .venv/.installed constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(INSTALL) --constraint constraints-peers.txt --editable '.[peers]'

@@ -1,8 +1,8 @@
-"""Compiles the loops in src/truerank/compiled when the package is built, editable installs included.
+"""Compiles the loops in src/truerank/compiled when the package is built, including editable installs.
 
-The compiler is `zig cc`, which comes as the Python package ziglang and needs nothing else, or the one in CC.
-By default the library is for this computer; with zig, TRUERANK_TARGET names another of `TARGETS`. For x86-64
-there are three variants, of which `truerank.compiled.library` loads the best that the processor runs.
+The compiler is the one in CC, or else `zig cc`, which comes as the Python package ziglang and needs nothing else.
+By default the library is for this computer; with zig, TRUERANK_TARGET selects another of `TARGETS`. For x86-64
+there are three variants; `truerank.compiled.library` loads the best one that the processor can run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ZIG = "ziglang==0.17.0"
 SOURCES = Path("src/truerank/compiled")
-# no sum is rounded otherwise than it is written, and only what kernels.h exports is visible
+# sums are rounded exactly as written, and only the functions that kernels.h exports are visible
 FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
 
 
 class Target(NamedTuple):
-    """A kind of computer: how zig calls it, the platform tag of its wheels, and how a shared library is called."""
+    """A kind of computer: its name for zig, the platform tag of its wheels, and the suffix of its shared libraries."""
 
     zig: str
     tag: str
@@ -52,14 +52,14 @@ TARGETS = {
 
 
 def this_computer() -> str:
-    """Return the name of this computer's kind, which need not be one of `TARGETS`."""
+    """Return the target name of this computer, which need not be one of `TARGETS`."""
     system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
     libc = "" if system != "linux" or platform.libc_ver()[0] == "glibc" else "-other-libc"
     return f"{system}{libc}-{platform.machine().lower() if system == 'windows' else platform.machine()}"
 
 
 class Compiler(NamedTuple):
-    """A command that takes the flags of GCC; zig writes processors otherwise."""
+    """A command that takes the flags of GCC; zig spells processors differently."""
 
     command: list[str]
     zig: bool = False
@@ -71,12 +71,12 @@ class Compiler(NamedTuple):
             return list(pool.map(lambda name: self._build(name, folder / f"kernels-{name}{suffix}"), variants))
 
     def _build(self, variant: str, path: Path) -> Path:
-        with TemporaryDirectory() as room:
+        with TemporaryDirectory() as folder:
             flags, objects = [*shlex.split(FLAGS), *self._flags(variant)], []
             for source in sorted(SOURCES.glob("*.c")):
-                objects.append(str(Path(room, source.stem + ".o")))
+                objects.append(str(Path(folder, source.stem + ".o")))
                 self._run(*flags, "-c", str(source), "-o", objects[-1])
-            library = Path(room, path.name)
+            library = Path(folder, path.name)
             self._run("-shared", "-O3", *objects, "-lm", "-o", str(library))
             shutil.copy(library, path)
         return path
@@ -96,9 +96,9 @@ def zig(target: Target) -> Compiler:
 
 
 def compile_here(command: str) -> list[Path]:
-    """Compile for this computer; for one that is not among the targets there is one variant."""
-    known, suffix = TARGETS.get(this_computer()), {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-    return Compiler(shlex.split(command)).build(known.variants if known else ["native"], SOURCES, suffix)
+    """Compile for this computer; one that is not among the targets gets a single variant."""
+    target, suffix = TARGETS.get(this_computer()), {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    return Compiler(shlex.split(command)).build(target.variants if target else ["native"], SOURCES, suffix)
 
 
 def libraries() -> list[Path]:
@@ -106,26 +106,26 @@ def libraries() -> list[Path]:
 
 
 def is_current() -> bool:
-    """Whether all libraries in the source folder are newer than everything they are made of."""
+    """Whether all libraries in the source folder are newer than all their sources."""
     changed = max(path.stat().st_mtime for path in [Path(__file__), *SOURCES.glob("*.[chi]*")])
     return bool(libraries()) and min(path.stat().st_mtime for path in libraries()) > changed
 
 
 def build() -> tuple[list[Path], str]:
-    """Return the paths of the libraries, made now unless they are current, and the platform tag."""
+    """Return the paths of the libraries, compiled unless they are current, and the platform tag."""
     compiler, name = os.environ.get("CC"), os.environ.get("TRUERANK_TARGET", this_computer())
     if compiler and name == this_computer():
         return compile_here(compiler), sysconfig.get_platform().replace("-", "_").replace(".", "_")
     if name not in TARGETS:
-        raise SystemExit(f"truerank can't be compiled for {name} by zig; set CC to a C compiler.")
+        raise SystemExit(f"zig can't compile truerank for {name}; set CC to a C compiler.")
     target = TARGETS[name]
     if name != this_computer():
         return zig(target).build(target.variants, Path("build", name), target.suffix), target.tag
     return libraries() if is_current() else zig(target).build(target.variants, SOURCES, target.suffix), target.tag
 
 
-class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is there only while building
-    """Puts the libraries into the wheel, which is then for one platform and any Python 3."""
+class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is installed only while building
+    """Adds the libraries to the wheel, which is then for one platform and any Python 3."""
 
     def dependencies(self) -> list[str]:
         """Return the compiler, if it is needed."""
@@ -134,7 +134,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is ther
         return [] if is_ready and "TRUERANK_TARGET" not in os.environ else [ZIG]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile before the wheel is made."""
+        """Compile before the wheel is built."""
         os.chdir(self.root)
         paths, tag = build()
         build_data["pure_python"] = False

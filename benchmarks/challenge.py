@@ -1,6 +1,6 @@
 """From the challenge's two files to scores: 60,000 queries with lists of 30 and solutions of 30 lectures.
 
-Prints the least wall-clock and processor seconds of several repeats, which differ on a busy machine.
+Prints the smallest wall-clock and CPU time of several repeats; on a busy machine the two differ.
 
     python benchmarks/challenge.py [--queries 60000] [--repeats 5]
 """
@@ -19,7 +19,7 @@ LENGTH, LECTURES = 30, 8_000
 
 
 def write_files(folder: Path, n_queries: int) -> tuple[Path, Path]:
-    """Write unsorted solutions, and lists of which half the lectures are right."""
+    """Write unsorted solutions, and lists in which half of the lectures are correct."""
     rng = np.random.default_rng(0)
     solution, submission = [], []
     for query in range(n_queries):
@@ -50,7 +50,7 @@ def main() -> None:
                 wall.append(time.perf_counter() - start[0])
                 processor.append(time.process_time() - start[1])
             score = table["all", text].mean
-            print(f"{text}: {score:.6f} in {min(wall):.2f} s, of which {min(processor):.2f} s on a processor")
+            print(f"{text}: {score:.6f} in {min(wall):.2f} s, {min(processor):.2f} s of CPU")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How the cost of a correction grows with the catalogue and the sample, and against the direct solution.
+"""The cost of a correction: its growth with catalogue and sample size, and compared with the direct solution.
 
-The direct solution writes down the n x (m + 1) matrix of eq. 23 and solves eq. 25 with it. Both are timed in one run;
-the table also shows by how much the two differ. BLAS is kept to one thread: small solves are slower with several.
+The direct solution builds the n x (m + 1) matrix of eq. 23 and solves eq. 25 with it. Both are timed in one run; the
+table also shows how much their results differ. BLAS is limited to one thread: small systems are slower with several.
 
     python benchmarks/corrections.py [--repeats 3]
 """

@@ -1,8 +1,8 @@
 """How other libraries evaluate given factors: one function per library, for exact_ranks.py.
 
-Each takes the data and a number of threads, builds the library's own objects, and returns a function without
-arguments: the evaluation, which alone is timed. It returns those of recall@10 and ndcg@10 that the library has. BLAS
-has one thread throughout: the threads are those of the library, or several products at a time.
+Each takes the data and a number of threads, builds the library's own objects, and returns a function without arguments:
+the evaluation, the only part that is timed. It returns recall@10 and ndcg@10, if the library has them. BLAS always has
+one thread: the threads are those of the library, or several products at a time.
 """
 
 import contextlib
@@ -42,20 +42,20 @@ class Data(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """A library's evaluation; `most` are the users it gets on the small and on the big shape, its time is scaled."""
+    """A library's evaluation on at most `most` users of the small and of the big shape; its time is scaled."""
 
     prepare: Callable[[Data, int], Evaluation]
     module: str
     most: tuple[int, int]
-    why: str = ""  # its numbers differ from the definition
+    why: str = ""  # the reason if its numbers differ
 
 
 def by_implicit(data: Data, threads: int) -> Evaluation:
-    """Precision is pooled hits over pooled min(k, relevant): recall, where all users have equally many, at most k."""
+    """Precision is pooled hits over pooled min(k, relevant): recall, if all users have the same number, at most k."""
     from implicit.als import AlternatingLeastSquares
     from implicit.evaluation import ranking_metrics_at_k
 
-    with threadpool_limits(1):  # it warns of more
+    with threadpool_limits(1):  # it warns if there are more
         model = AlternatingLeastSquares(factors=data.items.shape[1], use_gpu=False)
     model.user_factors, model.item_factors = data.users, data.items
 
@@ -79,7 +79,7 @@ def by_recometrics(data: Data, threads: int) -> Evaluation:
 
 
 def by_cornac(data: Data, _: int) -> Evaluation:
-    """One thread always: it goes from user to user, and more threads for such small products slow it down."""
+    """Always one thread: it evaluates one user at a time, and more threads slow down these small products."""
     from cornac.data import Dataset
     from cornac.eval_methods.base_method import ranking_eval
     from cornac.metrics import NDCG, Recall
@@ -105,7 +105,7 @@ def by_cornac(data: Data, _: int) -> Evaluation:
 
 
 def by_lenskit(data: Data, _: int) -> Evaluation:
-    """One process and thread always, as for Cornac."""
+    """Always one process and thread, as for Cornac."""
     import pandas as pd
     from lenskit.batch import recommend
     from lenskit.data import DatasetBuilder, ItemList, ItemListCollection, RecQuery
@@ -122,7 +122,7 @@ def by_lenskit(data: Data, _: int) -> Evaluation:
         return pd.DataFrame(dict(zip(("user_id", "item_id"), pairs(matrix), strict=True)))
 
     builder = DatasetBuilder()
-    builder.add_entities("item", np.arange(len(data.items)))  # else only items with interactions are candidates
+    builder.add_entities("item", np.arange(len(data.items)))  # otherwise only items with interactions are candidates
     builder.add_entities("user", np.arange(len(data.users)))
     builder.add_interactions("rating", frame(data.train), entities=["user", "item"], missing="error", default=True)
     truth = ItemListCollection.from_df(frame(data.test), ["user_id"])
@@ -149,10 +149,10 @@ def by_recbole_sampled(data: Data, threads: int) -> Evaluation:
 
 
 def _recbole(data: Data, threads: int, mode: str) -> Evaluation:
-    """From files, as RecBole wants it, to its Trainer.evaluate; the sampling is part of the evaluation."""
+    """From files, which RecBole requires, to its Trainer.evaluate; sampling is part of the evaluation."""
     torch: Any = importlib.import_module("torch")
     for name, kind in {"float_": np.float64, "complex_": np.complex128, "unicode_": np.str_}.items():
-        setattr(np, name, kind)  # RecBole 1.2.1 wants these names of an older numpy
+        setattr(np, name, kind)  # RecBole 1.2.1 uses these names of an older numpy
     from recbole.config import Config
     from recbole.data import create_dataset, data_preparation
     from recbole.model.general_recommender import BPR
@@ -163,7 +163,7 @@ def _recbole(data: Data, threads: int, mode: str) -> Evaluation:
         "load_col": {"inter": ["user_id", "item_id"], "item": ["item_id"]},
         "embedding_size": data.items.shape[1],
         "eval_args": {"split": {"RS": [8, 1, 1]}, "group_by": "user", "order": "RO", "mode": mode},
-        "eval_batch_size": 4_096_000,  # scores; a thousand times the default, at which it is slower
+        "eval_batch_size": 4_096_000,  # in scores: a thousand times the default, which is slower
         "metrics": ["Recall", "NDCG"],
         "topk": [K],
         "valid_metric": f"Recall@{K}",
@@ -175,7 +175,7 @@ def _recbole(data: Data, threads: int, mode: str) -> Evaluation:
         "state": "ERROR",
     }
     logging.disable(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # it leaves files where it runs
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # it leaves files in the working directory
         _write_for_recbole(Path("d"), data)
         config = Config(model="BPR", dataset="d", config_dict={**settings, "data_path": folder})
         dataset = create_dataset(config)
@@ -184,7 +184,7 @@ def _recbole(data: Data, threads: int, mode: str) -> Evaluation:
         trainer = Trainer(config, model)
     logging.disable(logging.NOTSET)
     embeddings = {"user_id": (model.user_embedding, data.users), "item_id": (model.item_embedding, data.items)}
-    for field, (embedding, factors) in embeddings.items():  # it numbers users and items anew, from 1
+    for field, (embedding, factors) in embeddings.items():  # it renumbers users and items, from 1
         order = dataset.id2token(field, np.arange(1, dataset.num(field))).astype(np.int64)
         embedding.weight.data[1:] = torch.from_numpy(factors[order])
 
@@ -202,7 +202,7 @@ def _write_for_recbole(folder: Path, data: Data) -> None:
         lines = (f"{user}\t{item}" for user, item in zip(*pairs(getattr(data, name)), strict=True))
         (folder / f"d.{name}.inter").write_text("\n".join(["user_id:token\titem_id:token", *lines, ""]))
     catalogue = "\n".join(["item_id:token", *map(str, range(len(data.items))), ""])
-    (folder / "d.item").write_text(catalogue)  # else items without interactions are left out
+    (folder / "d.item").write_text(catalogue)  # otherwise items without interactions are left out
 
 
 def by_argsort(data: Data, threads: int) -> Evaluation:
@@ -219,7 +219,7 @@ def by_argpartition(data: Data, threads: int) -> Evaluation:
 
 
 def _numpy(data: Data, threads: int, top: Callable[[Array], Array]) -> Evaluation:
-    """Score a block of users, hide their training items, and look the held-out items up in the top of the list."""
+    """Score a block of users, mask their training items, and look up the held-out items in the top of the list."""
 
     def hits(start: int) -> Array:
         train, test = (matrix[start : start + BLOCK] for matrix in data[2:])
@@ -238,16 +238,16 @@ def _numpy(data: Data, threads: int, top: Callable[[Array], Array]) -> Evaluatio
 
 
 def by_numpy_sampled(data: Data, threads: int, n_negatives: int = 100) -> Evaluation:
-    """Draw negatives with replacement for each held-out item, and again those that are items of the user."""
+    """Draw negatives with replacement for each held-out item, redrawing those that are items of the user."""
     n_items = len(data.items)
-    known = np.sort(np.concatenate([users * n_items + items for users, items in map(pairs, data[2:])]))
+    interactions = np.sort(np.concatenate([users * n_items + items for users, items in map(pairs, data[2:])]))
     users, items = pairs(data.test)
 
     def above(start: int) -> Array:
         rng = np.random.default_rng(start)
         owner, held = users[start : start + BLOCK], items[start : start + BLOCK]
         drawn = rng.integers(0, n_items, (len(owner), n_negatives))
-        while (again := _among(drawn + owner[:, None] * n_items, known)).any():
+        while (again := _among(drawn + owner[:, None] * n_items, interactions)).any():
             drawn[again] = rng.integers(0, n_items, int(again.sum()))
         factors = data.users[owner][:, :, None]
         scores = (data.items[drawn] @ factors)[:, :, 0]
@@ -262,9 +262,9 @@ def by_numpy_sampled(data: Data, threads: int, n_negatives: int = 100) -> Evalua
     return run
 
 
-def _among(keys: Array, known: Array) -> Array:
-    places = np.searchsorted(known, keys)
-    return known[np.minimum(places, len(known) - 1)] == keys
+def _among(keys: Array, ascending: Array) -> Array:
+    positions = np.searchsorted(ascending, keys)
+    return ascending[np.minimum(positions, len(ascending) - 1)] == keys
 
 
 def _means(hits: Array, n_relevant: Array) -> Means:
@@ -279,7 +279,7 @@ def pairs(matrix: sp.csr_matrix) -> tuple[Array, Array]:
 
 
 ALL = 10**9
-SAMPLED = "100 sampled negatives are another, easier question"
+SAMPLED = "100 sampled negatives are a different, easier problem"
 PEERS = {
     "implicit": Peer(by_implicit, "implicit", (ALL, ALL)),
     "recometrics": Peer(by_recometrics, "recometrics", (ALL, 1_000)),

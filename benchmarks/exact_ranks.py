@@ -1,9 +1,9 @@
 """Exact ranks from factors: truerank against the matrix product alone, and against other libraries.
 
-Two shapes, one and two threads. All contenders run in one process, in turn, several times over, on the same factors;
-the best time of each counts, and what matters are the ratios within a table. truerank is timed from sparse matrices to
-ranks; the others have their own objects ready before. Each library's recall and ndcg at 10 are compared with
-truerank's. Then: how time grows with each size, the first call in a fresh process, and peak memory.
+Two shapes, one and two threads. All contenders run in one process, alternating, several times, on the same factors;
+the best time of each counts, and only ratios within a table are meaningful. truerank is timed from sparse matrices to
+ranks; the objects of the others are built beforehand. Each library's recall and ndcg at 10 are compared with
+truerank's. Also: how time grows with each size, the first call in a fresh process, and peak memory.
 
     python benchmarks/exact_ranks.py [--quick] [--threads 1 2] [--repeats 3]
 """
@@ -30,8 +30,8 @@ from threadpoolctl import threadpool_limits
 from exact_peers import PEERS, SAMPLED_PEERS, Data, Evaluation, Means, Peer
 
 BLOCKINGS = ((512, 1024), (512, 10**9), (256, 10**9), (1024, 2048))  # users x items of one product
-ENOUGH = 0.3  # seconds for a contender's turn: one that is faster goes several times
-TOLERANCE = 2e-4  # of a mean: rounding of scores may swap two neighbours
+ENOUGH = 0.3  # seconds for a contender's turn: a faster one runs several times
+TOLERANCE = 2e-4  # for means: rounding of scores may swap two neighbours
 
 
 class Shape(NamedTuple):
@@ -61,11 +61,11 @@ class Cost(NamedTuple):
 
 
 def make_data(shape: Shape) -> Data:
-    """Return random factors; users lean towards their held-out items, a few of which thus reach the top ten."""
+    """Return random factors; users lean towards their held-out items, so that a few of these reach the top ten."""
     rng = np.random.default_rng(0)
     users = rng.standard_normal((shape.users, shape.factors), dtype=np.float32)
     items = rng.standard_normal((shape.items, shape.factors), dtype=np.float32)
-    # one item from each of some stretches of the catalogue: distinct within a user, without a slow draw
+    # one item from each of `held_out` sections of the catalogue: distinct for each user, and fast to draw
     width = shape.items // shape.held_out
     held = rng.integers(0, width, (shape.users, shape.held_out)) + np.arange(shape.held_out) * width
     for column in held.T:
@@ -111,7 +111,7 @@ def by_truerank(data: Data, threads: int) -> Evaluation:
 
 
 def product(data: Data, threads: int, blocking: tuple[int, int]) -> Callable[[], None]:
-    """Return a function that computes every score once, in blocks that it overwrites, and keeps none."""
+    """Return a function that computes every score once, block by block, and keeps none."""
     height, width = blocking[0], min(blocking[1], len(data.items))
     own = threading.local()
 
@@ -132,7 +132,7 @@ def product(data: Data, threads: int, blocking: tuple[int, int]) -> Callable[[],
 
 
 def best_costs(runs: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Cost]:
-    """Let all run in turn, `repeats` times over, quick ones several times each turn; return the best of each."""
+    """Run all in turn, `repeats` times, quick ones several times per turn; return the best costs of each."""
     best = {name: measure(run) for name, run in runs.items()}  # also compiles and fills caches
     turns = {name: int(np.clip(ENOUGH / cost.wall, 1, 20)) for name, cost in best.items()}
     for _ in range(repeats):
@@ -149,7 +149,7 @@ def measure(run: Callable[[], object]) -> Cost:
 
 
 class Contest(NamedTuple):
-    """Costs on all users, scaled where a library had only some, and its numbers beside truerank's."""
+    """Costs for all users, scaled if a library had only some of them, and how its means compare with truerank's."""
 
     costs: dict[str, Cost]
     users: dict[str, int]
@@ -157,16 +157,16 @@ class Contest(NamedTuple):
 
 
 def compare(shape: Shape, threads: int, repeats: int) -> Contest:
-    data, place = make_data(shape), (SMALL, BIG).index(shape)
+    data, column = make_data(shape), (SMALL, BIG).index(shape)
     peers = {name: peer for name, peer in {**PEERS, **SAMPLED_PEERS}.items() if installed(peer)}
-    users = {name: min(peer.most[place], shape.users) for name, peer in peers.items()}
+    users = {name: min(peer.most[column], shape.users) for name, peer in peers.items()}
     core: dict[str, Callable[[], Any]] = {
         **{product_name(blocking): product(data, threads, blocking) for blocking in BLOCKINGS},
         "truerank.rank": by_rank(data, threads),
         "truerank.rank, evaluate": by_truerank(data, threads),
     }
     runs = {name: peer.prepare(data.head(users[name]), threads) for name, peer in peers.items()}
-    with threadpool_limits(1, "blas"):  # outside what is timed: it takes milliseconds where many libraries are loaded
+    with threadpool_limits(1, "blas"):  # not timed: it takes milliseconds if many libraries are loaded
         costs = best_costs({**core, **runs}, repeats)
         for name, cost in best_costs(core, 2 * repeats).items():  # the closest race gets more rounds
             costs[name] = Cost(*map(min, costs[name], cost))
@@ -186,7 +186,7 @@ def product_name(blocking: tuple[int, int]) -> str:
 
 
 def verdict(found: Means, expected: Means, peer: Peer) -> str:
-    """Say whether the library's means are truerank's, and if not, why."""
+    """Return whether the library's means agree with truerank's, and if not, why."""
     parts = []
     for name, value in found.items():
         agrees = abs(value - expected[name]) <= TOLERANCE
@@ -214,12 +214,12 @@ def print_contest(shape: Shape, threads: int, contest: Contest, repeats: int) ->
 
 
 def print_goals(shape: Shape, costs: dict[str, Cost], limit: Cost) -> None:
-    """Judge by the clock; CPU time in brackets shows what other work on the machine has done to the clock."""
+    """Judge by wall-clock time; CPU time in brackets shows how much other work on the machine disturbed it."""
     print(f"goal: at most {GOALS[shape]} times the product:", judge(costs["truerank.rank"], limit, most=GOALS[shape]))
     for kind, peers in (("library", PEERS), ("sampled evaluation", SAMPLED_PEERS)):
-        known = [name for name in peers if name in costs]
-        if known:
-            first = min(known, key=lambda name: costs[name].cpu)
+        measured = [name for name in peers if name in costs]
+        if measured:
+            first = min(measured, key=lambda name: costs[name].cpu)
             ratio = judge(costs["truerank.rank, evaluate"], costs[first], most=1)
             print(f"goal: rank and evaluate faster than every {kind}: of {first}", ratio)
 
@@ -257,8 +257,8 @@ def print_first_call(repeats: int) -> None:
         "for _ in range(2): tr.rank(tr.Factors(ones, ones), train=[[0]], test=[[1]]); times.append(now())\n"
         "print(*np.diff(times))"
     )
-    with tempfile.TemporaryDirectory() as folder:  # for bytecode, which not every environment keeps
-        fresh(script, bytecode=folder)  # fills this and the cache of compiled code
+    with tempfile.TemporaryDirectory() as folder:  # for bytecode, which some environments do not keep
+        fresh(script, bytecode=folder)  # fills this directory and the cache of compiled code
         rounds = [fresh(script, bytecode=folder) for _ in range(max(repeats, 5))]
     imports, others, first, second = (min(column) for column in zip(*rounds, strict=True))
     print(f"\nFresh process, compiled before; best of {len(rounds)}")
@@ -267,7 +267,7 @@ def print_first_call(repeats: int) -> None:
 
 
 def fresh(script: str, *arguments: str, bytecode: str | None = None) -> list[float]:
-    """Run a script in a process of its own, and return the numbers it prints."""
+    """Run a script in a new process, and return the numbers it prints."""
     command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
     kept = {} if bytecode is None else {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **kept})
@@ -275,9 +275,9 @@ def fresh(script: str, *arguments: str, bytecode: str | None = None) -> list[flo
 
 
 def print_memory(threads: int) -> None:
-    """Print what the resident memory rises by, at its peak, during the call."""
+    """Print the peak increase of resident memory during the call."""
     if not Path("/proc/self/clear_refs").exists():
-        print("\nPeak memory: not measured, it needs Linux")
+        print("\nPeak memory: not measured, this needs Linux")
         return
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); import exact_ranks\n"
@@ -291,12 +291,12 @@ def print_memory(threads: int) -> None:
 
 
 def report_peak(maker: Callable[[Path], Data], threads: int) -> None:
-    """Print megabytes above the inputs, those of mapped files among them, and seconds; for a process of its own."""
+    """Print megabytes above the inputs, megabytes of mapped files among them, and seconds; run it in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         data = maker(Path(folder))
         by_rank(make_data(Shape(10, 10, 2, 1, 1)), threads)()  # loads the code
         before, mapped = memory("VmRSS"), memory("RssFile")
-        # Not ru_maxrss: it still knows the peak of making the data, and of the process that started this one.
+        # not ru_maxrss: it includes the peak while making the data, and that of the parent process
         Path("/proc/self/clear_refs").write_text("5")
         cost = measure(by_rank(data, threads))
         print(memory("VmHWM") - before, memory("RssFile") - mapped, cost.wall)
@@ -313,7 +313,7 @@ def big_data(_: Path) -> Data:
 
 
 def mapped_data(folder: Path) -> Data:
-    """Return factors in mapped files; all users have training items, one in 500 has a held-out one."""
+    """Return factors in mapped files; all users have training items, one in 500 has a held-out item."""
     rng = np.random.default_rng(0)
     maps = []
     for name, size in (("users", MAPPED.users), ("items", MAPPED.items)):

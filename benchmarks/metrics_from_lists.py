@@ -1,8 +1,8 @@
 """From dataframes of ranked lists to five metrics: truerank against ranx, pytrec_eval and RePlay.
 
-100,000 users, lists of 100, 10 relevant items each. Each contender starts from the same two dataframes, so what it
-needs to build its own objects counts. All run in one process, in turn, and must agree on the numbers; ratios of the
-best times are printed. The first call in a fresh process, with imports and compilation, is timed apart.
+100,000 users, lists of 100, 10 relevant items each. Each contender starts from the same two dataframes, so the
+time to build its own objects counts. All run in one process, alternating, and must agree on the numbers; ratios of the
+best times are printed. The first call in a fresh process, with imports and compilation, is timed separately.
 
     python benchmarks/metrics_from_lists.py [--users 100000] [--repeats 3]
 """
@@ -26,12 +26,12 @@ Contender = Callable[[pl.DataFrame, pl.DataFrame], Means]
 def make_frames(n_users: int, length: int = 100, n_items: int = 20_000) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return lists in order of score without ties, and ten relevant items per user, about half of them listed."""
     rng = np.random.default_rng(0)
-    # one item from each of `length` stretches of the catalogue: distinct within a user, without a slow draw
+    # one item from each of `length` sections of the catalogue: distinct for each user, and fast to draw
     items = rng.integers(0, n_items // length, (n_users, length)) + np.arange(length) * (n_items // length)
     items = rng.permuted(items, axis=1)
-    places = np.argsort(rng.random((n_users, length)), axis=1)[:, :5]
-    elsewhere = np.tile(n_items + np.arange(5), (n_users, 1))
-    relevant = np.concatenate([np.take_along_axis(items, places, axis=1), elsewhere], axis=1)
+    listed = np.argsort(rng.random((n_users, length)), axis=1)[:, :5]
+    unlisted = np.tile(n_items + np.arange(5), (n_users, 1))
+    relevant = np.concatenate([np.take_along_axis(items, listed, axis=1), unlisted], axis=1)
     users, scores = np.arange(n_users), np.linspace(1.0, 0.0, length)
     run = {"user_id": np.repeat(users, length), "item_id": items.ravel(), "score": np.tile(scores, n_users)}
     return pl.DataFrame(run), pl.DataFrame({"user_id": np.repeat(users, 10), "item_id": relevant.ravel()})
@@ -54,7 +54,7 @@ def by_ranx(run: pl.DataFrame, truth: pl.DataFrame) -> Means:
 
 
 def by_pytrec_eval(run: pl.DataFrame, truth: pl.DataFrame) -> Means:
-    """Cut the lists first: trec_eval has no reciprocal rank at k, and shorter dicts only help it."""
+    """Cut the lists first: trec_eval has no reciprocal rank at k, and shorter dicts only make it faster."""
     import pytrec_eval
 
     cut = run.sort("score", descending=True).group_by("user_id", maintain_order=True).head(K)
@@ -75,7 +75,7 @@ def by_replay(run: pl.DataFrame, truth: pl.DataFrame) -> Means:
 
 
 def nested(frame: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Return {user: {item: score}} with text ids, which ranx and pytrec_eval need, by the fastest route known."""
+    """Return {user: {item: score}} with text ids, which ranx and pytrec_eval need, in the fastest way we found."""
     score = pl.col("score") if "score" in frame.columns else pl.lit(1).alias("score")
     text = frame.select(pl.col("user_id").cast(pl.String), pl.col("item_id").cast(pl.String), score)
     lists = text.group_by("user_id", maintain_order=True).agg("item_id", "score")
@@ -92,7 +92,7 @@ CONTENDERS: dict[str, Contender] = {
 
 
 def first_call(name: str) -> float:
-    """Seconds of the first call in a fresh process on 100 users: imports, compilation and all."""
+    """Return the seconds of the first call in a fresh process on 100 users, with imports and compilation."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from metrics_from_lists import CONTENDERS, make_frames\n"

@@ -1,13 +1,14 @@
-"""How long recommenders take to learn: IALS against implicit's ALS for equal loss, and ItemKNN, EASE and Popularity.
+"""Training times: IALS against implicit's ALS at equal loss, and ItemKNN, EASE and Popularity.
 
-implicit weights interactions with c and all other pairs with 1, and draws the former to 1. IALS's loss is of that kind:
-divided by alpha, with c = 1 + 1 / alpha, it draws interactions to 1 / (1 + alpha). So factors of implicit that are
-learnt with the regularization (1 + alpha) / alpha * lambda, divided by the root of 1 + alpha, minimise IALS's loss. All
-start from the same item factors. What they reach is judged by one function, which goes through every pair.
+implicit weights interactions with c and all other pairs with 1; the target of interactions is 1. IALS's loss has the
+same form: divided by alpha, with c = 1 + 1 / alpha, its target for interactions is 1 / (1 + alpha). So factors of
+implicit that are trained with the regularization (1 + alpha) / alpha * lambda, divided by the square root of 1 + alpha,
+minimise IALS's loss. All start from the same item factors, and one function, which sums over every pair, computes all
+losses.
 
-Everything has two threads, runs in one process, in turn, several times over; the best times count, by the clock and of
-the processors (CPU). What matters are the ratios. Without `--data`, a folder that `tr.read_split` reads, the
-interactions are made up, as many as MovieLens 1M has. 16 factors take two or three minutes, 128 factors up to twenty.
+All contenders use two threads and run in one process, alternating, several times; the best wall-clock and CPU times
+count, and only ratios are meaningful. `--data` names a directory that `tr.read_split` reads; without it the
+interactions are synthetic, as many as in MovieLens 1M. 16 factors take two or three minutes, 128 factors up to twenty.
 
     python benchmarks/recommenders.py [--data FOLDER] [--factors 16 64 128] [--repeats 2]
 """
@@ -38,7 +39,7 @@ Fit = Callable[[int], tuple[Array, Array]]  # sweeps -> factors of users and ite
 
 
 def make_interactions(n_users: int = 6_040, n_items: int = 3_706) -> sp.csr_matrix:
-    """Return skewed interactions in which there are tastes to learn: the first choices of each user."""
+    """Return skewed interactions with tastes to learn: the first choices of each user."""
     rng = np.random.default_rng(0)
     tastes, traits = (rng.standard_normal((size, 8)) for size in (n_users, n_items))
     appeal = 0.5 * tastes @ traits.T + 1.5 * rng.standard_normal(n_items) + rng.gumbel(size=(n_users, n_items))
@@ -73,13 +74,13 @@ def loss_of(train: sp.csr_matrix, users: Array, items: Array) -> float:
     users, items = users.astype(np.float64), items.astype(np.float64)
     loss = LAMBDA * (np.sum(users**2) + np.sum(items**2))
     for start in range(0, len(users), 512):
-        scores, known = users[start : start + 512] @ items.T, train[start : start + 512].toarray() > 0
-        loss += np.sum((scores[known] - 1) ** 2) + ALPHA * np.sum(scores**2)
+        scores, is_event = users[start : start + 512] @ items.T, train[start : start + 512].toarray() > 0
+        loss += np.sum((scores[is_event] - 1) ** 2) + ALPHA * np.sum(scores**2)
     return float(loss)
 
 
 def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> None:
-    """Time all sweeps, then as many as each needs to come close to the largest of the final losses."""
+    """Time all sweeps, then only as many as each solver needs to come close to the largest of the final losses."""
     fits: dict[str, Fit] = {
         "truerank": partial(by_truerank, train, d),
         "implicit, 3 steps of CG": partial(by_implicit, train, d, use_cg=True),
@@ -90,17 +91,17 @@ def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> None:
     needed = {name: sweeps_to(target, train, fit) for name, fit in fits.items()}
     full = best_costs({name: partial(fit, SWEEPS) for name, fit in fits.items()}, repeats - 1)
     equal = best_costs({name: partial(fit, needed[name]) for name, fit in fits.items()}, repeats - 1)
-    print(f"\n{d} factors; {SWEEPS} sweeps, and as many as reach a loss of {target:,.0f}; best of {repeats}")
+    print(f"\n{d} factors; {SWEEPS} sweeps, and as many as needed for a loss of {target:,.0f}; best of {repeats}")
     print(f"{'':24}{'loss':>10}{HEAD}{'sweeps':>10}{HEAD}")
     for name in fits:
         costs = (line(costs[name], costs["truerank"]) for costs in (full, equal))
         print(f"{name:24}{losses[name]:10,.0f}{next(costs)}{needed[name]:10}{next(costs)}")
     for name in list(fits)[1:]:
-        print(f"for equal loss truerank is {judge(equal['truerank'], equal[name])} than {name}", flush=True)
+        print(f"at equal loss truerank is {judge(equal['truerank'], equal[name])} than {name}", flush=True)
 
 
 def sweeps_to(target: float, train: sp.csr_matrix, fit: Fit) -> int:
-    """Return the least number of sweeps that reaches a loss; each sweep makes the loss smaller."""
+    """Return the smallest number of sweeps that reaches a loss; each sweep lowers the loss."""
     return 1 + bisect_left(range(1, SWEEPS), True, key=lambda sweeps: loss_of(train, *fit(sweeps)) <= target)
 
 
@@ -110,7 +111,7 @@ def line(cost: Cost, ours: Cost) -> str:
 
 
 def judge(ours: Cost, other: Cost) -> str:
-    """Say which is faster, if the clock and the processors agree."""
+    """Return which is faster, if wall-clock and CPU time agree."""
     ratios = ours.wall / other.wall, ours.cpu / other.cpu
     word = "faster" if max(ratios) < 1 else "SLOWER" if min(ratios) > 1 else "neither faster nor slower"
     return f"{word} ({ratios[0]:.2f} of the time, {ratios[1]:.2f} by CPU)"
@@ -124,7 +125,7 @@ def cosine(train: sp.csr_matrix) -> Array:
 
 
 def item_knn(train: sp.csr_matrix) -> Array:
-    """Return the same; implicit, too, counts the item itself as a neighbour."""
+    """Return the same sums; like implicit, count the item itself as a neighbour."""
     knn = tr.ItemKNN(neighbours=NEIGHBOURS, keep_self=True, row_norm=False)
     return np.asarray(knn.fit(train, threads=THREADS).similarity.sum(axis=1)).ravel()
 
@@ -159,7 +160,7 @@ def compare_others(train: sp.csr_matrix, repeats: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", metavar="FOLDER", help="with a file called train and one called test")
+    parser.add_argument("--data", metavar="FOLDER", help="directory with a train file and a test file")
     parser.add_argument("--factors", type=int, nargs="+", default=[16, 64, 128])
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
@@ -167,7 +168,7 @@ def main() -> None:
     print(versions())
     print(f"{train.shape[0]:,} users, {train.shape[1]:,} items, {train.nnz:,} interactions; {THREADS} threads")
     warnings.filterwarnings("ignore", "Method expects CSR")  # implicit's own intermediate matrix
-    with threadpool_limits(1, "blas"):  # as implicit asks for; truerank does not use BLAS
+    with threadpool_limits(1, "blas"):  # as implicit recommends; truerank does not use BLAS
         for d in options.factors:
             compare_ials(train, d, options.repeats)
     with threadpool_limits(THREADS, "blas"):

@@ -1,6 +1,6 @@
 """Where the time of the whole reproduction goes: ``python benchmarks/reproduction.py DIR``.
 
-DIR holds MovieLens 1M's own files, or train and test files. The steps are those of
+DIR holds the original files of MovieLens 1M, or train and test files. The steps are those of
 ``truerank reproduce krichene-rendle --data DIR``, each run once.
 """
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Clock:
-    """Runs steps and remembers how long each took, by the clock and in processor seconds."""
+    """Runs steps and records the wall-clock and CPU time of each."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, float, float]] = []

@@ -1,8 +1,8 @@
-"""How fast a new user gets going: truerank in an empty environment, never run before.
+"""How soon a new user gets results: truerank in a fresh environment, never run before.
 
-Makes a virtual environment in a temporary folder and installs a wheel there with what it depends on. Then, each time in
-a new process: seconds of importing, of the first and of the second evaluation, by the clock and of CPU, and how much
-memory the environment takes on the disk. The very first process of each kind is reported apart: it finds no caches.
+Makes a virtual environment in a temporary directory and installs a wheel there with its dependencies. Prints the disk
+space it takes and, each measured in a new process, the wall-clock and CPU seconds of importing and of the first and
+second evaluation. The very first process of each kind is reported separately, because it finds no caches.
 
     python benchmarks/start.py [--wheel dist/truerank-...whl] [--repeats 5]
 """
@@ -27,7 +27,7 @@ EVALUATE = "tr.evaluate(tr.Ranks.from_ranks([1, 2, 7], n=50), ['ndcg@10', 'recal
 
 
 def scripts() -> dict[str, list[tuple[str, str]]]:
-    """Return, per kind of work, its steps: what each is called, and the statement."""
+    """Return the steps of each kind of work: the name and the statement of each step."""
     before = [("import truerank", "import truerank as tr")]
     libraries = [*before, ("numpy, pyarrow, scipy.sparse, tqdm", "import numpy as np, pyarrow, scipy.sparse, tqdm")]
 
@@ -44,7 +44,7 @@ def scripts() -> dict[str, list[tuple[str, str]]]:
 
 
 def run(python: Path, steps: list[tuple[str, str]]) -> list[tuple[float, float]]:
-    """Run the steps in a new process, and return the seconds of each, by the clock and of CPU."""
+    """Run the steps in a new process, and return the wall-clock and CPU seconds of each."""
     lines = [CLOCK, *(f"{statement}; times.append(now())" for _, statement in steps), REPORT]
     done = subprocess.run([python, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     numbers = [float(word) for word in done.stdout.split()]
@@ -67,7 +67,7 @@ def megabytes(folder: Path) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wheel", type=Path, help="default: made from this folder")
+    parser.add_argument("--wheel", type=Path, help="default: built from this repository")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

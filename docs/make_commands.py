@@ -1,4 +1,4 @@
-"""Write the reference of the command line to docs/commands.md: ``python docs/make_commands.py``."""
+"""Write the command-line reference to docs/commands.md: ``python docs/make_commands.py``."""
 
 import inspect
 from pathlib import Path
@@ -12,7 +12,7 @@ from truerank.formats.writing import write_text
 TARGET = Path(__file__).with_name("commands.md")
 TOP = """# Commands
 
-The reference of the command line, as `truerank COMMAND --help` shows it; `docs/make_commands.py` writes this page.
+The command-line reference, as shown by `truerank COMMAND --help`; `docs/make_commands.py` writes this page.
 
 Exit codes: 0 after success; 1 if a gate or a minimum (`--min`) fails, or if nobody reads the output; 2 after input that
 can't be used, with one sentence on standard error; 3 if a gate cannot tell; 130 after Ctrl-C. Results go to standard
@@ -29,7 +29,7 @@ def page() -> str:
 
 
 def section(name: str, command: click.Command, parent: click.Context) -> str:
-    """Return what is to be said about one command."""
+    """Return the section of one command."""
     context = click.Context(command, parent, info_name=name)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     return "\n".join([f"## {name}\n", f"`{usage}`\n", *map(paragraph, paragraphs(command)), options(command, context)])
@@ -41,7 +41,7 @@ def paragraphs(command: click.Command) -> list[str]:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph as Markdown: after a backspace, which click does not wrap, come examples."""
+    """Return a paragraph as Markdown; one that starts with a backspace, which click does not wrap, holds examples."""
     examples = text.removeprefix("\b\n")
     return f"{text}\n" if examples == text else f"```bash\n{examples}\n```\n"
 

@@ -1,6 +1,6 @@
-"""Print the exact metrics of every reading of section 9, for docs/reproduction.md: ``python docs/readings.py DIR``.
+"""Print the exact metrics for every reading of section 9, for docs/reproduction.md: ``python docs/readings.py DIR``.
 
-DIR holds MovieLens 1M's own files, or train and test files.
+DIR holds the original files of MovieLens 1M, or train and test files.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from truerank.recommenders.itemknn import Keep
 
 
 def readings() -> Iterator[tuple[str, Any]]:
-    """Yield recommenders, each with what is read into the text."""
+    """Yield recommenders, each with the reading of the text that it stands for."""
     for sweeps, recommender in product((3, 4, 5, 6, 16), experiment.X):
         yield f"X, {sweeps} sweeps, seed {recommender.rng}", dataclasses.replace(recommender, sweeps=sweeps)
     scales: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: ``python docs/images/make_images.py`` (needs matplotlib)."""
+"""Draw the figures of the documentation: ``python docs/images/make_images.py`` (needs matplotlib)."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from truerank.report import plots
 
 @plots.styled
 def sampled_against_exact() -> None:
-    """Expected sampled AP of the toy example at every sample size: the order depends on m."""
+    """Draw the expected sampled AP of the toy example at every sample size: the order depends on m."""
     found = tr.consistency(RANKS, "ap", sizes=range(1, 10_000))
     figure, (axes,) = plots.panels(1, columns=1)
     plots.curves(axes, found.sizes, {f"recommender {name}": curve for name, curve in found.curves.items()})

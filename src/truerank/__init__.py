@@ -1,6 +1,6 @@
-"""truerank tells how good a recommender really is: ranking metrics, exact, sampled and corrected.
+"""How good is a recommender really? Exact, sampled and corrected ranking metrics.
 
-The public names are listed in ``__init__.pyi`` and load when first used.
+The public names are listed in ``__init__.pyi`` and are loaded when first used.
 """
 
 import lazy_loader

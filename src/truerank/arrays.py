@@ -1,4 +1,4 @@
-"""Array types, and the checks that stand between a caller's arrays and the computation."""
+"""Array types, and checks of arrays that callers pass in."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ AnyArray = NDArray[Any]
 
 
 def frozen(array: AnyArray) -> AnyArray:
-    """Switch off writing to an array that nobody else holds, and return it."""
+    """Make an array that nobody else uses read-only, and return it."""
     array.setflags(write=False)
     return array
 
 
 def as_ints(name: str, values: ArrayLike) -> Ints:
-    """Return `values` as a new one-dimensional int64 array, refusing all but whole numbers."""
+    """Return `values` as a new one-dimensional int64 array, refusing anything but whole numbers."""
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1:
         raise InputError(f"`{name}` must be one-dimensional, got {array.ndim} dimensions.")
@@ -33,7 +33,7 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
 
 
 def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
-    """Return names as a one-dimensional array, of this size if it is given.
+    """Return names as a one-dimensional array, of the given size if there is one.
 
     Examples
     --------
@@ -56,9 +56,10 @@ def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:
 
 
 def distinct_columns(*rows: AnyArray) -> tuple[Ints, Ints]:
-    """Return where each distinct column of equally long rows first stands, and which of them every column is.
+    """Return where each distinct column first occurs, and the number of the distinct column that each column equals.
 
-    Columns are in lexicographic order, as by ``np.unique(rows, axis=1)``, which takes ten times as long.
+    Distinct columns are in lexicographic order, as in ``np.unique(rows, axis=1)``, which takes ten times as long. The
+    rows must have the same length.
 
     Examples
     --------

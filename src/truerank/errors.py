@@ -1,5 +1,5 @@
-"""The one exception that means "what you gave me can't be used"."""
+"""The exception for input that can't be used."""
 
 
 class InputError(ValueError):
-    """Input that can't be used; the message is one sentence: what, where, and what is allowed."""
+    """Input that can't be used; the message is one sentence: what is wrong, where, and what is allowed."""

@@ -1,10 +1,10 @@
-"""The words of notes and messages: numbers with their nouns, and whom a note is about."""
+"""Wording of notes and messages: numbers with their nouns, and what a note is about."""
 
 from collections.abc import Iterable, Mapping
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return the number with the words that agree with it.
+    """Return the number with the singular or plural wording.
 
     Examples
     --------
@@ -15,7 +15,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def by_name(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Return all notes once; one that is not about everybody begins with the names of those it is about.
+    """Return all notes once; one that does not apply to all starts with the names of those it applies to.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sums of smooth functions over many consecutive whole numbers, from few of them.
+"""Sums of smooth functions over many consecutive whole numbers, from a few points.
 
 A *discrete Gauss rule* is a set of K points with positive weights that sums every polynomial of degree 2 K - 1 over a
 block of consecutive whole numbers exactly. (It is a rule for the sum, not for the integral: no error at the ends.)
@@ -15,13 +15,13 @@ import numpy as np
 from truerank.arrays import Floats
 
 POINTS = 16
-"""Points per block; a block of up to so many numbers is summed as it is."""
+"""Points per block; a block of at most this many numbers is summed directly."""
 
 GROWTH = 3.0
-"""How many times as long as its distance from 0 a block may be, if the function is singular there: the Gauss error is
+"""The largest ratio of a block's length to its distance from 0, where the function may be singular: the Gauss error is
 then below 3^-32 (Bernstein ellipse through the singularity)."""
 
-# block lengths are rounded down to this geometric ladder, so that few rules serve all
+# block lengths are rounded down to this geometric ladder, so that a few rules suffice
 _LADDER = 2 ** (1 / 4)
 
 
@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
 
 def on_ladder(length: float) -> int:
-    """Return the largest ladder length not above `length`; short blocks, summed as they are, keep theirs."""
+    """Return the largest ladder length not above `length`; short blocks, summed directly, keep their length."""
     if length <= POINTS:
         return max(int(length), 1)
     return int(POINTS * _LADDER ** math.floor(math.log(length / POINTS) / math.log(_LADDER)))
@@ -58,7 +58,7 @@ def rule(length: int) -> Rule:
     from scipy import linalg
 
     k = np.arange(1.0, POINTS)
-    # centred at zero, and scaled, to keep the eigenvalues' relative accuracy
+    # centred at zero and scaled, to keep the relative accuracy of the eigenvalues
     off = 0.5 * np.sqrt((1 - (k / length) ** 2) / (4 - 1 / k**2))
     points, vectors = linalg.eigh_tridiagonal(np.zeros(POINTS), off)
     return Rule(

@@ -19,7 +19,7 @@ from truerank.errors import InputError
 _LONGEST = 200
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*")
 _FORM = re.compile(rf"(?P<name>{_NAME.pattern})(?:\((?P<arguments>[^()@~]*)\))?(?:[@-](?P<k>\d[^()@~]*))?")
-# white space is fine around punctuation; elsewhere "5 10" would silently become 510
+# white space is allowed only around punctuation; elsewhere "5 10" would silently become 510
 _SPACED = re.compile(r"\s*([(),@~])\s*")
 
 
@@ -33,7 +33,7 @@ class Named:
 
 
 class Form(NamedTuple):
-    """A text form, taken apart."""
+    """The parts of a text form."""
 
     name: str
     arguments: tuple[str, ...]
@@ -105,16 +105,16 @@ Kind = TypeVar("Kind", bound=Named)
 
 
 class Registry(Generic[Kind]):
-    """Everything of one kind (metrics, corrections, designs) by name, and the way from a text to a value.
+    """All metrics, corrections or designs by name; it reads their text forms.
 
     Parameters
     ----------
     what : str
         What to call one of them in messages.
     example : str
-        Text forms to show for a text that can't be read.
+        Text forms to show in messages about unreadable text.
     aliases : dict of str to str
-        Other names, each with the name that it stands for.
+        Other names, and the names that they stand for.
     """
 
     def __init__(self, what: str, example: str, aliases: Mapping[str, str] = {}) -> None:
@@ -123,7 +123,7 @@ class Registry(Generic[Kind]):
         self._built_in: frozenset[str] = frozenset()
 
     def add(self, *entries: type[Kind] | Kind) -> None:
-        """Register classes, or values that take no parameters; a name of one's own may be registered again."""
+        """Register classes, or values without parameters; a later entry replaces one with the same name."""
         for entry in entries:
             if not _NAME.fullmatch(entry.name):
                 rule = "lower-case words of letters and digits, each starting with a letter, joined by '-'"
@@ -133,7 +133,7 @@ class Registry(Generic[Kind]):
             self._entries[entry.name] = entry
 
     def add_built_in(self, *entries: type[Kind]) -> None:
-        """Register classes whose names can't be registered again."""
+        """Register classes that can't be replaced."""
         self.add(*entries)
         self._built_in |= {entry.name for entry in entries}
 
@@ -143,7 +143,7 @@ class Registry(Generic[Kind]):
         return sorted(self._entries)
 
     def get(self, name: str) -> type[Kind] | Kind:
-        """Return what is registered under a name."""
+        """Return the entry with this name."""
         return self._entries[name]
 
     def read(self, text: str) -> Kind:
@@ -200,7 +200,7 @@ def _build(kind: type[Kind], form: Form, text: str) -> Kind:
 
 
 def _read(field: Field[Any], text: str) -> Any:
-    """Return an argument as the field has it: text, whole numbers, one whole number, or any number."""
+    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number."""
     kind = str(field.type)
     if isinstance(field.default, str):
         return text
@@ -219,5 +219,5 @@ def pattern(kind: type[Named]) -> str:
     """Return how the text form of a class is written, as in ``rbp(p)`` or ``marp@k,k,...``."""
     inner = ", ".join(field.name for field in _arguments(kind) if _is_readable(field))
     cutoffs = [field for field in _fields(kind) if field.name == "k"]
-    behind = [("k,k,..." if "tuple" in str(field.type) else "k") for field in cutoffs]
-    return kind.name + (f"({inner})" if inner else "") + "".join(f"@{k}" for k in behind)
+    shown = [("k,k,..." if "tuple" in str(field.type) else "k") for field in cutoffs]
+    return kind.name + (f"({inner})" if inner else "") + "".join(f"@{k}" for k in shown)

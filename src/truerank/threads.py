@@ -1,4 +1,4 @@
-"""How many threads to work with, and how to share work among them."""
+"""How many threads to use, and how to share work among them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from truerank.errors import InputError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_PATIENCE = 0.5  # seconds for threads to end after an interrupt; after that they end by themselves
-_WAIT = 0.2  # seconds after which an interrupt is noticed where it does not end waiting, as on Windows
+_PATIENCE = 0.5  # seconds to wait for threads after an interrupt; later they end by themselves
+_WAIT = 0.2  # seconds until an interrupt is noticed if it does not end the wait, as on Windows
 
 
 def available_threads() -> int:
@@ -28,7 +28,7 @@ def available_threads() -> int:
 
 
 def check_threads(threads: int | None) -> int:
-    """Return the number of threads that was asked for, or all that are available if it is None.
+    """Return the requested number of threads, or the number available if it is None.
 
     Examples
     --------
@@ -52,31 +52,31 @@ def share(
 ) -> list[Result]:
     """Run all tasks, and return their results in order.
 
-    With one thread, or one task, everything happens in the calling thread. Otherwise that thread only waits,
-    so that it can be interrupted at any time.
+    With one thread or one task, everything runs in the calling thread. Otherwise that thread only waits, so
+    that it can be interrupted at any time.
 
     Parameters
     ----------
     run : callable
-        Takes a task, and an event that is set when the result is no longer wanted.
+        Takes a task, and an event that is set once the result is no longer needed.
     tasks : sequence
     threads : int
     done : callable, optional
-        Is given each result when it is there; always called in the calling thread.
+        Called with each result as soon as it is available, always in the calling thread.
 
     Raises
     ------
     Exception
-        That of the first task, in their order, of those that failed.
+        The exception of the first task, in order, that failed.
 
     Examples
     --------
     >>> share(lambda number, stopped: number**2, [1, 2, 3], threads=2)
     [1, 4, 9]
     """
-    tell = done or (lambda result: None)
+    report = done or (lambda result: None)
     if threads == 1 or len(tasks) <= 1:
-        return list(_run_here(run, tasks, tell))
+        return list(_run_here(run, tasks, report))
     waiting, stopped = deque(enumerate(tasks)), Event()
     finished: SimpleQueue[_Finished] = SimpleQueue()
     arguments = (run, waiting, finished, stopped)
@@ -84,7 +84,7 @@ def share(
     try:
         for worker in workers:
             worker.start()
-        return _collect(finished, len(workers), tell)
+        return _collect(finished, len(workers), report)
     except BaseException:
         waiting.clear()
         stopped.set()
@@ -94,39 +94,39 @@ def share(
 
 
 class _Finished(NamedTuple):
-    """What became of the task at this place; a place of -1 means that a thread has ended."""
+    """The outcome of the task with this number; the number -1 means that a thread has ended."""
 
-    place: int
+    number: int
     result: Any = None
     error: BaseException | None = None
 
 
-def _run_here(run: Callable[[Any, Event], Any], tasks: Sequence[Any], tell: Callable[[Any], object]) -> Iterator[Any]:
+def _run_here(run: Callable[[Any, Event], Any], tasks: Sequence[Any], report: Callable[[Any], object]) -> Iterator[Any]:
     never = Event()
     for task in tasks:
         result = run(task, never)
-        tell(result)
+        report(result)
         yield result
 
 
 def _work(
     run: Callable[[Any, Event], Any], waiting: deque[tuple[int, Any]], finished: SimpleQueue[_Finished], stopped: Event
 ) -> None:
-    """Run the tasks that are still waiting, one after the other."""
+    """Run the tasks that are still waiting, one after another."""
     while waiting:
         try:
-            place, task = waiting.popleft()
+            number, task = waiting.popleft()
         except IndexError:  # another thread was faster
             break
         try:
-            finished.put(_Finished(place, run(task, stopped)))
+            finished.put(_Finished(number, run(task, stopped)))
         except BaseException as error:
             waiting.clear()  # the tasks before it are finished
-            finished.put(_Finished(place, error=error))
+            finished.put(_Finished(number, error=error))
     finished.put(_Finished(-1))
 
 
-def _collect(finished: SimpleQueue[_Finished], n_workers: int, tell: Callable[[Any], object]) -> list[Any]:
+def _collect(finished: SimpleQueue[_Finished], n_workers: int, report: Callable[[Any], object]) -> list[Any]:
     """Wait for all threads to end; return the results in order, or raise the first error."""
     found: dict[int, _Finished] = {}
     while n_workers:
@@ -134,13 +134,13 @@ def _collect(finished: SimpleQueue[_Finished], n_workers: int, tell: Callable[[A
             one = finished.get(timeout=_WAIT)
         except Empty:
             continue
-        if one.place < 0:
+        if one.number < 0:
             n_workers -= 1
             continue
-        found[one.place] = one
+        found[one.number] = one
         if one.error is None:
-            tell(one.result)
-    for place in sorted(found):
-        if (error := found[place].error) is not None:
+            report(one.result)
+    for number in sorted(found):
+        if (error := found[number].error) is not None:
             raise error
-    return [found[place].result for place in sorted(found)]
+    return [found[number].result for number in sorted(found)]

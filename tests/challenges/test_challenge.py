@@ -98,7 +98,7 @@ def test_a_repeated_lecture_counts_once_but_takes_its_place(files: Files) -> Non
 
 def test_queries_that_are_missing_from_the_submission(files: Files) -> None:
     paths = files(SECOND_SOLUTION, SECOND_SUBMISSION.splitlines()[0] + "\n")
-    message = r"query 2 \(line 2 of the solution\) has no line in the submission; add one, or let the 1 missing score 0"
+    message = r"query 2 \(line 2 of the solution\) has no line in the submission; add one, or score the 1 missing as 0"
     with pytest.raises(tr.InputError, match=message):
         read_vlnet(*paths)
     ranks = read_vlnet(*paths, missing="zero")["all"]
@@ -121,8 +121,8 @@ def test_blanks_mean_nothing(files: Files) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("7 1 2 3", "there is no colon; expected 'id: lecture, lecture, ...', got '7 1 2 3'"),
-        ("", "there is no colon"),
+        ("7 1 2 3", "there must be a colon, as in 'id: lecture, lecture, ...', got '7 1 2 3'"),
+        ("", "there must be a colon"),
         ("seven: 1, 2", "the query must be a whole number of at most 9 digits, got 'seven'"),
         ("7: 1, lecture, 3", "the lecture must be a whole number of at most 9 digits, got 'lecture'"),
         ("7: 1,, 3", "the lecture must be a whole number of at most 9 digits, got ''"),
@@ -131,11 +131,11 @@ def test_blanks_mean_nothing(files: Files) -> None:
         ("7: -1", "the lecture must be a whole number of at most 9 digits, got '-1'"),
         ("7: 12345678901", "the lecture must be a whole number of at most 9 digits, got '12345678901'"),
         ("7: 1: 2", "the lecture must be a whole number of at most 9 digits, got '1: 2'"),
-        ("1: 3, 4", "query 1 has a line already, line 1"),
-        ("7: 1, 2\r", "it ends in CR LF, as on Windows; convert the file to plain line ends"),
-        ("7: 1, é".encode("latin-1"), "it holds the byte 0xe9; save the file as plain text"),
-        ("7: 1, 2".encode("utf-16"), "it holds the byte 0xff; save the file as plain text"),
-        (b"\xef\xbb\xbf7: 1, 2", "it holds the byte 0xef; save the file as plain text"),
+        ("1: 3, 4", "query 1 already has a line, line 1"),
+        ("7: 1, 2\r", "the line ends in CR LF, as on Windows; convert the file to LF line ends"),
+        ("7: 1, é".encode("latin-1"), "the line has the byte 0xe9; save the file as plain text"),
+        ("7: 1, 2".encode("utf-16"), "the line has the byte 0xff; save the file as plain text"),
+        (b"\xef\xbb\xbf7: 1, 2", "the line has the byte 0xef; save the file as plain text"),
     ],
 )
 def test_malformed_submissions(files: Files, line: str | bytes, message: str) -> None:
@@ -162,17 +162,17 @@ def test_malformed_submissions(files: Files, line: str | bytes, message: str) ->
         ("7:0:five|3", "the lecture must be a whole number of at most 9 digits, got 'five'"),
         ("7:0:5|3,6", "expected lecture|score, got '6'"),
         ("7:0:5,6", "expected lecture|score, got '5'"),
-        ("7:0:5|3|4", "the score of lecture 5 must be a number from 0, got '3|4'"),
+        ("7:0:5|3|4", "the score of lecture 5 must be a number of at least 0, got '3|4'"),
         ("7:0:5|3,", "expected lecture|score, got ''"),
-        ("7:0:5|", "the score of lecture 5 must be a number from 0, got ''"),
-        ("7:0:5|-3", "the score of lecture 5 must be a number from 0, got '-3'"),
-        ("7:0:5|nan", "the score of lecture 5 must be a number from 0, got 'nan'"),
-        ("7:0:5|inf", "the score of lecture 5 must be a number from 0, got 'inf'"),
-        ("7:0:5|1e999", "the score of lecture 5 must be a number from 0, got '1e999'"),
-        ("7:0:5|3,6|2,5|1", "lecture 5 stands there twice"),
-        ("1:0:5|3", "query 1 has a line already, line 1"),
-        ("7:0:5|3\r", "it ends in CR LF"),
-        ("7:0:5|3,é|4", "it holds the byte 0xc3"),
+        ("7:0:5|", "the score of lecture 5 must be a number of at least 0, got ''"),
+        ("7:0:5|-3", "the score of lecture 5 must be a number of at least 0, got '-3'"),
+        ("7:0:5|nan", "the score of lecture 5 must be a number of at least 0, got 'nan'"),
+        ("7:0:5|inf", "the score of lecture 5 must be a number of at least 0, got 'inf'"),
+        ("7:0:5|1e999", "the score of lecture 5 must be a number of at least 0, got '1e999'"),
+        ("7:0:5|3,6|2,5|1", "lecture 5 is listed twice"),
+        ("1:0:5|3", "query 1 already has a line, line 1"),
+        ("7:0:5|3\r", "the line ends in CR LF"),
+        ("7:0:5|3,é|4", "the line has the byte 0xc3"),
     ],
 )
 def test_malformed_solutions(files: Files, line: str, message: str) -> None:
@@ -185,7 +185,7 @@ def test_malformed_solutions(files: Files, line: str, message: str) -> None:
 def test_the_command_answers_malformed_lines_with_one_sentence(files: Files) -> None:
     solution, submission = files("1:0:5|3\n", "1: 5\r\n")
     done = truerank("marp", "--solution", solution, "--submission", submission, "--task", "2")
-    message = "it ends in CR LF, as on Windows; convert the file to plain line ends."
+    message = "the line ends in CR LF, as on Windows; convert the file to LF line ends."
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"truerank: {str(submission)!r}, line 1: {message}\n"
 

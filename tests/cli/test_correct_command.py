@@ -36,7 +36,7 @@ def test_somebody_elses_study(study: Path) -> None:
     done = run_here("correct", *arguments, "--sampled", "100", "--candidates", "3541", "--replace")
     expected = tr.estimate(tr.Ranks.from_sampled([1, 17, 3], m=100, n=3541, replace=True), "recall@10~cls")
     assert mean(done.stdout) == expected.mean
-    message = "does not say how many candidates there were; give --candidates or such a column."
+    message = "does not state the number of candidates; give --candidates, or a column n."
     assert refusal("correct", *arguments).endswith(message)
     message = "holds exact ranks, which need no correction; give --sampled if they were sampled."
     assert refusal("correct", *arguments, "--candidates", "3541").endswith(message)

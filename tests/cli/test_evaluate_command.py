@@ -154,7 +154,7 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
         (["-m", "ap@2,ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,"], "ap is written 'ap@k', got 'ap@2,'"),
         (["-m", f"ap@{10**20}"], "the k of ap@k must be a whole number from 1"),
-        (["-m", f"marp@5,{10**20}"], "marp@k,k must be rising whole numbers from 1"),
+        (["-m", f"marp@5,{10**20}"], "marp@k,k must be ascending whole numbers from 1"),
         (["-m", "ap@" + "9" * 900], "ap@"),
         (["-m", "a" * 32_000], "--metric takes up to 1,000 characters at once, got 32,000."),
         (["-m", "ap@2", "-c", "user=who"], "there is no column 'who' for the user"),
@@ -199,7 +199,9 @@ def test_numbers_of_thousands_of_digits_in_a_file(tmp_path: Path) -> None:
 
 def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
     assert "holds ranked lists, not ranks" in refusal("evaluate", lists[0], "-m", "ap@2")
-    assert refusal("evaluate", lists[0], "-m", "ap@2", "--depth", "5").startswith("--depth is about ranked lists")
+    assert refusal("evaluate", lists[0], "-m", "ap@2", "--depth", "5").startswith(
+        "--depth applies only to ranked lists"
+    )
 
 
 def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_without_a_library_numpy_counts_after_one_warning(tmp_path: Path, monkey
     (tmp_path / f"kernels-x86-64{library.SUFFIX}").write_text("this is no library")
     monkeypatch.setattr(library, "FOLDER", tmp_path)
     monkeypatch.setattr(library, "load", cache(library.load.__wrapped__))
-    with pytest.warns(RuntimeWarning, match="NumPy is used instead") as warned:
+    with pytest.warns(RuntimeWarning, match="NumPy is used, which is several times slower") as warned:
         ranks = [tr.rank(factors, test=[[1]]) for _ in range(2)]
     assert len(warned) == 1
     assert [each.above.tolist() for each in ranks] == [expected.above.tolist()] * 2

@@ -179,7 +179,7 @@ def test_tables_of_sampled_ranks(tmp_path: Path) -> None:
     (tmp_path / "bare.csv").write_text("rank\n3\n1\n")
     bare = tr.read_ranks(tmp_path / "bare.csv", m=20, n=100, replace=True)
     assert bare == tr.Ranks.from_sampled([3, 1], m=20, n=100, replace=True)
-    with pytest.raises(tr.InputError, match="does not say how many candidates there were; give `n`"):
+    with pytest.raises(tr.InputError, match="does not state the number of candidates; give `n`"):
         tr.read_ranks(tmp_path / "bare.csv", m=20)
     tr.Ranks.from_ranks([1], n=5).save(tmp_path / "exact.npz")
     with pytest.raises(tr.InputError, match="holds exact ranks, so `m` can't be given"):

@@ -87,7 +87,7 @@ def test_a_whole_file(site: Site, tmp_path: Path) -> None:
 def test_a_broken_connection_is_resumed(site: Site, tmp_path: Path) -> None:
     site.breaks_at = 1000
     with pytest.raises(
-        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes; the next try"
+        tr.InputError, match=rf"the connection broke at 1000 of {len(site.content)} bytes; the next attempt"
     ):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert (tmp_path / "ml-1m.zip.part").stat().st_size == 1000
@@ -121,7 +121,7 @@ def test_a_wrong_checksum(site: Site, tmp_path: Path) -> None:
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "ml-1m.zip").write_bytes(b"mine")
-    with pytest.raises(tr.InputError, match="is not the file that GroupLens publishes; remove it to fetch it anew"):
+    with pytest.raises(tr.InputError, match="is not the file that GroupLens publishes; remove it to download it again"):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert (tmp_path / "ml-1m.zip").read_bytes() == b"mine"
 
@@ -142,8 +142,8 @@ def test_without_network_one_sentence_and_code_2(tmp_path: Path) -> None:
     done = truerank("data", "movielens-1m", "--to", tmp_path, "--from", url, no_proxy="127.0.0.1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"truerank: can't fetch {url}/ml-1m.zip ([Errno 111] Connection refused); try again later, or get ml-1m.zip "
-        f"on a machine that can and put it into {str(tmp_path)!r}.\n"
+        f"truerank: can't fetch {url}/ml-1m.zip ([Errno 111] Connection refused); try again later, or download "
+        f"ml-1m.zip on another machine and put it into {str(tmp_path)!r}.\n"
     )
 
 

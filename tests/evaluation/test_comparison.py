@@ -171,7 +171,7 @@ def test_unmatched_instances_are_refused_or_counted() -> None:
 def test_what_cannot_be_matched() -> None:
     one, two = tr.Ranks.from_ranks([1, 2], n=5), tr.Ranks.from_ranks([1, 2, 3], n=5)
     ann = tr.Ranks.from_ranks([1, 2], n=5, ids=["ann", "bob"])
-    with pytest.raises(tr.InputError, match="equally many instances, but 'A' has 2, 'B' has 3"):
+    with pytest.raises(tr.InputError, match="the same number of instances, but 'A' has 2, 'B' has 3"):
         matched({"A": one, "B": two})
     with pytest.raises(tr.InputError, match="the ranks of 'B' have none"):
         matched({"A": ann, "B": one})

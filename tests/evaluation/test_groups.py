@@ -115,7 +115,7 @@ def test_what_is_no_group() -> None:
         tr.evaluate(RANKS, "rr", by=3)
     with pytest.raises(tr.InputError, match="need ranks that know their items"):
         tr.evaluate(tr.Ranks.from_ranks([1], n=5), "rr", by=tr.by_popularity(SPLIT))
-    with pytest.raises(tr.InputError, match="`bounds` must be rising"):
+    with pytest.raises(tr.InputError, match="`bounds` must be ascending"):
         tr.by_activity(SPLIT, bounds=[5, 2])
     with pytest.raises(tr.InputError, match="`column` must be named"):
         tr.by_column(pd.DataFrame({"id": [1], "a": [2], "b": [3]}))

@@ -174,7 +174,7 @@ def test_protected_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tr.InputError, match="write-protected"):
         check_writable(tmp_path / "old.csv")
     tmp_path.chmod(0o500)
-    with pytest.raises(tr.InputError, match="no file may be created"):
+    with pytest.raises(tr.InputError, match="no files may be created"):
         check_writable(tmp_path / "new.csv")
     tmp_path.chmod(0o700)
 

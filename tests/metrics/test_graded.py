@@ -135,7 +135,7 @@ def test_names(text: str, metric: tr.Metric) -> None:
     [
         ("marp", r"marp needs a cut-off, as in 'marp@10'"),
         ("marp@5,x", r"marp is written 'marp@k,k,\.\.\.', got 'marp@5,x'"),
-        ("marp@0,5", r"must be rising whole numbers from 1, got 0,5"),
+        ("marp@0,5", r"must be ascending whole numbers from 1, got 0,5"),
         ("gndcg(sqrt)@3", "the gain of gndcg.* must be 'linear' or 'exp', got 'sqrt'"),
         ("gndcg(exp,2)", r"gndcg is written 'gndcg\(gain\)@k'"),
         ("rp@0", "must be a whole number from 1, got 0"),
@@ -149,7 +149,7 @@ def test_what_is_wrong_is_said(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("cutoffs", [(), (10, 5), (5, 5), (2.5,)])
 def test_cutoffs_rise(cutoffs: Any) -> None:
-    with pytest.raises(tr.InputError, match="must be rising whole numbers from 1"):
+    with pytest.raises(tr.InputError, match="must be ascending whole numbers from 1"):
         MARp(cutoffs)
 
 
@@ -339,7 +339,7 @@ def test_contradicting_and_missing_grades() -> None:
 
 def test_repeats_count_once_and_take_their_place() -> None:
     run, truth = {"q": ["a", "a", "b", "x", "b", "c"]}, {"q": ["a", "b", "c"]}
-    with pytest.raises(tr.InputError, match="item 'a' of user 'q' stands more than once in the list"):
+    with pytest.raises(tr.InputError, match="item 'a' of user 'q' is in the list more than once"):
         tr.read_lists(run, truth)
     ranks = tr.read_lists(run, truth, repeats="count once")
     assert ranks.rank.tolist() == [1, 3, 6]
@@ -348,5 +348,5 @@ def test_repeats_count_once_and_take_their_place() -> None:
 
 
 def test_a_table_belongs_to_a_part() -> None:
-    with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no table of its own"):
+    with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no single table"):
         tr.correction_table("rp@5~bv(0.1)", m=10, n=100)

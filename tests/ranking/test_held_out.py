@@ -111,7 +111,7 @@ def test_held_out_training_items_are_noted_with_and_without_candidates() -> None
 def test_scorers_given_together_have_the_same_items() -> None:
     with pytest.raises(tr.InputError, match=r"must have the items of `test` \(4\), got one with 3"):
         HeldOut.of([SCORES, SCORES[:, :3]], test=[[1]])
-    with pytest.raises(tr.InputError, match="a scorer is missing"):
+    with pytest.raises(tr.InputError, match="at least one scorer must be given"):
         HeldOut.of([], test=[[1]])
     functions = HeldOut.of([lambda users: SCORES[users], lambda users: SCORES[users]], test=[[1]])
     assert [scorer.n_items for scorer in functions.scorers] == [4, 4]

@@ -233,7 +233,7 @@ def test_metrics_deeper_than_the_lists_are_refused() -> None:
 @pytest.mark.parametrize(
     ("run", "truth", "options", "message"),
     [
-        ({1: [10, 20, 10]}, {1: [10]}, {}, "item 10 of user 1 stands more than once in the list"),
+        ({1: [10, 20, 10]}, {1: [10]}, {}, "item 10 of user 1 is in the list more than once"),
         ({1: [10]}, {1: [20]}, {"depth": "all"}, "each list holds every candidate, but item 20 of user 1 is in none"),
         ({1: [10, 20]}, {1: [20]}, {"depth": 1}, r"`depth` must be at least the length of the longest list \(2\)"),
         ({1: {10: float("nan")}}, {1: [20]}, {}, "the dict, row 1: the score of item 10 for user 1 is NaN"),
@@ -242,9 +242,9 @@ def test_metrics_deeper_than_the_lists_are_refused() -> None:
             pl.DataFrame({"user": [1, None], "item": [2, 3]}),
             {1: [2]},
             {},
-            "the dataframe, row 2: there is no user",
+            "the dataframe, row 2: the user is missing",
         ),
-        ({1: [10]}, {1: [10]}, {"user": "who"}, "there is no column 'who' for the user in the dict; there are"),
+        ({1: [10]}, {1: [10]}, {"user": "who"}, "there is no column 'who' for the user in the dict; choose from"),
         ({1: [10]}, 5, {}, "can't read from int"),
         ("nowhere.csv", {1: [1]}, {}, "there is no file 'nowhere.csv'"),
         ({1: [10], "a": [10]}, {1: [10]}, {}, "the user ids must all be numbers or all be text"),
@@ -282,5 +282,5 @@ def test_tables_of_ranks(tmp_path: Path) -> None:
     assert tr.read_ranks(pl.DataFrame({"rank": [3, 1], "n": [5, 6]})) == tr.Ranks.from_ranks([3, 1], n=[5, 6])
     with pytest.raises(tr.InputError, match="row 1: user 'b' has more than one n, 5 and 6"):
         tr.read_ranks(pl.DataFrame({"user": ["b", "b"], "rank": [3, 1], "n": [5, 6]}))
-    with pytest.raises(tr.InputError, match="does not say how many candidates there were; give `n`"):
+    with pytest.raises(tr.InputError, match="does not state the number of candidates; give `n`"):
         tr.read_ranks(pl.DataFrame({"user": ["b", "b"], "rank": [3, 1]}))

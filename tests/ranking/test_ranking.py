@@ -203,7 +203,7 @@ def test_bad_input(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_bad_factors() -> None:
-    with pytest.raises(tr.InputError, match=r"equally many columns, got shapes \(23, 3\) and \(41, 2\)"):
+    with pytest.raises(tr.InputError, match=r"the same number of columns, got shapes \(23, 3\) and \(41, 2\)"):
         tr.Factors(USER_FACTORS, ITEM_FACTORS[:, :2])
     with pytest.raises(tr.InputError, match="`item_bias` must have one number for each of 41 items"):
         tr.Factors(USER_FACTORS, ITEM_FACTORS, BIAS[:3])

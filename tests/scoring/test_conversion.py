@@ -68,7 +68,7 @@ def test_names_of_a_foreign_model() -> None:
         ({"a": 1}, "can't get scores from dict"),
         (
             lambda users, items, device: items,
-            "takes users, or users and items, got one that takes users, items, device",
+            "must take users, or users and items, got one that takes users, items, device",
         ),
         (np.zeros(3), "`matrix` must be two-dimensional, got 1 dimensions"),
         (np.array([["a"]]), "`matrix` must hold real numbers, got values of type <U1"),

@@ -119,7 +119,7 @@ def test_functions_of_pairs_with_lists() -> None:
     train = sp.csr_array((N_USERS, N_ITEMS))
     assert tr.rank_sampled(score_pairs, train=train, test=LISTS, m=5, rng=0) == expected
     for rank in (tr.rank, tr.rank_sampled):
-        with pytest.raises(tr.InputError, match=r"does not show how many items there are; give a sparse `test`, or"):
+        with pytest.raises(tr.InputError, match=r"can't be inferred from a function of users and items; give"):
             rank(score_pairs, test=LISTS)
 
 

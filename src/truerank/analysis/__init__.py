@@ -1,1 +1,1 @@
-"""Exact ranks in, what sampling does to their metrics out: bias, variance, and sample sizes at which orders flip."""
+"""Exact ranks in, the effects of sampling on metrics out: bias, variance, and sample sizes at which orders flip."""

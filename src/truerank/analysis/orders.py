@@ -1,7 +1,7 @@
 """At which sample sizes a sampled metric orders recommenders as the exact metric does.
 
 A metric is consistent under sampling if its expectation keeps the exact order (eq. 14 of Krichene & Rendle 2020). Here
-are the expected sampled metrics (eq. 16) as functions of m, and every m at which two recommenders change places.
+are the expected sampled metrics (eq. 16) as functions of m, and every m at which two recommenders swap places.
 """
 
 from __future__ import annotations

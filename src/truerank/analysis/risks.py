@@ -44,7 +44,7 @@ class Risk:
 
     @property
     def bias(self) -> Floats:
-        """Expected less exact, per instance."""
+        """Expected minus exact, per instance."""
         return self.expected - self.exact
 
     @property
@@ -179,7 +179,7 @@ def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:
     """Refuse tied relevant items of different weight, whose order then matters too."""
     place, _ = ranks.blocks()
     if np.any((place > 1) & (weight != np.roll(weight, 1))):
-        raise InputError(f"relevant items with different grades tie, which the risk of {name} can't take; break ties.")
+        raise InputError(f"the risk of {name} needs relevant items with different grades not to tie; break ties.")
 
 
 def _by_instance(ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law) -> tuple[Floats, Floats]:

@@ -63,7 +63,7 @@ def joint_tied_moments(tables: Sequence[Floats], instance: Ranks, m: int, law: L
     """
     if not law.distinct:
         raise InputError(
-            "the variance of several relevant items with ties is known for sampling without replacement only; break "
+            "the variance of several relevant items with ties is known only for sampling without replacement; break "
             "the ties first."
         )
     n_irrelevant = int(instance.draws[0])

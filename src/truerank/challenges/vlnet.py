@@ -22,25 +22,25 @@ CUTOFFS = {1: (5, 10, 15, 20, 25, 30), 2: (5, 10)}
 def read_vlnet(
     solution: str | Path, submission: str | Path, *, depth: int = 30, missing: Missing = "refuse"
 ) -> dict[str, Ranks]:
-    r"""Return where a submission put the right lectures: for all queries, the leaderboard's and the rest.
+    r"""Return the ranks of the correct lectures in a submission: for all queries, the leaderboard's, and the rest.
 
     Parameters
     ----------
     solution : path
         Lines ``id:flag:lecture|score,lecture|score,...``; flag 1 is the leaderboard's subset.
     submission : path
-        Lines ``id: lecture, lecture, ...``, the best first. A repeated lecture counts once, at its first place, and its
-        other places stay taken; lists may have any length, and what they leave out is missed.
+        Lines ``id: lecture, lecture, ...``, best first. A repeated lecture counts once, at its first position, but its
+        repetitions still take up positions; lists may have any length, and missing lectures count as misses.
     depth : int
-        Deepest cut-off that will be asked for, if the lists are shorter.
+        The deepest cut-off that will be needed, if the lists are shorter.
     missing : {"refuse", "zero"}
-        Whether a query of the solution without a line in the submission is an error or scores 0.
+        Whether a query in the solution without a line in the submission is an error or scores 0.
 
     Returns
     -------
     dict of str to Ranks
-        "all", "leaderboard" (flag 1) and "rest" (flag 0), as far as there are such queries, with grades. A query
-        without any right lecture is undefined, and is counted.
+        "all", "leaderboard" (flag 1) and "rest" (flag 0), if there are such queries, with grades. A query
+        without any correct lecture is undefined, and is counted.
 
     Examples
     --------
@@ -67,23 +67,23 @@ def read_vlnet(
         right, lists = reading[0].result(), reading[1].result()
     if not np.isin(right.queries, lists.queries).any():
         raise InputError(
-            f"no query of {str(solution)!r} is in {str(submission)!r}, for instance not query {right.queries[0]}."
+            f"no query of {str(solution)!r} is in {str(submission)!r}; for instance, query {right.queries[0]} is not."
         )
     if missing == "refuse":
-        _check_all_there(right, lists)
+        _check_complete(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))
     longest = int(np.diff(rows).max())
     ranks = read_lists(lists.lectures, right.lectures, depth=max(depth, longest), repeats="count once")
-    _ = ranks.truth_rank  # takes a sort; parts inherit what is known by now
+    _ = ranks.truth_rank  # computed now, because it needs a sort and the parts inherit it
     parts = {"all": ranks, "leaderboard": ranks[right.leaderboard], "rest": ranks[~right.leaderboard]}
     return {name: part for name, part in parts.items() if len(part)}
 
 
-def _check_all_there(solution: Solution, submission: Submission) -> None:
+def _check_complete(solution: Solution, submission: Submission) -> None:
     absent = ~np.isin(solution.queries, submission.queries)
     if np.any(absent):
         line = int(np.argmax(absent))
         raise InputError(
             f"query {solution.queries[line]} (line {line + 1} of the solution) has no line in the submission; add one, "
-            f"or let the {absent.sum()} missing score 0 with missing='zero'."
+            f"or score the {absent.sum()} missing as 0 with missing='zero'."
         )

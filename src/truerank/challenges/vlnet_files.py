@@ -1,7 +1,7 @@
 """Files of the VideoLectures.Net challenge (ECML/PKDD 2011) -> Arrow tables.
 
-Their lines are numbers between separators. Arrow reads all numbers of a file at once, NumPy checks which separators
-stand between them. Only if something does not fit, or is repeated, each line is looked at, to say what and where.
+Their lines are numbers between separators. Arrow reads all numbers of a file at once, and NumPy checks the separators
+between them. Only if something is malformed or repeated, each line is examined to report what is wrong and where.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ T = TypeVar("T")
 
 _COLON, _COMMA, _BAR, _END = b":,|\n"
 _BLANK = b" \t"
-_LIMIT = 10**9  # of ids: then a line's number and an id fit into one whole number
+_LIMIT = 10**9  # for ids, so that a line number and an id fit into one integer
 _SCORE = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 class Solution(NamedTuple):
-    """The right answers: queries in the order of the file, which of them are in the leaderboard, and the lectures."""
+    """The correct answers: queries in the order of the file, whether each is in the leaderboard, and the lectures."""
 
     queries: Ints
     leaderboard: Bools
     lectures: pa.Table
-    """Columns user, item, relevance. A query without lectures has one row, of relevance 0."""
+    """Columns user, item, relevance. A query without lectures has one row, with relevance 0."""
 
 
 class Submission(NamedTuple):
-    """Recommended lists: the queries that have one, and the lectures in order."""
+    """Recommended lists: the queries that have a list, and the lectures in order."""
 
     queries: Ints
     lectures: pa.Table
-    """Columns user, item. An empty list has one row, with the item -1 that no solution holds."""
+    """Columns user, item. An empty list has one row, with the item -1, which no solution contains."""
 
 
 def read_solution(path: str | Path) -> Solution:
@@ -63,7 +63,7 @@ def read_solution(path: str | Path) -> Solution:
 
 
 def read_submission(path: str | Path) -> Submission:
-    r"""Read lines ``id: lecture, lecture, ...``, the best lecture first.
+    r"""Read lines ``id: lecture, lecture, ...``, best first.
 
     Examples
     --------
@@ -85,34 +85,34 @@ def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], 
     found = None if content.translate(None, delete=allowed) else parse(content)
     if found is None:
         _check_lines(str(file), content, check_line)
-        # every line is right: then blank space was not understood, which has no meaning
+        # every line is valid, so only blanks, which have no meaning, were in the way
         found = parse(content.translate(None, delete=_BLANK))
-    assert found is not None, "what the check of lines lets through can be read"
+    assert found is not None, "a file whose lines are all valid can be parsed"
     return found
 
 
 class _Tokens(NamedTuple):
-    """The numbers of a file, and where each stands."""
+    """The numbers of a file and their positions."""
 
     value: Floats
-    """NaN where nothing stands between two separators."""
+    """NaN if there is nothing between two separators."""
     end: AnyArray
-    """The separator behind it."""
+    """The separator after each number."""
     first: Ints
-    """Position of the first of each line."""
+    """Position of the first number of each line."""
     size: Ints
-    """Numbers of each line."""
+    """How many numbers each line has."""
 
-    def behind(self, head: int) -> tuple[Floats, AnyArray]:
+    def after(self, head: int) -> tuple[Floats, AnyArray]:
         """Return values and separators without the first `head` of each line."""
         body = np.ones(self.end.size, dtype=np.bool_)
-        for place in range(head):
-            body[self.first + place] = False
+        for skipped in range(head):
+            body[self.first + skipped] = False
         return self.value[body], self.end[body]
 
 
 def _tokens(content: bytes) -> _Tokens | None:
-    """Cut a file at its separators; None if what is between them are not numbers."""
+    """Split a file at its separators; None if anything between them is not a number."""
     end = np.frombuffer(content.translate(None, delete=b"0123456789.eE+-" + _BLANK), dtype=np.uint8)
     column = content.translate(bytes.maketrans(b":,|", b"\n\n\n"))
     try:
@@ -133,7 +133,7 @@ def _parse_submission(content: bytes) -> Submission | None:
     tokens = _tokens(content)
     if tokens is None or np.any(tokens.end[tokens.first] != _COLON):
         return None
-    queries, (items, end) = tokens.value[tokens.first], tokens.behind(1)
+    queries, (items, end) = tokens.value[tokens.first], tokens.after(1)
     length = tokens.size - 1
     last = np.cumsum(length) - 1
     # an empty list has one number, which is missing
@@ -149,10 +149,10 @@ def _parse_solution(content: bytes) -> Solution | None:
     if tokens is None or np.any(tokens.size < 3) or np.any(tokens.end[[tokens.first, tokens.first + 1]] != _COLON):
         return None
     queries, flags = tokens.value[[tokens.first, tokens.first + 1]]
-    body, end = tokens.behind(2)
+    body, end = tokens.after(2)
     length = tokens.size - 2
     last = np.cumsum(length) - 1
-    # a query without lectures has one number, which is missing; with 0|0 it has a pair too
+    # a query without lectures has one number, which is missing; with 0|0 it also has a pair
     empty = last[(length == 1) & np.isnan(body[last])]
     body[empty] = 0
     body, end = np.insert(body, empty, 0), np.insert(end, empty, _BAR)
@@ -171,7 +171,7 @@ def _parse_solution(content: bytes) -> Solution | None:
 
 
 def _only_scores_have_points(content: bytes) -> bool:
-    """Whether the characters that only numbers with a fraction or exponent have are all behind a bar."""
+    """Whether all characters that occur only in numbers with a fraction or exponent come after a bar."""
     codes = np.frombuffer(content, dtype=np.uint8)
     special = np.flatnonzero(np.isin(codes, list(b".eE+-")))
     separators = np.flatnonzero(np.isin(codes, [_COLON, _COMMA, _BAR, _END]))
@@ -188,13 +188,13 @@ def _repeated(numbers: Floats | Ints) -> bool:
 
 
 def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None:
-    """Look at each line, and say what is wrong with the first that is."""
+    """Raise `InputError` for the first line that is wrong."""
     seen: dict[int, int] = {}
     for number, line in enumerate(content[:-1].split(b"\n"), start=1):
         try:
             query = check(_text(line))
             if query in seen:
-                raise InputError(f"query {query} has a line already, line {seen[query]}.")
+                raise InputError(f"query {query} already has a line, line {seen[query]}.")
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
         seen[query] = number
@@ -202,11 +202,11 @@ def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None
 
 def _text(line: bytes) -> str:
     if line.endswith(b"\r"):
-        raise InputError("it ends in CR LF, as on Windows; convert the file to plain line ends.")
+        raise InputError("the line ends in CR LF, as on Windows; convert the file to LF line ends.")
     odd = next((byte for byte in line if byte > 126 or byte < 9), None)
     if odd is not None:
         raise InputError(
-            f"it holds the byte 0x{odd:02x}; save the file as plain text (ASCII, or UTF-8 without a mark)."
+            f"the line has the byte 0x{odd:02x}; save the file as plain text (ASCII, or UTF-8 without BOM)."
         )
     return line.decode("ascii")
 
@@ -214,7 +214,7 @@ def _text(line: bytes) -> str:
 def _check_submission_line(text: str) -> int:
     query, colon, lectures = text.partition(":")
     if not colon:
-        raise InputError(f"there is no colon; expected 'id: lecture, lecture, ...', got {_short(text)}.")
+        raise InputError(f"there must be a colon, as in 'id: lecture, lecture, ...', got {_short(text)}.")
     number = _number("query", query)
     for lecture in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
         _number("lecture", lecture)
@@ -234,7 +234,7 @@ def _check_solution_line(text: str) -> int:
         if not bar:
             raise InputError(f"expected lecture|score, got {_short(pair)}.")
         if (item := _number("lecture", lecture)) in seen:
-            raise InputError(f"lecture {item} stands there twice.")
+            raise InputError(f"lecture {item} is listed twice.")
         seen.add(item)
         _check_score(item, score.strip(_BLANK.decode()))
     return number
@@ -249,7 +249,7 @@ def _number(role: str, text: str) -> int:
 
 def _check_score(lecture: int, text: str) -> None:
     if not _SCORE.fullmatch(text) or not math.isfinite(float(text)):
-        raise InputError(f"the score of lecture {lecture} must be a number from 0, got {_short(text)}.")
+        raise InputError(f"the score of lecture {lecture} must be a number of at least 0, got {_short(text)}.")
 
 
 def _short(text: str) -> str:

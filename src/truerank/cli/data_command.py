@@ -12,7 +12,7 @@ DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "
 @click.option("--to", "folder", required=True, metavar="DIR", type=click.Path(), help="Directory to put it into.")
 @click.option("--from", "site", metavar="URL", help="A mirror to use instead of GroupLens' own site.")
 def command(name: str, folder: str, site: str | None) -> None:
-    """Download MovieLens from its publisher, resuming an earlier try, and verify its checksum.
+    """Download MovieLens from its publisher, resuming an interrupted download, and verify its checksum.
 
     The zip file is kept as published: read_interactions reads it. GroupLens' terms of use, in the
     README inside, forbid redistribution.

@@ -53,7 +53,7 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
     metavar="FILE",
     type=click.Path(),
     multiple=True,
-    help="Python file that registers metrics of your own. May be repeated.",
+    help="Python file that registers additional metrics. May be repeated.",
 )
 @options.groups_option
 @options.minimum_option
@@ -125,9 +125,9 @@ def _read(
 
     if truth is None:
         if depth is not None:
-            raise InputError("--depth is about ranked lists, which need --truth.")
+            raise InputError("--depth applies only to ranked lists, which need --truth.")
         if formats:
-            raise InputError("--format-of is about ranked lists, which need --truth.")
+            raise InputError("--format-of applies only to ranked lists, which need --truth.")
         named = options.by_role(columns, "user", "rank", "relevance", "m", "n")
         return {name: read_ranks(path, **named) for name, path in sources.items()}
     if truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
@@ -138,7 +138,7 @@ def _read(
 
 
 def _define(path: str) -> None:
-    """Run a file of the user's; what goes wrong in it is reported with its line."""
+    """Run a user's file; errors in it are reported with their line."""
     try:
         runpy.run_path(path)
     except OSError as error:

@@ -16,7 +16,7 @@ _SECONDS = 0.4
 
 
 def end_soon_after_interrupt() -> None:
-    """Let a thread of its own wait for Ctrl-C, for the rest of this process.
+    """Start a thread that waits for Ctrl-C for the rest of this process.
 
     Python raises `KeyboardInterrupt` only once the main thread is back in Python code, and waits for all other threads
     before it exits; both may take long. Libraries lose signals: pyarrow handles them itself while it reads a CSV file,

@@ -42,7 +42,7 @@ def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None)
     type=click.Choice(["refuse", "zero"]),
     default="refuse",
     show_default=True,
-    help="A query of the solution without a line in the submission is refused, or scores 0.",
+    help="A query in the solution without a line in the submission is refused, or scores 0.",
 )
 @options.per_instance_option
 @options.format_option

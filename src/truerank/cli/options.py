@@ -59,7 +59,7 @@ read_seed = whole(0, 10**18 - 1)
 def read_whole(
     text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, otherwise: str = ""
 ) -> int:
-    """Return the number that a text is, or raise `InputError`; `otherwise` tells what else is allowed.
+    """Return the number that a text is, or raise `InputError`; `otherwise` states what else is allowed.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def shortened(text: str) -> str:
 
 
 def split_metrics(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return single metrics where texts hold several with commas between them.
+    """Return single metrics from texts that may hold several, separated by commas.
 
     Examples
     --------

@@ -16,7 +16,7 @@ STANDARD_OUTPUT = ("-", "/dev/stdout")
 
 
 def on_one_line(text: str) -> str:
-    r"""Return a message that may quote a file: line breaks and what else a terminal obeys are escaped.
+    r"""Return a message that may quote a file, with line breaks and control characters escaped.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def show_notes(notes: Iterable[str]) -> None:
 def show_table(table: Evaluation | Comparison, form: str, *, aside: bool = False) -> None:
     """Print a table; its notes are part of the readable form, and go to standard error beside the others.
 
-    `aside` says that standard output is taken by something else.
+    `aside` means that standard output is used for something else.
     """
     if form == "table":
         click.echo(str(table), err=aside)
@@ -61,10 +61,10 @@ def write_values(path: str, ranks: Mapping[str, Ranks], metrics: Iterable[Any], 
     from truerank.evaluation.per_instance import values
     from truerank.formats.writing import write_columns
 
-    ids = [range(len(places)) if places.ids is None else places.ids.tolist() for places in ranks.values()]
-    names = np.repeat(list(ranks), [len(places) for places in ranks.values()])
+    ids = [range(len(one)) if one.ids is None else one.ids.tolist() for one in ranks.values()]
+    names = np.repeat(list(ranks), [len(one) for one in ranks.values()])
     columns: dict[str, Any] = {"recommender": names} if len(ranks) > 1 else {}
     columns["instance"] = [name for part in ids for name in part]
     for metric in metrics:
-        columns[str(metric)] = np.concatenate([values(places, metric, **options) for places in ranks.values()])
+        columns[str(metric)] = np.concatenate([values(one, metric, **options) for one in ranks.values()])
     write_columns(path, columns)

@@ -45,7 +45,7 @@ class Program(click.Group):
         return next((_load(point) for point in _entry_points() if point.name == name), None)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what is wrong with its input is told in terms of its options."""
+        """Run a command; messages about its input refer to its options."""
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -110,7 +110,7 @@ def _load(point: EntryPoint) -> click.Command:
 
 
 def _fail(sentence: str) -> int:
-    """Say what is wrong on standard error and return the exit code."""
+    """Print what is wrong on standard error and return the exit code."""
     _give_up_standard_output()
     click.echo(f"truerank: {on_one_line(sentence)}", err=True)
     return _BAD_INPUT

@@ -40,7 +40,7 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """Split NAME=PATH; an = behind a slash belongs to the path."""
+    """Split NAME=PATH; an = after a slash belongs to the path."""
     name, found, path = text.partition("=")
     if not found or "/" in name:
         return _stem(text), text

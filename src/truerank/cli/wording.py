@@ -13,8 +13,8 @@ _ARGUMENT = re.compile(r"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:'(?P<text>[^']*)'|\{'
 def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
     """Replace arguments, which messages write as `name`, name='text' or name={'key': ...}, by options.
 
-    The parameters of a command's function have the names of the library's arguments. What the command has no option
-    for is left as it is.
+    The parameters of a command's function have the names of the library's arguments. Arguments for which the
+    command has no option are left unchanged.
 
     Examples
     --------

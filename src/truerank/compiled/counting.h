@@ -1,4 +1,4 @@
-/* From a row of scores to counts: what is no candidate is masked, the rest is compared with the targets. */
+/* From a row of scores to counts: items that are not candidates are masked, the others compared with the targets. */
 
 #ifndef COUNTING_H
 #define COUNTING_H
@@ -11,13 +11,13 @@
 
 enum {
     CHUNK = 4096, /* items scored before they are counted: their scores stay in the second-level cache */
-    MANY = 4096 / sizeof(number), /* targets; from here a binary search per score beats comparing with all */
-    FEW = 16, /* targets that are sorted by insertion */
+    MANY = 4096 / sizeof(number), /* with this many targets, a binary search per score beats comparing with all */
+    FEW = 16, /* up to this many targets are sorted by insertion */
 };
 
 typedef struct {
     factor score;
-    int64_t place;
+    int64_t index; /* in test.items */
 } Target;
 
 INLINE int is_within(const Lists *lists, int64_t user) {
@@ -43,7 +43,7 @@ static void sort_few(Target *targets, int64_t size) {
     }
 }
 
-/* Sort so that scores descend and equal ones keep their order, by merging; `spare` is as long. */
+/* Merge sort: scores descend, and equal ones keep their order; `spare` has the same length. */
 static void sort_targets(Target *targets, int64_t size, Target *spare) {
     if (size <= FEW) {
         sort_few(targets, size);
@@ -59,7 +59,7 @@ static void sort_targets(Target *targets, int64_t size, Target *spare) {
     }
 }
 
-/* Return room for the targets of any one user, twice, or NULL. */
+/* Return memory for twice the targets of any single user, or NULL. */
 static Target *new_targets(const Block *block) {
     int64_t longest = 0;
     for (int64_t user = 0; user < block->users; user++)
@@ -74,38 +74,38 @@ static void set_targets(Block *block, int64_t user, Target *found) {
     sort_targets(found, size, found + size);
     for (int64_t i = 0; i < size; i++) {
         targets[first + i] = found[i].score;
-        block->order[first + i] = found[i].place;
+        block->order[first + i] = found[i].index;
     }
 }
 
-/* Write `value` over the scores of the listed items low..high - 1; return where the list goes on.
+/* Write `value` over the scores of the listed items in low..high - 1; return where to continue in the list.
 
-   A list that does not ascend makes no progress any more, and the caller sees that. */
+   In a list that does not ascend this stops advancing, which the caller notices. */
 static int64_t overwrite(
     number value, number *scores, int64_t low, int64_t high, const int32_t *items, int64_t next, int64_t end) {
     for (; next < end; next++) {
-        uint64_t place = (uint64_t)((int64_t)items[next] - low);
-        if (place >= (uint64_t)(high - low))
+        uint64_t column = (uint64_t)((int64_t)items[next] - low);
+        if (column >= (uint64_t)(high - low))
             break;
-        scores[place] = value;
+        scores[column] = value;
     }
     return next;
 }
 
-/* Do the same with NaN for held-out items, after the training items; what is NaN already is one of them. */
+/* Do the same with NaN for held-out items, after the training items: an item that is already NaN is one of these. */
 static int64_t overwrite_held_out(
     uint8_t *seen, number *scores, int64_t low, int64_t high, const int32_t *items, int64_t next, int64_t end) {
     for (; next < end; next++) {
-        uint64_t place = (uint64_t)((int64_t)items[next] - low);
-        if (place >= (uint64_t)(high - low))
+        uint64_t column = (uint64_t)((int64_t)items[next] - low);
+        if (column >= (uint64_t)(high - low))
             break;
-        seen[next] = isnan(scores[place]);
-        scores[place] = NAN;
+        seen[next] = isnan(scores[column]);
+        scores[column] = NAN;
     }
     return next;
 }
 
-/* Write NaN over what is not counted among one user's items low..high - 1, and up to a whole panel; return its end. */
+/* Write NaN over one user's items in low..high - 1 that are not counted, and up to a whole panel; return its end. */
 static int64_t mask(Block *block, int64_t user, number *scores, int64_t low, int64_t high) {
     Lists *train = &block->train, *test = &block->test;
     train->next[user] = overwrite(NAN, scores, low, high, train->items, train->next[user], train->end[user]);
@@ -117,7 +117,7 @@ static int64_t mask(Block *block, int64_t user, number *scores, int64_t low, int
     return stop;
 }
 
-/* Count, for `size` pairs of bounds, which scores are above `highs`, and which in lows..highs. */
+/* Count, for `size` pairs of bounds, the scores above `highs` and those in lows..highs. */
 INLINE void count_group(
     int size, const number *scores, int64_t stop, const number *highs, const number *lows, int64_t *above,
     int64_t *between) {
@@ -148,7 +148,7 @@ static void count_few(
 }
 
 /* Return how many of the targets, which descend, are not below the score. */
-INLINE int64_t place_among(const number *targets, int64_t size, number score) {
+INLINE int64_t position_among(const number *targets, int64_t size, number score) {
     int64_t low = 0;
     while (size > 0) {
         int64_t half = size / 2;
@@ -159,21 +159,21 @@ INLINE int64_t place_among(const number *targets, int64_t size, number score) {
     return low;
 }
 
-/* Count each score at its place among the targets; `complete_many` makes counts of that. */
+/* Count each score at its position among the targets; `complete_many` turns this into the final counts. */
 static void count_many(
     const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
     for (int64_t j = 0; j < stop; j++) {
         if (isnan(scores[j]))
             continue;
-        int64_t place = place_among(targets, size, scores[j]);
-        if (place < size)
-            above[place]++;
-        if (place > 0)
-            tied[place - 1] += targets[place - 1] == scores[j];
+        int64_t position = position_among(targets, size, scores[j]);
+        if (position < size)
+            above[position]++;
+        if (position > 0)
+            tied[position - 1] += targets[position - 1] == scores[j];
     }
 }
 
-/* A score stands above all targets from its place on, and ties with all that are equal. */
+/* A score is above all targets from its position on, and ties with all equal ones. */
 static void complete_many(const number *targets, int64_t size, int64_t *above, int64_t *tied) {
     for (int64_t t = 1; t < size; t++)
         above[t] += above[t - 1];

@@ -28,14 +28,14 @@ int64_t invert_block(double *block) {
     return DONE;
 }
 
-/* Copy a block of columns of a panel, with its sign or the other. */
+/* Copy a block of columns of a panel, times `sign`. */
 static void copy_block(const double *panel, int64_t width, double sign, double *block) {
     for (int64_t i = 0; i < BLOCK; i++)
         for (int64_t j = 0; j < BLOCK; j++)
             block[i * BLOCK + j] = sign * panel[i * width + j];
 }
 
-/* Add x' y, both blocks, to the block `out`. */
+/* Add x' y, where both are blocks, to the block `out`. */
 static void add_block(const double *x, const double *y, double *out, int64_t width) {
     for (int64_t row = 0; row < BLOCK; row += ROWS)
         for (int64_t column = 0; column < BLOCK; column += WIDE * COLUMNS)

@@ -1,16 +1,16 @@
-/* What the library exports, and what each function expects of its arguments.
+/* The functions that the library exports, and what they expect of their arguments.
 
    Called by `truerank.compiled.library`, which declares the same types in Python; a test compares the
-   two. Functions may run at the same time in several threads, as long as no two of them write to the
+   two. Functions may run in several threads at the same time, as long as no two of them write to the
    same arrays. None keeps a pointer, starts a thread or changes the floating-point environment.
 
-   Malformed lists cannot make a function read or write outside its arrays: it then stops reading the
-   list, which leaves `next` short of `end`, or returns INVALID. The lengths of the arrays themselves
-   are taken on trust.
+   Malformed lists cannot make a function read or write outside its arrays: it stops reading the list,
+   which leaves `next` short of `end`, or returns INVALID. The lengths of the arrays themselves are
+   not checked.
 
-   A score of factors is the chain s = fma(u[k], v[k], s), k = 0, 1, ..., from s = 0, and last
-   s + bias. It depends on the two rows alone: not on the block, the place in it, the thread, or the
-   variant of the library. */
+   A score of factors is the chain s = fma(u[k], v[k], s), k = 0, 1, ..., starting from s = 0,
+   and finally s + bias. It depends only on the two rows: not on the block, the position in it, the
+   thread, or the variant of the library. */
 
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -25,8 +25,8 @@
 
 enum {
     DONE = 0,
-    GAVE_UP = 1,    /* float32 cannot decide enough; what was counted must be reset */
-    INVALID = -2,   /* a span of a list is not within the list, or a held-out item not in the catalogue */
+    GAVE_UP = 1,    /* float32 leaves too much undecided; the counts must be reset */
+    INVALID = -2,   /* a span is not within its list, or a held-out item is not in the catalogue */
     NO_MEMORY = -3,
 };
 
@@ -37,9 +37,9 @@ typedef struct {
     int64_t row_step, column_step;
 } Matrix;
 
-/* One list of items per user, which ascends: items[begin[user]] to items[end[user] - 1].
+/* One ascending list of items per user: items[begin[user]] to items[end[user] - 1].
 
-   `next` is where reading goes on; it starts at `begin` and reaches `end` when all items are counted. */
+   `next` is where to continue reading; it starts at `begin` and is `end` once all items are counted. */
 typedef struct {
     const int32_t *items;
     int64_t size; /* of `items` */
@@ -47,12 +47,12 @@ typedef struct {
     int64_t *next;
 } Lists;
 
-/* Users, their two lists, and what is counted for each held-out item.
+/* Users, their two lists, and the counts for each held-out item.
 
    `targets`, of the type of the scores, and `order` are filled in from each user's highest score
-   down: order[j] is the place in test.items, ties in the order of the list. above[j] and tied[j], both
-   0 at first, count candidates with a higher and with an equal score than target j. seen[j] is set to
-   whether test.items[j] is among the user's training items. */
+   down: order[j] is the index in test.items, with ties in the order of the list. above[j] and tied[j],
+   both initially 0, count candidates whose score is higher than, and equal to, target j. seen[j] is set
+   to whether test.items[j] is among the user's training items. */
 typedef struct {
     int64_t users;
     Lists train, test;
@@ -62,49 +62,49 @@ typedef struct {
     int64_t *above, *tied;
 } Block;
 
-/* Return the level of x86-64 that this processor and operating system run: 1, 3 or 4; on others 0. */
+/* Return the x86-64 level that this processor and operating system support: 1, 3 or 4; 0 on other processors. */
 EXPORT int64_t processor_level(void);
 
 /* Count the items start..stop - 1 for all users of the block; return DONE, INVALID or NO_MEMORY.
 
-   Row u of `users` belongs to user u of the block, and has one column more than `items`, all 1, if
-   there is a `bias` (NULL if not). Scores must be finite. The calls for a block cover the catalogue
-   from 0 to its end, in order: the first finds the targets, the last completes the counts. */
+   Row u of `users` belongs to user u of the block; if there is a `bias` (NULL if not), it has one
+   column more than `items`, which is 1. Scores must be finite. The calls for a block cover the
+   catalogue in order, from 0 to its end: the first finds the targets, the last completes the counts. */
 EXPORT int64_t count_factors_float32(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, int64_t start, int64_t stop);
 EXPORT int64_t count_factors_float64(
     const Matrix *users, const Matrix *items, const double *bias, Block *block, int64_t start, int64_t stop);
 
-/* Count as `count_factors_float64`, and the same, by scores in float32 where those suffice; or return GAVE_UP. */
+/* Return the counts of `count_factors_float64`, from float32 scores where these suffice; or return GAVE_UP. */
 EXPORT int64_t count_narrow(
     const Matrix *users, const Matrix *items, const double *bias, Block *block, int64_t start, int64_t stop);
 
-/* Count all items for rows of scores; return the place of a candidate's score that is not finite,
-   user * columns + item, or else -1, INVALID or NO_MEMORY. */
+/* Count all items for rows of scores; return the flat index, user * columns + item, of a candidate's
+   score that is not finite, or else -1, INVALID or NO_MEMORY. */
 EXPORT int64_t count_scores_float32(const Matrix *scores, Block *block);
 EXPORT int64_t count_scores_float64(const Matrix *scores, Block *block);
 
-/* A sparse matrix of which only the places count: row r has entries at columns[begin[r]] to
+/* A sparse matrix without values: row r has entries at columns[begin[r]] to
    columns[begin[r + 1] - 1]. */
 typedef struct {
-    int64_t count; /* of rows; `begin` has one number more */
+    int64_t count; /* of rows; `begin` has one more entry */
     const int64_t *begin;
     const int32_t *columns;
     int64_t size; /* of `columns` */
 } Rows;
 
 /* Write to `total`, of width x width numbers, the sum of the outer products of the rows start..stop - 1 of
-   `factors` with themselves; only the upper triangle is right. `width` is a multiple of 16. `products`
-   has as much room as `total`. Return DONE or INVALID. */
+   `factors` with themselves; only the upper triangle is valid. `width` is a multiple of 16. `products`
+   has the same size as `total`. Return DONE or INVALID. */
 EXPORT int64_t sum_squares(
     const float *factors, int64_t width, int64_t start, int64_t stop, double *total, float *products);
 
-/* Solve (everywhere + sum_j f_j f_j' + penalty I) v = sum_j f_j for the rows start..stop - 1, where j runs over
-   the row's columns and f_j is a row of `factors`, in float32, contiguous, with a multiple of 16 columns. Of
-   `everywhere` the upper triangle counts. Solutions are rows as long as those of the factors. Return DONE,
-   INVALID if a column is no row of the factors, or NO_MEMORY. */
+/* Solve (shared_gram + sum_j f_j f_j' + penalty I) v = sum_j f_j for the rows start..stop - 1, where j runs over
+   the row's columns and f_j is a row of `factors`, in float32, contiguous, with a multiple of 16 columns. Only
+   the upper triangle of `shared_gram` is used. Solutions are rows as long as those of the factors. Return
+   DONE, INVALID if a column is not a row of the factors, or NO_MEMORY. */
 EXPORT int64_t solve_rows(
-    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *everywhere,
+    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *shared_gram,
     const double *penalties, double *solutions);
 
 /* Go `steps` steps of conjugate gradients from the vectors in `solutions`, in float32, towards what `solve_rows` finds.
@@ -116,7 +116,7 @@ EXPORT int64_t improve_rows(
 /* Return the number of rows and columns of a block for the two functions that follow. */
 EXPORT int64_t inverse_block(void);
 
-/* Overwrite a positive definite block, symmetric throughout, with its inverse (Gauss-Jordan); return DONE. */
+/* Overwrite a positive definite block, both triangles of it, with its inverse (Gauss-Jordan); return DONE. */
 EXPORT int64_t invert_block(double *block);
 
 /* Subtract panel' pivot panel from the block of columns of `matrix` that starts at `start`, down to the

@@ -1,7 +1,7 @@
 """Loads the shared library of compiled loops; the only place that decides between them and NumPy.
 
-The sources beside this file are compiled when the package is built, see `hatch_build.py`. `kernels.h`
-states what each function expects; the types declared here are the same ones.
+The sources beside this file are compiled when the package is built (see `hatch_build.py`). `kernels.h`
+states what each function expects; the types declared here are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 DONE, GAVE_UP, INVALID, NO_MEMORY = 0, 1, -2, -3
-"""What functions return, where it is not a place."""
+"""Status codes of functions; some functions return an index instead."""
 
 
 class Matrix(ctypes.Structure):
@@ -37,17 +37,17 @@ class Matrix(ctypes.Structure):
 
     @classmethod
     def of(cls, array: AnyArray) -> Matrix:
-        """Return a view of a two-dimensional array, or of a copy where the strides are not whole numbers."""
+        """Return a view of a two-dimensional array, or of a copy if its strides are not multiples of the item size."""
         size = array.itemsize
         if not array.flags.aligned or any(step % size for step in array.strides):
             array = array.copy()
         matrix = cls(array.ctypes.data, *array.shape, *(step // size for step in array.strides))
-        matrix.array = array  # kept as long as the pointer
+        matrix.array = array  # kept alive as long as the pointer
         return matrix
 
 
 class Lists(ctypes.Structure):
-    """A list of items per user; `next` is where reading goes on."""
+    """A list of items per user; `next` is where to continue reading."""
 
     _fields_ = (
         ("items", ctypes.c_void_p),
@@ -67,7 +67,7 @@ class Lists(ctypes.Structure):
 
 
 class Block(ctypes.Structure):
-    """Users, their two lists, and what is counted for each held-out item."""
+    """Users, their two lists, and the counts for each held-out item."""
 
     _fields_ = (
         ("users", ctypes.c_int64),
@@ -82,7 +82,7 @@ class Block(ctypes.Structure):
 
 
 class Rows(ctypes.Structure):
-    """The places of the entries of a sparse matrix."""
+    """The positions of the entries of a sparse matrix."""
 
     _fields_ = (
         ("count", ctypes.c_int64),
@@ -93,7 +93,7 @@ class Rows(ctypes.Structure):
 
     @classmethod
     def of(cls, indptr: AnyArray, indices: AnyArray) -> Rows:
-        """Return a view of the places of a CSR matrix, copied where they have other types."""
+        """Return a view of the structure of a CSR matrix, copied if the types differ."""
         begin, columns = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
         rows = cls(len(begin) - 1, address(begin, np.int64), address(columns, np.int32), len(columns))
         rows.arrays = begin, columns
@@ -117,7 +117,7 @@ class Histories(ctypes.Structure):
 
 
 class Array:
-    """The type of an argument that is an array of one kind, in one piece, or None."""
+    """The type of an argument that is a contiguous array of one data type, or None."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = np.dtype(kind)
@@ -160,21 +160,21 @@ ENTRIES: dict[str, list[Any]] = {
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """Return the library for this processor, or None, with one warning, where there is none that loads."""
-    first = next((known for known in map(load_variant, ("arm64", "x86-64", "native")) if known), None)
+    """Return the library for this processor; None, with one warning, if none can be loaded."""
+    first = next((library for library in map(load_variant, ("arm64", "x86-64", "native")) if library), None)
     if first is None:
         warnings.warn(
-            f"no compiled library for this computer in {FOLDER}: NumPy is used instead, which is several times slower.",
+            f"{FOLDER} has no compiled library for this computer: NumPy is used, which is several times slower.",
             RuntimeWarning,
             stacklevel=2,
         )
         return None
     better = (load_variant(f"x86-64-v{level}") for level in (4, 3) if level <= first.processor_level())
-    return next((known for known in better if known), first)
+    return next((library for library in better if library), first)
 
 
 def load_variant(name: str) -> ctypes.CDLL | None:
-    """Return the library of this name, with all types declared, or None if it is not there or not for this system."""
+    """Return the library with this name and all types declared; None if it is missing or not for this system."""
     path = FOLDER / f"kernels-{name}{SUFFIX}"
     if not path.exists():
         return None
@@ -189,7 +189,7 @@ def load_variant(name: str) -> ctypes.CDLL | None:
 
 
 def call(entry: str, *arguments: Any) -> int:
-    """Return what a function of the library returns, for valid arguments and where memory suffices."""
+    """Return the result of a library function; raise an error for invalid lists or a lack of memory."""
     status = int(getattr(load(), entry)(*arguments))
     if status == NO_MEMORY:
         raise MemoryError
@@ -199,7 +199,7 @@ def call(entry: str, *arguments: Any) -> int:
 
 
 def address(array: AnyArray, kind: Any) -> int:
-    """Return where the numbers of an array are, if they are of one kind and in one piece."""
+    """Return the address of an array's numbers; it must be contiguous and of this data type."""
     if array.dtype != kind or not array.flags.c_contiguous:
         raise TypeError(f"a compiled loop needs a contiguous array of {np.dtype(kind)}, got {array.dtype}.")
     return array.ctypes.data

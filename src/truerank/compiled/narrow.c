@@ -1,17 +1,17 @@
-/* Counts of factors in float64 by scores in float32, which take half the time.
+/* Counts from float64 factors by scores in float32, which take half the time.
 
-   A score in float32 is off by a known margin at most. What is farther than that from a target needs no
-   better score; what is not (one to six items in 100,000, with iALS on MovieLens 1M and Gowalla) is
-   scored again in float64. So the counts are those of the float64 scores, all of them. Where too many
-   are close, as where many items tie, the work is handed back. */
+   The error of a float32 score is at most a known margin. A score farther than that from a target needs
+   no better precision; the others (one to six items in 100,000, with iALS on MovieLens 1M and Gowalla)
+   are computed again in float64. So all counts are exactly those of the float64 scores. If too many
+   scores are close, for example because many items tie, the loop gives up. */
 
 #define NUMBER_BITS 32
 #define FACTOR_BITS 64
 #include "tiles.h"
 
 enum {
-    FREE = 4096, /* close calls before they are held against the scores */
-    SHARE = 256, /* scores for each close call that is still worth it */
+    FREE = 4096, /* close calls that are always allowed */
+    SHARE = 256, /* beyond these, at most one close call in so many scores */
 };
 
 typedef struct {
@@ -19,8 +19,8 @@ typedef struct {
     const double *bias;
     Block *block;
     Tiles tiles;
-    float *lows, *highs; /* per target, what a score in float32 is compared with */
-    int64_t *close;      /* per target, scores between the two */
+    float *lows, *highs; /* per target, the bounds that a float32 score is compared with */
+    int64_t *close;      /* per target, the number of scores between the two */
     int64_t n_close, n_scores;
 } Narrow;
 
@@ -31,7 +31,7 @@ static double length(const Matrix *rows, int64_t row, int64_t columns) {
     return sqrt(total);
 }
 
-/* Find the length of the longest item low..high - 1, and the largest bias. */
+/* Find the length of the longest of the items low..high - 1, and their largest bias. */
 static void find_largest(const Narrow *narrow, int64_t low, int64_t high, double *longest, double *heaviest) {
     *longest = *heaviest = 0;
     for (int64_t item = low; item < high; item++) {
@@ -41,16 +41,16 @@ static void find_largest(const Narrow *narrow, int64_t low, int64_t high, double
     }
 }
 
-/* Return how far a score in float32, from factors rounded to float32, can be from that in float64.
+/* Return how far a float32 score, from factors rounded to float32, can be from the float64 score.
 
-   Two roundings of the factors, one per addition and one of the bounds come to depth + 3 parts in
-   2^24 of the sum of the absolute products, which is at most the product of the lengths and the bias.
-   The rest is for numbers so small that float32 has no digits for them. */
+   Two roundings of the factors, one per addition and one of the bounds add up to depth + 3 parts in
+   2^24 of the sum of the absolute products, which is at most the product of the lengths plus the bias.
+   The rest covers numbers too small for the precision of float32. */
 static double margin(int64_t depth, double length, double longest, double heaviest) {
     return (depth + 8) * (0x1p-24 * (length * longest + heaviest) + 0x1p-126 * (1 + length + longest));
 }
 
-/* Compare every score with every pair of bounds, three pairs at a time: four would not fit into 16 registers. */
+/* Compare every score with every pair of bounds, three pairs at a time: four do not fit into 16 registers. */
 static void count_between(
     const number *scores, int64_t stop, const number *highs, const number *lows, int64_t size, int64_t *above,
     int64_t *close) {
@@ -70,7 +70,7 @@ INLINE int is_any(wholes hits) {
     return any != 0;
 }
 
-/* Score again in float64 what is too close to target t; scores are of the items from `low` on. */
+/* Recompute in float64 the scores that are too close to target t; `scores` are of the items from `low` on. */
 static void settle(const Narrow *narrow, int64_t user, const number *scores, int64_t stop, int64_t low, int64_t t) {
     Block *block = narrow->block;
     double target = ((const double *)block->targets)[t];

@@ -1,4 +1,4 @@
-/* Which variant of the library a processor runs. */
+/* Which variant of the library a processor can run. */
 
 #include "kernels.h"
 
@@ -14,7 +14,7 @@ enum {
     LEVEL_3_LATER = 1 << 5,
     /* leaf 7, EBX: AVX-512 F, DQ, CD, BW, VL */
     LEVEL_4_EXTENDED = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | (int)(1u << 31),
-    /* what the operating system saves: SSE and AVX registers; masks and wide registers of AVX-512 */
+    /* registers that the operating system saves: SSE and AVX; masks and wide registers of AVX-512 */
     SAVES_AVX = 0x06,
     SAVES_AVX512 = 0xe6,
 };

@@ -1,4 +1,4 @@
-/* Sums of outer products, a tile at a time, which stays in registers. */
+/* Sums of outer products, one tile at a time, which stays in registers. */
 
 #ifndef PRODUCTS_H
 #define PRODUCTS_H
@@ -6,7 +6,7 @@
 #include "vectors.h"
 
 enum {
-    COLUMNS = 64 / sizeof(number), /* of a tile: the rows of every matrix have a multiple of so many numbers */
+    COLUMNS = 64 / sizeof(number), /* of a tile; the row length of every matrix is a multiple of this */
     ROWS = VECTOR_BYTES == 64 ? 8 : 4,
     PER_ROW = COLUMNS / LANES,
     WIDE = VECTOR_BYTES == 64 ? 2 : 1, /* tiles side by side that still fit into the registers */

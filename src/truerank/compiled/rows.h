@@ -1,4 +1,4 @@
-/* Checks of the places of a sparse matrix. */
+/* Checks of the positions in a sparse matrix. */
 
 #ifndef ROWS_H
 #define ROWS_H

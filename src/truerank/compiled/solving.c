@@ -1,4 +1,4 @@
-/* Least squares: for each row of a sparse matrix the equations are summed up, and solved by Cholesky's method. */
+/* Least squares: for each row of a sparse matrix, sum up the equations and solve them by Cholesky's method. */
 
 #define NUMBER_BITS 64
 #include <math.h>
@@ -9,14 +9,14 @@
 #include "rows.h"
 #include "squares.h"
 
-/* What solving for one row needs. */
+/* The memory needed to solve for one row. */
 typedef struct {
     int64_t width;
     float *strips, *products;   /* PART rows of factors in strips; sums of their outer products */
-    double *matrix, *negative;  /* the equations, then their root; COLUMNS rows of it with other signs */
+    double *matrix, *negative;  /* the equations, then their root; COLUMNS rows of it, negated */
 } Room;
 
-/* Copy a row of factors into place `k` of the strips, and add it to `total`. */
+/* Copy a row of factors to position `k` of the strips, and add it to `total`. */
 static void take(const float *row, int64_t k, const Room *room, double *total) {
     for (int64_t column = 0; column < room->width; column += STRIP) {
         memcpy(room->strips + column * PART + k * STRIP, row + column, STRIP * sizeof *row);
@@ -27,14 +27,14 @@ static void take(const float *row, int64_t k, const Room *room, double *total) {
 
 /* Divide row i of the equations by the root of its diagonal, and eliminate it from the right-hand side. */
 static void finish_row(double *matrix, double *vector, double *minus, int64_t i, int64_t width) {
-    double scale = 1 / sqrt(matrix[i * width + i]), known = vector[i] * scale;
+    double scale = 1 / sqrt(matrix[i * width + i]), solved = vector[i] * scale;
     for (int64_t j = i; j < width; j++) {
         matrix[i * width + j] *= scale;
         minus[j] = -matrix[i * width + j];
     }
     for (int64_t j = i; j < width; j++)
-        vector[j] += minus[j] * known;
-    vector[i] = known;
+        vector[j] += minus[j] * solved;
+    vector[i] = solved;
 }
 
 /* Overwrite the upper triangle of a positive definite matrix with its root, and `vector` with R'^-1 vector.
@@ -58,7 +58,7 @@ static void eliminate(const Room *room, double *vector) {
     }
 }
 
-/* Overwrite `vector` with R^-1 vector; each sum is made of four that do not wait for each other. */
+/* Overwrite `vector` with R^-1 vector; each sum is split into four independent ones. */
 static void substitute(const double *matrix, double *vector, int64_t width) {
     for (int64_t i = width - 1; i >= 0; i--) {
         const double *row = matrix + i * width;
@@ -74,10 +74,10 @@ static void substitute(const double *matrix, double *vector, int64_t width) {
 }
 
 static void solve_row(
-    const Room *room, const int32_t *columns, int64_t size, const float *factors, const double *everywhere,
+    const Room *room, const int32_t *columns, int64_t size, const float *factors, const double *shared_gram,
     double penalty, double *vector) {
     int64_t width = room->width;
-    memcpy(room->matrix, everywhere, width * width * sizeof(double));
+    memcpy(room->matrix, shared_gram, width * width * sizeof(double));
     memset(vector, 0, width * sizeof(double));
     for (int64_t first = 0; first < size; first += PART) {
         int64_t depth = least(PART, size - first);
@@ -93,7 +93,7 @@ static void solve_row(
 }
 
 int64_t solve_rows(
-    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *everywhere,
+    const Rows *rows, int64_t start, int64_t stop, const Matrix *factors, const double *shared_gram,
     const double *penalties, double *solutions) {
     int64_t width = factors->columns, square = width * width;
     if (width % STRIP || !lies_within(rows, start, stop, factors->rows))
@@ -109,7 +109,7 @@ int64_t solve_rows(
     for (int64_t row = start; row < stop; row++) {
         int64_t first = rows->begin[row], size = rows->begin[row + 1] - first;
         solve_row(
-            &room, rows->columns + first, size, factors->numbers, everywhere, penalties[row], solutions + row * width);
+            &room, rows->columns + first, size, factors->numbers, shared_gram, penalties[row], solutions + row * width);
     }
     free(memory);
     return DONE;

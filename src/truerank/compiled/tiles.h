@@ -1,4 +1,4 @@
-/* Scores of factors, a tile of users and items at a time, whose sums stay in registers. */
+/* Scores from factors, one tile of users and items at a time, whose sums stay in registers. */
 
 #ifndef TILES_H
 #define TILES_H
@@ -30,11 +30,11 @@ static factor at(const Matrix *matrix, int64_t row, int64_t column) {
     return ((const factor *)matrix->numbers)[row * matrix->row_step + column * matrix->column_step];
 }
 
-/* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, the bias as one factor more. */
+/* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional factor. */
 static void pack(
     const Matrix *rows, const factor *bias, int64_t start, int64_t stop, int64_t width, int64_t depth, number *packed) {
     int64_t last = (stop - start) / width * width * depth;
-    memset(packed + last, 0, width * depth * sizeof *packed); /* rows that are missing in the last panel */
+    memset(packed + last, 0, width * depth * sizeof *packed); /* rows missing from the last panel */
     for (int64_t row = start; row < stop; row++) {
         number *panel = packed + (row - start) / width * width * depth + (row - start) % width;
         for (int64_t k = 0; k < rows->columns; k++)
@@ -44,7 +44,7 @@ static void pack(
     }
 }
 
-/* Return one score, bit for bit as a tile has it. */
+/* Return one score, bit for bit equal to that of a tile. */
 static factor score(const Matrix *users, int64_t user, const Matrix *items, const factor *bias, int64_t item) {
     factor total = 0;
     for (int64_t k = 0; k < items->columns; k++)
@@ -52,7 +52,7 @@ static factor score(const Matrix *users, int64_t user, const Matrix *items, cons
     return bias ? total + bias[item] : total;
 }
 
-/* Score the held-out items of all users, and put them in order. */
+/* Score the held-out items of all users, and sort them. */
 static int64_t find_targets(const Matrix *users, const Matrix *items, const factor *bias, Block *block) {
     Target *found = new_targets(block);
     if (!found)
@@ -60,12 +60,12 @@ static int64_t find_targets(const Matrix *users, const Matrix *items, const fact
     int64_t status = DONE;
     for (int64_t user = 0; user < block->users && status == DONE; user++) {
         int64_t first = block->test.begin[user];
-        for (int64_t place = first; place < block->test.end[user] && status == DONE; place++) {
-            int64_t item = block->test.items[place];
+        for (int64_t index = first; index < block->test.end[user] && status == DONE; index++) {
+            int64_t item = block->test.items[index];
             if (item < 0 || item >= items->rows)
                 status = INVALID;
             else
-                found[place - first] = (Target){score(users, user, items, bias, item), place};
+                found[index - first] = (Target){score(users, user, items, bias, item), index};
         }
         if (status == DONE)
             set_targets(block, user, found);
@@ -74,11 +74,11 @@ static int64_t find_targets(const Matrix *users, const Matrix *items, const fact
     return status;
 }
 
-/* Score one panel of users with one of items. */
+/* Score one panel of users with one panel of items. */
 static void score_tile(const number *users, const number *items, int64_t depth, number *scores) {
     vector sums[USERS][2], left = load(items), right = load(items + LANES);
-    /* A sum that starts from its first product, not from zero, is the same number; with 16 factors it takes
-       a seventh off the time. */
+    /* Starting a sum from its first product instead of zero gives the same number; with 16 factors it saves
+       a seventh of the time. */
     UNROLLED for (int row = 0; row < USERS; row++) {
         sums[row][0] = splat(users[row]) * left;
         sums[row][1] = splat(users[row]) * right;
@@ -98,7 +98,7 @@ static void score_tile(const number *users, const number *items, int64_t depth, 
     }
 }
 
-/* Score panel `panel` of the packed users with all packed items, `n_items` of them. */
+/* Score panel `panel` of the packed users with all `n_items` packed items. */
 static void score_panel(const Tiles *tiles, int64_t panel, int64_t n_items) {
     const number *users = tiles->users + panel * USERS * tiles->depth;
     for (int64_t item = 0; item < n_items; item += PANEL)

@@ -1,8 +1,8 @@
-/* The type of numbers that a file is compiled for, and vectors of them, as wide as the registers.
+/* The type of numbers that a file is compiled for, and vectors of them as wide as the registers.
 
    Include with NUMBER_BITS defined as 32 or 64. `number` is then the type of scores. FACTOR_BITS, the same
    unless defined, gives `factor`, the type of factors and of targets. `ENTRY(name)` is the name of an
-   exported function with the type in it. */
+   exported function, including the type. */
 
 #ifndef VECTORS_H
 #define VECTORS_H
@@ -19,11 +19,12 @@ enum { VECTOR_BYTES = 16, USERS = 12 };
 #else
 enum { VECTOR_BYTES = 16, USERS = 6 };
 #endif
-/* USERS are the rows of a tile of scores: with two vectors of items each they fill 12 of 16, or 24 of 32 registers. */
+/* USERS is the number of rows of a tile of scores: with two vectors of items each, these fill 12 of 16, or 24 of 32
+   registers. */
 
 #if NUMBER_BITS == 32
 typedef float number;
-typedef int32_t whole; /* as wide as a number: what a comparison of numbers gives in each lane */
+typedef int32_t whole; /* as wide as a number: the result of a comparison in each lane */
 #define ENTRY(name) name##_float32
 #define FUSED_NUMBERS __builtin_fmaf
 #else
@@ -44,10 +45,10 @@ typedef double factor;
 typedef number vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef whole wholes __attribute__((vector_size(VECTOR_BYTES)));
 enum { LANES = VECTOR_BYTES / sizeof(number), PANEL = 2 * LANES };
-/* PANEL is how many items a tile has, and of what a row of scores is a multiple. */
+/* PANEL is the number of items of a tile; the length of a row of scores is a multiple of it. */
 
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLLED _Pragma("GCC unroll 16") /* so that what a short loop computes stays in registers */
+#define UNROLLED _Pragma("GCC unroll 16") /* so that the results of a short loop stay in registers */
 
 INLINE vector load(const number *from) {
     vector value;
@@ -68,7 +69,7 @@ INLINE vector fused(vector a, vector b, vector c) {
 #if defined(__has_builtin) && __has_builtin(__builtin_elementwise_fma)
     return __builtin_elementwise_fma(a, b, c);
 #else
-    for (int lane = 0; lane < LANES; lane++) /* a compiler makes one instruction of it, where there is one */
+    for (int lane = 0; lane < LANES; lane++) /* compiled to one instruction if the processor has it */
         c[lane] = FUSED_NUMBERS(a[lane], b[lane], c[lane]);
     return c;
 #endif

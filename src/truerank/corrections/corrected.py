@@ -1,4 +1,4 @@
-"""Corrected metrics: ``recall@10~bv(0.1)`` reads a sampled rank and estimates what the exact one is worth.
+"""Corrected metrics: ``recall@10~bv(0.1)`` estimates the metric of the exact rank from a sampled rank.
 
 Because a metric is a sum over its relevant items, correcting each term corrects the metric, whatever their dependence
 (for one relevant item this is section 5 of Krichene & Rendle).
@@ -19,7 +19,7 @@ from truerank.ranking.ranks import Ranks
 class Corrected(Metric):
     """A metric, estimated from sampled ranks by a correction; written ``metric~correction``.
 
-    Its values are estimates: single ones may be negative or above 1, their mean is what counts.
+    Its values are estimates: single ones may be negative or above 1; their mean is what matters.
     """
 
     metric: Metric

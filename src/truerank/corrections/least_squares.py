@@ -29,7 +29,7 @@ class _LeastBias(Correction):
 
 @dataclass(frozen=True)
 class LeastSquares(_LeastBias):
-    """The least squared bias over the prior (eq. 21 and 22); often ill-conditioned, which is noted."""
+    """The least squared bias over the prior (eq. 21 and 22); often ill-conditioned, which a note reports."""
 
     name = "ls"
 

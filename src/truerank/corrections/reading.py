@@ -1,4 +1,4 @@
-"""From text to metric: ``"nDCG@10"``, ``"map"``, ``"P_10"`` and ``"recall@10~bv(0.1)"`` all find what they mean."""
+"""From text to metric: ``"nDCG@10"``, ``"map"``, ``"P_10"`` and ``"recall@10~bv(0.1)"`` are all recognised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def metric(text: AnyMetric) -> Metric:
 
     Upper and lower case, ``_`` and ``-`` are the same, and other names that the field uses are recognised:
     ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and
-    trec_eval's ``P_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks stands behind a ``~``.
+    trec_eval's ``P_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
 
     Examples
     --------

@@ -12,7 +12,7 @@ C = TypeVar("C", bound=type[Estimator])
 
 
 def register_correction(kind: C) -> C:
-    """Register a correction by its name, so that it can be written behind a ~; a class decorator.
+    """Register a correction by its name, so that it can be written after a ~; a class decorator.
 
     Examples
     --------

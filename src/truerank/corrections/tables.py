@@ -1,4 +1,4 @@
-"""The values that a correction assigns to sampled ranks, for looking at."""
+"""The values that a correction assigns to sampled ranks, for inspection."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def correction_table(
     ranks = as_sampled(Ranks.from_ranks([range(1, n_relevant + 1)], n=n), drawn)
     terms = terms_of_counts(chosen, ranks)
     if len(terms) > 1 or terms[0].weight is not None:
-        raise InputError(f"{chosen} depends on grades and has no table of its own; the plain metrics in it have.")
+        raise InputError(f"{chosen} depends on grades and has no single table; only plain metrics have one.")
     return counted(terms[0], ranks, np.array([i - 1]))[0]

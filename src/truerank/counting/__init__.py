@@ -1,1 +1,1 @@
-"""Scores in, how many irrelevant candidates stand above or tie with each held-out item out."""
+"""Scores in; out: how many irrelevant candidates are above, or tie with, each held-out item."""

@@ -1,4 +1,4 @@
-"""Users in blocks: their lists are checked and cut, blocks are shared among threads, counts are put together."""
+"""Users in blocks: their lists are checked and cut, blocks are shared among threads, and counts are combined."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Lists(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Per held-out item, from the top of each user's list down.
+    """One entry per held-out item, from the top of each user's list down.
 
     `above` and `tied` count irrelevant candidates with a higher and with an equal score. Entry j
-    belongs to the held-out item ``test.indices[order[j]]``; users keep their places of `test`.
-    `seen` tells, for each entry of `test` as it stands there, whether it is in `train` too.
+    belongs to the held-out item ``test.indices[order[j]]``; users are in the order of `test`.
+    `seen`, in the order of `test`, is True for held-out items that are also in `train`.
     """
 
     above: Ints
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """The part of each user's list in `items`, and where reading goes on."""
+    """The range of each user's list in `items`, and where to continue reading."""
 
     items: NDArray[np.int32]
     begin: Ints
@@ -71,7 +71,7 @@ class Block(NamedTuple):
     tied: Ints
 
     def reset(self) -> None:
-        """Undo what was counted."""
+        """Discard the counts."""
         for spans in (self.train, self.test):
             spans.next[:] = spans.begin
         self.above[:] = self.tied[:] = 0
@@ -83,7 +83,7 @@ class Block(NamedTuple):
         results = (targets, self.order, self.seen, self.above, self.tied)
         addresses = [library.address(array, kind) for array, kind in zip(results, kinds, strict=True)]
         argument = library.Block(len(self.users), *lists, *addresses)
-        argument.arrays = lists, results  # kept as long as the pointers
+        argument.arrays = lists, results  # kept alive as long as the pointers
         return argument
 
 
@@ -96,7 +96,7 @@ def count_blocks(
     threads: int,
     progress: Progress | None,
 ) -> Counts:
-    """Run `count` on blocks of `size` users, and return what they have filled in."""
+    """Run `count` on blocks of `size` users, and return the combined counts."""
     for name, lists in (("train", train), ("test", test)):
         _check_lists(name, lists, len(test.indptr) - 1, n_items)
     above, tied, order = np.zeros((3, len(test.indices)), np.int64)
@@ -118,7 +118,7 @@ def count_blocks(
 
 def refuse_list(name: str, user: int) -> None:
     """Raise the error for a list out of order or range."""
-    raise InputError(f"`{name}` must list items of the catalogue in ascending order, not so for user {user}.")
+    raise InputError(f"`{name}` must list items of the catalogue in ascending order, but does not for user {user}.")
 
 
 def refuse_score(user: int, item: int, score: float) -> None:
@@ -129,14 +129,14 @@ def refuse_score(user: int, item: int, score: float) -> None:
 def _check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
     """Refuse lists that don't lie within `indices`, and item numbers that int32 can't hold.
 
-    Held-out items must be items of the catalogue now, because their scores are read first; that lists ascend
-    within the catalogue is checked when they are read.
+    Held-out items must be in the catalogue, because their scores are read first. Whether lists ascend within
+    the catalogue is checked when they are read.
     """
     if n_items > _MOST_ITEMS:
         raise InputError(f"a catalogue must have at most {_MOST_ITEMS} items, got {n_items}.")
     ends, size = lists.indptr, len(lists.indices)
     if len(ends) != n_users + 1 or ends[0] < 0 or ends[-1] > size or np.any(ends[1:] < ends[:-1]):
-        raise InputError(f"`{name}` must have {n_users} lists, one after the other, within its {size} items.")
+        raise InputError(f"`{name}` must have {n_users} consecutive lists within its {size} items.")
     if size and (name == "test" or lists.indices.dtype != np.int32):
         least, most = lists.indices.min(), lists.indices.max()
         if not 0 <= least <= most < n_items:

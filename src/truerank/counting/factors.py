@@ -1,6 +1,6 @@
-"""Counts of factors: how many irrelevant candidates stand above, or tie with, each held-out item.
+"""Counts from factors: how many irrelevant candidates are above, or tie with, each held-out item.
 
-Scores are made and counted in one compiled loop, and never stored.
+One compiled loop computes and counts the scores, which are never stored.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from truerank.counting import reference
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
 from truerank.counting.scores import count_scores
 
-USERS_PER_TILE = 12  # scored together, or half as many; only speed depends on it
-USERS_PER_BLOCK = 2040  # at most; packing the items then takes 1 % of the time
-FLOAT32_BELOW = 2.0**100  # float64 factors and scores that float32 comes close to
-COMPARED_BY_FLOAT32 = 1024  # held-out items; from here a binary search among exact scores is faster
-WORK_PER_CALL = 2**32  # multiply-adds; a call can't be interrupted and lasts some tenths of a second
-CHUNK = 4096  # items that a call takes at least
+USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
+USERS_PER_BLOCK = 2040  # at most; packing the items then takes about 1 % of the time
+FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
+COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
+WORK_PER_CALL = 2**32  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
+CHUNK = 4096  # the smallest number of items per call
 _CHECKED_AT_ONCE = 2**23  # scores
 
 
 class _Factors(NamedTuple):
-    """Factors as a loop takes them; users have one factor more, 1, if there is a bias."""
+    """Factors in the form the loops need; if there is a bias, users have an additional factor of 1."""
 
     users: AnyArray
     items: AnyArray
@@ -61,21 +61,21 @@ def count_factors(
 ) -> Counts:
     """Return the counts of the scores ``user_factors @ item_factors.T + item_bias``.
 
-    Compiled, a score depends on its two rows alone, so items with equal rows always tie.
+    In the compiled loops a score depends only on its two rows, so items with equal rows always tie.
 
     Parameters
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
-        Computed in float32 if both are, else in float64, where float32 cannot decide. May be
-        memory-mapped.
+        Scores are computed in float32 if both are float32, and otherwise in float64 where float32
+        cannot decide. They may be memory-mapped.
     train, test : Lists
-        Candidates of a user are all items but those in `train`. Items in `test` are relevant,
-        also when they are in `train` as well, and are never counted.
+        The candidates of a user are all items except those in `train`. Items in `test` are relevant,
+        even if they are also in `train`, and are never counted.
     item_bias : array of shape (n_items,), optional
     threads : int
-        Blocks counted at a time. Has no influence on the result.
+        Blocks counted at the same time. The result does not depend on it.
     progress : callable, optional
-        Is told, after each block, how many users it had; always in the calling thread.
+        Called after each block with its number of users, always in the calling thread.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArra
 def _counter(factors: _Factors) -> Callable[[Block, Event], None]:
     """Return a function that counts a block."""
     largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
-    crowded = Event()  # so many scores so close to each other that float32 does not help
+    crowded = Event()  # set if too many scores are too close for float32 to help
 
     def count(block: Block, stopped: Event) -> None:
         users = factors.rows(block.users)
@@ -130,7 +130,7 @@ def _counter(factors: _Factors) -> Callable[[Block, Event], None]:
 
 
 def _sweep(entry: str, block: Block, factors: _Factors, users: AnyArray, stopped: Event) -> bool:
-    """Count all items for the block, unless the loop gives up; return whether it has not."""
+    """Count all items for the block; return False if the loop gives up."""
     n_items = len(factors.items)
     given = library.Matrix.of(users), library.Matrix.of(factors.items), factors.bias if factors.bias.size else None
     argument = block.as_argument(np.empty(len(block.test.items), factors.number))
@@ -146,25 +146,25 @@ def _sweep(entry: str, block: Block, factors: _Factors, users: AnyArray, stopped
 
 def _items_per_call(block: Block, depth: int) -> int:
     held_out = len(block.test.items) / len(block.users)
-    work = len(block.users) * (depth + 4 * min(held_out, COMPARED_BY_FLOAT32))  # comparing twice and adding twice
+    work = len(block.users) * (depth + 4 * min(held_out, COMPARED_BY_FLOAT32))  # two comparisons and two additions
     return max(int(WORK_PER_CALL / work) // CHUNK, 1) * CHUNK
 
 
 def _fair_size(users: int, threads: int) -> int:
-    """Return a block size, in whole tiles, with which every thread gets as many blocks as the others."""
+    """Return a block size, in whole tiles, that gives every thread the same number of blocks."""
     rounds = -(-users // (threads * USERS_PER_BLOCK))
     tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
     return max(tiles, 1) * USERS_PER_TILE
 
 
 def _suits_float32(block: Block, *sizes: float) -> bool:
-    """Whether float32 holds numbers of these sizes, and held-out items are not too many to compare with each."""
+    """Whether float32 can hold numbers of these sizes, and users have few enough held-out items to compare with."""
     many = np.maximum(block.test.end - block.test.begin - COMPARED_BY_FLOAT32, 0).mean()
     return bool(many <= 2) and all(size < FLOAT32_BELOW for size in sizes)
 
 
 def _largest(values: AnyArray) -> float:
-    """Return the largest absolute value, NaN if there is any, without a copy of the values."""
+    """Return the largest absolute value, or NaN if there is one, without copying the values."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 

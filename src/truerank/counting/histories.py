@@ -12,20 +12,21 @@ from truerank.compiled import library
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
 from truerank.counting.scores import count_scores, users_per_block
 
-BLOCKS = 8  # a multiple of this many, where users suffice, so that threads end at the same time
+BLOCKS = 8  # the number of blocks is a multiple of this, given enough users, so that threads end together
 
 
 def score_histories(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> AnyArray:
     """Return ``histories @ similarity`` as a dense array.
 
-    Compiled, a score is the sum over the history in its order, each step rounded once, whatever the other
-    users are; what a sparse similarity does not store counts as 0. Several times faster than SciPy's product.
+    In the compiled loops a score is the sum over the history in its order, with each step rounded once, whatever
+    the other users are; entries that a sparse similarity does not store count as 0. This is several times faster
+    than SciPy's product.
 
     Parameters
     ----------
     histories : csr_array of shape (n_users, n_items)
     similarity : array or csr_array of shape (n_items, n_items)
-        Entry (j, i) is what item j adds to the score of item i.
+        Entry (j, i) is the amount that item j adds to the score of item i.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def _as_rows(matrix: sp.csr_array) -> library.Histories:
 
 
 def _checked(similarity: sp.csr_array) -> library.Histories:
-    """Return a similarity whose rows list each column once and in order, as loops rely on."""
+    """Return a similarity whose rows list each column once and in order, which the loops rely on."""
     if not similarity.has_canonical_format:
         similarity = similarity.copy()
         similarity.sum_duplicates()

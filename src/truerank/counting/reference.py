@@ -1,4 +1,4 @@
-"""The counts by NumPy: what the compiled loops are tested against, and what counts where there are none."""
+"""Counts by NumPy: the reference for testing the compiled loops, and the fallback without them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 from truerank.arrays import AnyArray, Ints
 from truerank.counting.blocks import Block, refuse_list
 
-_FEW = 8  # held-out items with which comparing is faster than sorting
+_FEW = 8  # up to this many held-out items, comparing is faster than sorting
 
 
 def scores_of_factors(user_rows: Callable[[Ints], AnyArray], items: AnyArray) -> Callable[[Ints], AnyArray]:
-    """Return a function from users to scores by BLAS, in which equal items have equal scores.
+    """Return a function that computes scores of users by BLAS, with equal scores for equal items.
 
-    BLAS computes the edges of a matrix in another order than its middle, which would break true
-    ties; so each distinct item is scored once.
+    BLAS sums in a different order at the edges of a matrix, which would break true ties, so each
+    distinct item is scored once.
     """
-    distinct, places = np.unique(items, axis=0, return_inverse=True)
+    distinct, inverse = np.unique(items, axis=0, return_inverse=True)
 
     def score(users: Ints) -> AnyArray:
-        with np.errstate(all="ignore"):  # what is not finite is found, and named, when counting
-            return (user_rows(users) @ distinct.T)[:, places]
+        with np.errstate(all="ignore"):  # scores that are not finite are reported when counting
+            return (user_rows(users) @ distinct.T)[:, inverse]
 
     return score
 
 
 def count_block(block: Block, scores: AnyArray) -> int:
-    """Count as the compiled loop does; return the flat place of a score that is not finite, or -1."""
+    """Count like the compiled loop; return the flat index of a score that is not finite, or -1."""
     for row, values in enumerate(scores):
         bad = _count_row(block, row, values)
         if bad >= 0:
@@ -55,12 +55,12 @@ def _count_row(block: Block, row: int, values: AnyArray) -> int:
     order = np.argsort(-targets, kind="stable")
     block.order[held] = order + held.start
     block.seen[held] = np.isin(test, train)
-    block.above[held], block.tied[held] = _places(others, targets[order])
+    block.above[held], block.tied[held] = _above_and_tied(others, targets[order])
     return -1
 
 
-def _places(others: AnyArray, targets: AnyArray) -> tuple[Any, Any]:
-    """Return how many of the other scores, NaN left out, are above and equal to each target."""
+def _above_and_tied(others: AnyArray, targets: AnyArray) -> tuple[Any, Any]:
+    """Return how many of the other scores, ignoring NaN, are above and equal to each target."""
     if len(targets) <= _FEW:
         return [np.count_nonzero(others > t) for t in targets], [np.count_nonzero(others == t) for t in targets]
     others = np.sort(others[~np.isnan(others)])

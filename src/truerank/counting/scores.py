@@ -1,4 +1,4 @@
-"""Counts of scores that come a block of users at a time, from any source."""
+"""Counts from scores of any source, computed for one block of users at a time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def count_scores(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Counts:
-    """Return the counts of the scores that a function gives for a block of users.
+    """Return the counts of the scores that a function returns for blocks of users.
 
     Parameters
     ----------
     score : callable
-        Takes the indices of users, returns their scores of shape (users, n_items) in float32 or
-        float64. The blocks do not depend on the threads, so the numbers cannot either. Training
-        items may have any score, minus infinity and NaN included.
+        Takes the indices of users and returns their scores, of shape (users, n_items), in float32 or
+        float64. Neither the blocks nor the counts depend on the number of threads. Training items may
+        have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
 
@@ -68,7 +68,7 @@ def count_scores(
 
 
 def users_per_block(n_items: int) -> int:
-    """Return for how many users `count_scores` asks at most at a time.
+    """Return the largest number of users per block in `count_scores`.
 
     Examples
     --------
@@ -79,6 +79,6 @@ def users_per_block(n_items: int) -> int:
 
 
 def _count_block(block: Block, scores: AnyArray) -> int:
-    """Count by the compiled loop; return the flat place of a score that is not finite, or -1."""
+    """Count with the compiled loop; return the flat index of a score that is not finite, or -1."""
     targets = np.empty(len(block.test.items), scores.dtype)
     return library.call(f"count_scores_{scores.dtype}", library.Matrix.of(scores), block.as_argument(targets))

@@ -1,4 +1,4 @@
-"""MovieLens from the site of its publisher: downloads are resumed, and checked."""
+"""MovieLens from its publisher's site; downloads are resumed and verified."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _SECONDS = 30
 def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool = False) -> Path:
     """Fetch a data set into a folder, which is created if needed, and return the path of its zip file.
 
-    A download that was interrupted is kept as `.part` and resumed the next time. A file that exists
-    is checked and not fetched again.
+    An interrupted download is kept as `.part` and resumed the next time. An existing file is verified
+    and not fetched again.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
     path = Path(folder) / file
     if path.is_file():
         if _md5(path) != checksum:
-            raise InputError(f"{str(path)!r} is not the file that GroupLens publishes; remove it to fetch it anew.")
+            raise InputError(f"{str(path)!r} is not the file that GroupLens publishes; remove it to download it again.")
         return path
     make_folder(path.parent)
     part = path.with_name(f"{file}.part")
@@ -59,24 +59,24 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(
-            f"can't fetch {site}/{file} ({reason}); try again later, or get {file} on a machine that can "
+            f"can't fetch {site}/{file} ({reason}); try again later, or download {file} on another machine "
             f"and put it into {str(folder)!r}."
         ) from error
     if _md5(part) != checksum:
         part.unlink()
-        raise InputError(f"{site}/{file} is not what GroupLens publishes (its md5 differs); it was removed, try again.")
+        raise InputError(f"{site}/{file} is not what GroupLens publishes (its md5 differs); the download was removed.")
     return part.rename(path)
 
 
 def _fetch(url: str, part: Path, progress: bool) -> None:
-    """Append what is missing to the part."""
+    """Append the missing bytes to the partial file."""
     done = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         answer = urllib.request.urlopen(request, timeout=_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
-        # the server has no more bytes: the part is complete, or it is not the same file
+        # the server has no more bytes: the partial file is complete, or it is not the same file
         if error.code == 416 and done:
             return
         raise
@@ -94,7 +94,7 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
             bar.update(len(block))
     if total is not None and part.stat().st_size < total:
         raise ConnectionError(
-            f"the connection broke at {part.stat().st_size} of {total} bytes; the next try resumes it"
+            f"the connection broke at {part.stat().st_size} of {total} bytes; the next attempt resumes it"
         )
 
 

@@ -1,4 +1,4 @@
-"""User-item interactions: a sparse matrix, and the names of its users and items."""
+"""User-item interactions: a sparse matrix with the names of its users and items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.errors import InputError
 
 ALIGNED = ("times", "ratings", "positions")
-"""Attributes with one entry for each interaction."""
+"""Attributes with one entry per interaction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +24,17 @@ class Interactions:
     Attributes
     ----------
     matrix : scipy.sparse.csr_array of shape (n_users, n_items)
-        A stored entry is an interaction, whatever its value; items ascend within a user. Given in
-        another order, or with a pair stored twice, the matrix is sorted and repeated pairs are added
-        up. Interactions that were read or split have float values, 1 unless they are weights, so
-        that ``matrix.T @ matrix`` cannot overflow.
+        A stored entry is an interaction, whatever its value; the items of each user ascend. A matrix
+        in another order, or with repeated pairs, is sorted, and the values of repeated pairs are
+        added up. Interactions that were read or split have float values, 1 unless they are weights,
+        so that ``matrix.T @ matrix`` cannot overflow.
     user_ids, item_ids : arrays, optional
         Names of the rows and of the columns.
     times, ratings : arrays, optional
         Time (whole numbers, floats or datetime64) and rating of each interaction, in the order of
         the stored entries.
     positions : array of int, optional
-        Row of the source, from 0, that holds each interaction.
+        The row of the source, from 0, that contains each interaction.
     notes : tuple of str
         What was dropped or merged while reading.
 
@@ -87,7 +87,7 @@ class Interactions:
         name : str
             What to call it in messages.
         n_users, n_items : int, optional
-            The shape it must have; there may be fewer lists than users.
+            The required shape; there may be fewer lists than users.
 
         Examples
         --------
@@ -171,11 +171,11 @@ class Interactions:
         return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
 
     def overlap(self, other: Interactions) -> Ints:
-        """Return how many items of each user are in both; `other`, which is looked up, should be the smaller."""
+        """Return how many items of each user are in both; `other`, which is looked up, should be the smaller one."""
         return np.bincount(other.users[self.contains(other)], minlength=other.n_users).astype(np.int64)
 
     def contains(self, other: Interactions) -> Bools:
-        """Return for each stored entry of `other` whether it is stored here, too.
+        """Return for each stored entry of `other` whether it is also stored here.
 
         Examples
         --------
@@ -185,7 +185,7 @@ class Interactions:
         rows, bounds = other.users, self.indptr
         low, end = bounds[rows], bounds[rows + 1]
         high = end
-        # binary searches side by side, as many steps as the longest list takes
+        # all binary searches at once, with as many steps as the longest list needs
         for _ in range(int(np.max(end - low, initial=0)).bit_length()):
             middle = (low + high) >> 1
             less = (self.items.take(middle, mode="clip") < other.items) & (low < high)
@@ -200,7 +200,7 @@ PerUser = Interactions | Sequence[Sequence[int]] | Sequence[AnyArray] | Any
 
 
 def check_same_names(one: Interactions, other: Interactions, names: str) -> None:
-    """Raise `InputError` if both name their users, or their items, and the names differ; `names` says what they are."""
+    """Raise `InputError` if both name their users or items and the names differ; `names` is how to call the two."""
     for role in ("user", "item"):
         mine, yours = getattr(one, f"{role}_ids"), getattr(other, f"{role}_ids")
         if mine is None or yours is None or np.array_equal(mine, yours):

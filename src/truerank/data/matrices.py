@@ -1,4 +1,4 @@
-"""Any sparse matrix, or lists of item numbers -> a matrix in CSR form whose items ascend within each user."""
+"""Sparse matrices and lists of item numbers -> CSR matrices in which the items of each user ascend."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NARROW = ("bool", "int8", "uint8", "int16", "uint16")
 
 
 def ascending(matrix: Any, name: str, *, may_reorder: bool) -> sp.csr_array:
-    """Return a sparse matrix in CSR form with ascending items and no pair twice.
+    """Return a sparse matrix in CSR form with ascending items and no repeated pairs.
 
-    A matrix that is in this form already is not copied. Values of repeated pairs are added up.
+    A matrix that already has this form is not copied. Values of repeated pairs are added up.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def ascending(matrix: Any, name: str, *, may_reorder: bool) -> sp.csr_array:
     name : str
         What to call it in messages.
     may_reorder : bool
-        If not, a matrix that is out of order is refused, because other arrays follow its order.
+        If False, a matrix that is out of order is refused, because other arrays are aligned with it.
 
     Examples
     --------
@@ -42,14 +42,14 @@ def ascending(matrix: Any, name: str, *, may_reorder: bool) -> sp.csr_array:
         return sp.csr_array(matrix)
     if not may_reorder:
         raise InputError(f"`{name}` must store the items of each user in ascending order, each once.")
-    # floats, lest the values of repeated pairs overflow when they are added up
+    # floats, so that values of repeated pairs do not overflow when they are added up
     rows = sp.csr_array(matrix.astype(float_type(matrix.dtype)), copy=True)
     rows.sum_duplicates()
     return rows
 
 
 def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the smallest of float32 and float64 that holds all values of a type, if one does.
+    """Return float32 if it holds all values of a type exactly, and float64 otherwise.
 
     Examples
     --------
@@ -60,20 +60,20 @@ def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _ascends(matrix: sp.csr_array) -> bool:
-    """Whether items ascend within each user: `has_canonical_format`, by vector instructions."""
+    """Whether the items of each user ascend: `has_canonical_format`, but with vector instructions."""
     items, bounds = matrix.indices, matrix.indptr
     if np.any(bounds[1:] < bounds[:-1]):
         return False
     higher = np.empty(items.size + 1, np.bool_)
     np.greater(items[1:], items[:-1], out=higher[1:-1])
-    higher[bounds] = True  # a user's first item need not be above the last one of the user before
+    higher[bounds] = True  # a user's first item need not be above the last item of the previous user
     return bool(higher.all())
 
 
 def from_lists(
     lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None
 ) -> tuple[sp.csr_array, tuple[str, ...]]:
-    """Return a matrix of ones from a list of item numbers per user, and a note on items that a list repeats.
+    """Return a matrix of ones from a list of item numbers per user, and a note on repeated items.
 
     Examples
     --------

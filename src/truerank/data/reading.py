@@ -1,4 +1,4 @@
-"""Rows of events -> `Interactions`: ids become numbers, and repeated pairs one."""
+"""Rows of events -> `Interactions`: ids become numbers, and repeated pairs are merged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.source import Source
 
-# different items on a side from which it can't be chance that none is on the other
+# distinct items in each part from which it can't be chance that they have none in common
 _MANY = 10
 
 
@@ -37,15 +37,15 @@ def read_interactions(
     Parameters
     ----------
     source : path, dataframe, dict or list
-        MovieLens' `u.data`, `ratings.dat` or `ratings.csv`, RecBole's `.inter`, NCF's `.rating`, or
-        any CSV, TSV, Parquet or JSONL file, plain or gzipped; the directory or zip file that holds it;
+        `u.data`, `ratings.dat` or `ratings.csv` of MovieLens, `.inter` of RecBole, `.rating` of NCF, or
+        any CSV, TSV, Parquet or JSONL file, plain or gzipped; a directory or zip file that contains one;
         "-" for standard input. A dataframe, ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
     user, item, time, rating : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones.
     weight : str or int, optional
-        Column whose values become those of the matrix, 1 otherwise.
+        Column whose values become the values of the matrix, which are 1 otherwise.
     min_rating : float, optional
-        Drop events that are rated lower, and then users and items that have none left.
+        Drop events with a lower rating, and then users and items without any events left.
     format : {"csv", "movielens"}, optional
         The format of a text file, where it is not detected: delimited text, or user, item, rating and
         time without a header.
@@ -53,8 +53,8 @@ def read_interactions(
     Returns
     -------
     Interactions
-        Users and items in ascending order of their ids. Of several events of a user with an item
-        the last by time counts; among equal times, or without times, the last row. `notes` says
+        Users and items in ascending order of their ids. If a user has several events with an item,
+        the last by time counts; among equal times, or without times, the last row. `notes` states
         what was merged or dropped.
 
     Examples
@@ -77,7 +77,7 @@ def read_interactions(
 def read_parts(
     sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None = None
 ) -> list[Interactions]:
-    """Read several sources whose users and items are the same, and give them the same numbers."""
+    """Read several sources that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
     user_ids, users = _encode(parts, "user")
     item_ids, items = _encode(parts, "item")
@@ -87,15 +87,16 @@ def read_parts(
 
 
 def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
-    """Refuse two parts without an id in common, if each has at least `many` different ones."""
+    """Refuse two parts without an id in common, if each has at least `many` distinct ids."""
     if len(parts) < 2:
         return
     first, second = (np.bincount(part, minlength=n_ids) > 0 for part in codes)
     if np.any(first & second) or min(first.sum(), second.sum()) < many:
         return
-    here, there = (shown(part.ids(role)[0].as_py()) for part in parts)
-    names = parts[1].name, parts[0].name
-    raise InputError(f"no {role} of {names[0]} is in {names[1]}: the ids do not match ({there} there, {here} here).")
+    ids = [shown(part.ids(role)[0].as_py()) for part in parts]
+    raise InputError(
+        f"no {role} of {parts[1].name} is in {parts[0].name}: the ids do not match (for example {ids[1]} and {ids[0]})."
+    )
 
 
 def read_pairs(
@@ -106,7 +107,7 @@ def read_pairs(
     item: Column = None,
     format: Format | None = None,  # noqa: A002
 ) -> Interactions:
-    """Read pairs of user and item numbers (from 0) into interactions of that shape.
+    """Read pairs of user and item numbers (from 0) into interactions of the given shape.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def read_pairs(
 
 
 def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
-    """Return ids that are numbers of rows or columns."""
+    """Return ids that are row or column numbers."""
     ids = rows.ids(role)
     if not pa.types.is_integer(ids.type):
         row = first_not_a_number(rows.table[role])
@@ -188,14 +189,14 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Int
         The rows in their new order, the boundaries of the users, and the items in the new order.
     """
     by_position = sp.coo_array((np.arange(user.size), (item, user)), shape=shape[::-1])
-    # a promise that is not kept, as it would add up the positions of equal pairs otherwise
+    # not true, but otherwise SciPy would add up the positions of repeated pairs
     by_position.has_canonical_format = True
     by_user = by_position.tocsr().tocsc()
     return by_user.data, by_user.indptr, by_user.indices
 
 
 def _last_of_each(indptr: AnyArray, items: AnyArray, rows: Ints, times: AnyArray | None) -> Bools | None:
-    """Which of the ordered rows to keep, None for all: the last of each user and item."""
+    """Return a mask of the ordered rows to keep, the last of each user-item pair; None for all."""
     first = np.ones(items.size, dtype=np.bool_)
     np.not_equal(items[1:], items[:-1], out=first[1:])
     first[indptr[:-1][np.diff(indptr) > 0]] = True
@@ -207,7 +208,7 @@ def _last_of_each(indptr: AnyArray, items: AnyArray, rows: Ints, times: AnyArray
     among = np.flatnonzero(~(first & last))
     pair = np.cumsum(first[among])
     order = among[np.lexsort((rows[among], times[rows[among]], pair))]
-    # the lexsort moves rows within their pair only, so that the last of each is where one was before
+    # the lexsort moves rows only within their pair, so each pair still ends at the same position
     last[among] = False
     last[order[np.append(np.diff(pair) > 0, True)]] = True
     return last
@@ -221,9 +222,9 @@ def _merge_note(repeated: int, timed: bool) -> list[str]:
 
 
 def _at_least(least: float, data: Interactions) -> Interactions:
-    """Drop events rated lower than that, and users and items that have none left."""
+    """Drop events with a lower rating, and users and items without any events left."""
     if data.ratings is None:
-        raise InputError("`min_rating` needs a column of ratings, and there is none; name the column of the rating.")
+        raise InputError("`min_rating` needs a column of ratings, but none was found; name it with `rating`.")
     good = data.ratings >= least
     if not good.any():
         raise InputError(f"`min_rating` must leave some events, but all ratings are below {least:g}.")

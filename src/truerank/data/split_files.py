@@ -1,4 +1,4 @@
-"""Training and held-out interactions <-> a folder of Parquet files that any other tool can read."""
+"""Training and held-out interactions <-> a directory of Parquet files that any other tool can read."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[s
 
 
 def _column(table: pa.Table, name: str, path: Path) -> pa.Array:
-    """Return a column without gaps."""
+    """Return a column without missing values."""
     if table.column_names.count(name) != 1 or table[name].null_count:
-        raise InputError(f"{str(path)!r} was not written by Split.save: it must have a column {name!r} without gaps.")
+        raise InputError(f"{str(path)!r} was not written by Split.save: it must have one complete column {name!r}.")
     return table[name].combine_chunks()
 
 
@@ -102,14 +102,14 @@ def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
 
 
 def _numbers(ids: pa.Array, names: pa.Array, role: str, path: Path) -> Ints:
-    """Return the places of ids among the names."""
+    """Return the positions of ids among the names."""
     if not (ids.type == names.type or (is_text(ids.type) and is_text(names.type))):
-        raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, and {role}s.parquet of type {names.type}.")
-    places = pc.index_in(ids.cast(names.type), value_set=names)
-    if places.null_count:
-        row = pc.index(places.is_null(), True).as_py()
+        raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, but {role}s.parquet has type {names.type}.")
+    positions = pc.index_in(ids.cast(names.type), value_set=names)
+    if positions.null_count:
+        row = pc.index(positions.is_null(), True).as_py()
         raise InputError(f"{str(path)!r}, row {row + 1}: {role} {shown(ids[row].as_py())} is not in {role}s.parquet.")
-    return places.to_numpy().astype(np.int64)
+    return positions.to_numpy().astype(np.int64)
 
 
 def _plain(column: pa.Array, name: str, path: Path) -> AnyArray:
@@ -131,5 +131,5 @@ def _metadata(table: pa.Table, path: Path) -> Any:
 
 def _texts(notes: Any, path: Path) -> tuple[str, ...]:
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise InputError(f"{str(path)!r} was not written by Split.save: its notes must be texts.")
+        raise InputError(f"{str(path)!r} was not written by Split.save: its notes must be strings.")
     return tuple(notes)

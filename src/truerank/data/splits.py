@@ -1,4 +1,4 @@
-"""A split: what a recommender may learn from, and what it is asked to find."""
+"""A split: the interactions a recommender is trained on, and those it should predict."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from truerank.notes import counted
 
 @dataclass(frozen=True)
 class Split:
-    """Interactions divided into a part to learn from and a part that is held out.
+    """Interactions divided into a training part and a held-out part.
 
-    Both parts have the same users and items, in the same order; `notes` says what is unusual.
+    Both parts have the same users and items, in the same order; `notes` states what is unusual.
 
     Examples
     --------
@@ -50,9 +50,9 @@ class Split:
         Parameters
         ----------
         time : {"user", "all", "ignore"}, optional
-            Besides pairs that are in both parts, refuse a training event that is later than a
-            held-out event of its user ("user"), or of any user ("all"). "user" by default if both
-            parts have times. "ignore" is for random splits, which train on later events on purpose.
+            Besides pairs that are in both parts, refuse training events later than a held-out event of
+            the same user ("user"), or of any user ("all"). The default is "user" if both parts have
+            times. "ignore" is for random splits, which train on later events on purpose.
 
         Examples
         --------
@@ -70,7 +70,7 @@ class Split:
         return self
 
     def save(self, folder: str | Path) -> None:
-        """Write train, test, users and items as Parquet files into a folder, which is created if needed.
+        """Write train, test, users and items as Parquet files into a directory, which is created if needed.
 
         Examples
         --------
@@ -99,23 +99,23 @@ def read_split(
     rating: Column = None,
     weight: Column = None,
 ) -> Split:
-    """Read an existing split: two files or dataframes, or a folder that holds both.
+    """Read an existing split: two files or dataframes, or a directory that holds both.
 
     Parameters
     ----------
     train, test : path or dataframe
         Training and held-out events in any form that `read_interactions` accepts. If `test` is not
-        given, `train` is what `Split.save` wrote, or a folder with one file each that is called
-        train and test, such as `train.tsv.gz` or `ml-1m.test.rating`.
+        given, `train` is a directory written by `Split.save`, or one with a file called train and a
+        file called test, such as `train.tsv.gz` and `ml-1m.test.rating`.
     user, item, time, rating, weight : str or int, optional
-        Columns as for `read_interactions`, where both parts have them.
+        Columns as in `read_interactions`, the same for both parts.
 
     Returns
     -------
     Split
-        Users and items of either part, in ascending order of their ids. `notes` counts pairs that
-        are in both parts, users and items that are only held out, rows that were merged, and
-        training events that are later than a held-out event of their user.
+        Users and items of both parts together, in ascending order of their ids. `notes` counts pairs
+        that are in both parts, users and items that are only held out, merged rows, and training
+        events later than a held-out event of the same user.
 
     Examples
     --------
@@ -129,14 +129,15 @@ def read_split(
     """
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
-            raise InputError("`test` is missing, and `train` is not a directory that holds both.")
+            raise InputError("`test` must be given, unless `train` is a directory that holds both.")
         if (Path(train) / "users.parquet").is_file():
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    learned, held = read_parts([train, test], columns)
-    merged = [f"{name}: {note}" for name, part in (("train", learned), ("test", held)) for note in part.notes]
-    return Split(learned, held, (*merged, *describe(learned, held), *_leaks(learned, held)))
+    train_part, test_part = read_parts([train, test], columns)
+    parts = (("train", train_part), ("test", test_part))
+    merged = [f"{name}: {note}" for name, part in parts for note in part.notes]
+    return Split(train_part, test_part, (*merged, *describe(train_part, test_part), *_leaks(train_part, test_part)))
 
 
 def describe(train: Interactions, test: Interactions) -> list[str]:
@@ -162,8 +163,8 @@ def _leaks(train: Interactions, test: Interactions) -> list[str]:
         (shared, "pair is both in train and in test", "pairs are both in train and in test"),
         (
             late,
-            "training event is later than a held-out event of its user",
-            "training events are later than a held-out event of their user",
+            "training event is later than a held-out event of the same user",
+            "training events are later than a held-out event of the same user",
         ),
     ]
     return [counted(number, one, many) for number, one, many in words if number]

@@ -1,4 +1,4 @@
-"""Ways to divide interactions into a part to learn from and a part that is held out."""
+"""Ways to divide interactions into a training part and a held-out part."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Moment = float | str | date | np.datetime64
 def leave_last_out(data: Events, k: int = 1) -> Split:
     """Hold out the last k events of each user.
 
-    Of events at the same time the one further down in the source is the later one (the one with the
-    higher item number if `positions` are not known). Users with at most k events keep them all for
+    Among events at the same time, the one further down in the source counts as later (without
+    `positions`, the one with the higher item number). Users with at most k events keep them all for
     training.
 
     Parameters
     ----------
     data : Interactions, or what `read_interactions` accepts
-        With times.
+        Must have times.
     k : int
         Events to hold out.
 
@@ -46,9 +46,9 @@ def leave_last_out(data: Events, k: int = 1) -> Split:
     """
     _check_k(k, 1)
     events = _events(data)
-    place = _places(events, _by_time(events, "leave_last_out"))
+    position = _positions(events, _by_time(events, "leave_last_out"))
     sizes = _sizes(events)
-    return _split(events, (place >= sizes - k) & (sizes > k)).check(time="user")
+    return _split(events, (position >= sizes - k) & (sizes > k)).check(time="user")
 
 
 def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
@@ -72,7 +72,7 @@ def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
     _check_k(k, 1)
     events = _events(data)
     sizes = _sizes(events)
-    return _split(events, (_random_places(events, rng) < k) & (sizes > k)).check(time="ignore")
+    return _split(events, (_random_positions(events, rng) < k) & (sizes > k)).check(time="ignore")
 
 
 def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -> Split:
@@ -100,20 +100,20 @@ def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -
     events = _events(data)
     sizes = _sizes(events)
     held = np.minimum(np.floor(fraction * sizes + 0.5), sizes - 1)
-    return _split(events, _random_places(events, rng) < held).check(time="ignore")
+    return _split(events, _random_positions(events, rng) < held).check(time="ignore")
 
 
 def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | None = None) -> Split:
-    """Hold out all events from a moment on, the same for all users.
+    """Hold out all events from a given time on, the same for all users.
 
     Parameters
     ----------
     data : Interactions, or what `read_interactions` accepts
-        With times.
+        Must have times.
     at : number, or date such as "2019-01-01", optional
-        The first moment that is held out.
+        The first time that is held out.
     fraction : float, optional
-        Instead of a moment: hold out the smallest number of last events that makes up this fraction.
+        Instead of a time: hold out the smallest number of last events that makes up this fraction.
         Events at the same time stay together.
 
     Examples
@@ -138,13 +138,13 @@ def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | N
         moment = _moment(at, times)
     held = times >= moment
     if held.all() or not held.any():
-        where = "not before" if held.all() else "before"
-        raise InputError(f"all events are {where} the moment {moment}; they lie in {times.min()}..{times.max()}.")
+        part = "training" if held.all() else "test"
+        raise InputError(f"a split at {moment} leaves no {part} events; times lie in {times.min()}..{times.max()}.")
     return _split(events, held).check(time="all")
 
 
 def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
-    """Return k splits that hold out each event once, balanced for each user to within one event.
+    """Return k splits that hold out each event once; the folds of each user are balanced to within one event.
 
     Parameters
     ----------
@@ -163,15 +163,15 @@ def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
     """
     _check_k(k, 2)
     events, generator = _events(data), np.random.default_rng(rng)
-    place = _random_places(events, generator)
+    position = _random_positions(events, generator)
     # users start at different folds, so that the folds have about the same size
     start = generator.integers(k, size=events.n_users)[events.users]
-    fold = (place + start) % k
+    fold = (position + start) % k
     return [_split(events, fold == number).check(time="ignore") for number in range(k)]
 
 
 def _events(data: Events) -> Interactions:
-    """Return interactions as they are, and read anything else."""
+    """Return interactions unchanged, and read anything else."""
     if isinstance(data, Interactions) or sp.issparse(data):
         return Interactions.of(data, "data")
     return read_interactions(data)
@@ -183,22 +183,22 @@ def _split(data: Interactions, held: Bools) -> Split:
 
 
 def _sizes(data: Interactions) -> Ints:
-    """Events of the user of each event."""
+    """Return, for each event, how many events its user has."""
     sizes = np.diff(data.indptr)
     return np.repeat(sizes, sizes)
 
 
-def _places(data: Interactions, order: Ints) -> Ints:
-    """Place of each event, from 0, among those of its user when all events are in this order."""
+def _positions(data: Interactions, order: Ints) -> Ints:
+    """Return the position of each event, from 0, among those of its user if all events are in this order."""
     users = data.users[order]
     by_user, indptr, _ = grouped(users, np.zeros_like(users), (data.n_users, 1))
-    places = np.empty(order.size, dtype=np.int64)
-    places[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
-    return places
+    positions = np.empty(order.size, dtype=np.int64)
+    positions[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
+    return positions
 
 
-def _random_places(data: Interactions, rng: Rng) -> Ints:
-    return _places(data, np.random.default_rng(rng).permutation(data.items.size))
+def _random_positions(data: Interactions, rng: Rng) -> Ints:
+    return _positions(data, np.random.default_rng(rng).permutation(data.items.size))
 
 
 def _by_time(data: Interactions, what: str) -> Ints:
@@ -208,7 +208,7 @@ def _by_time(data: Interactions, what: str) -> Ints:
 
 def _times(data: Interactions, what: str) -> AnyArray:
     if data.times is None:
-        raise InputError(f"{what} needs the times of the events, but there are none.")
+        raise InputError(f"{what} needs events with times, but they have none.")
     return data.times
 
 
@@ -216,7 +216,7 @@ def _moment(at: Any, times: AnyArray) -> Any:
     try:
         return np.datetime64(at) if times.dtype.kind == "M" else float(at)
     except (TypeError, ValueError) as error:
-        raise InputError(f"`at` must be a moment like those of the events ({times[0]}), got {at!r}.") from error
+        raise InputError(f"`at` must be a time like those of the events ({times[0]}), got {at!r}.") from error
 
 
 def _check_k(k: Any, least: int) -> None:

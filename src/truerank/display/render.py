@@ -1,4 +1,4 @@
-"""Cells to text, Markdown, LaTeX, TSV and JSON. What is shown is decided by the caller."""
+"""Cells to text, Markdown, LaTeX, TSV and JSON. The caller decides what is shown."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def text(header: Sequence[str], rows: Rows) -> str:
-    """Align columns for reading on a screen: names to the left, the rest to the right."""
+    """Align columns for a terminal: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:

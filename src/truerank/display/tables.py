@@ -16,7 +16,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place of a table: plain text and, where it differs, LaTeX."""
+    """One cell of a table: plain text and, if it differs, LaTeX."""
 
     text: str
     latex: str | None = None
@@ -63,7 +63,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """Return aligned columns for a screen, with the notes below them."""
+        """Return aligned columns for a terminal, with the notes below them."""
         return "\n".join([render.text(self.header, self._texts()), *(f"note: {note}" for note in self.notes)])
 
     def to_markdown(self) -> str:

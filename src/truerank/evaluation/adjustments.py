@@ -34,14 +34,14 @@ def adjusted(p_values: ArrayLike, how: Adjustment) -> Floats:
     if how not in get_args(Adjustment):
         raise InputError(f"`adjustment` must be one of {', '.join(map(repr, get_args(Adjustment)))}, got {how!r}.")
     given = np.array(p_values, dtype=np.float64)
-    told = np.flatnonzero(~np.isnan(given))
-    if how == "none" or told.size == 0:
+    tested = np.flatnonzero(~np.isnan(given))
+    if how == "none" or tested.size == 0:
         return given
-    order = told[np.argsort(given[told], kind="stable")]
+    order = tested[np.argsort(given[tested], kind="stable")]
     rising = given[order]
-    place = np.arange(1, order.size + 1)
+    position = np.arange(1, order.size + 1)
     if how == "holm":
-        given[order] = np.minimum(np.maximum.accumulate(rising * (order.size + 1 - place)), 1.0)
+        given[order] = np.minimum(np.maximum.accumulate(rising * (order.size + 1 - position)), 1.0)
     else:
-        given[order] = np.minimum.accumulate((rising * order.size / place)[::-1])[::-1]
+        given[order] = np.minimum.accumulate((rising * order.size / position)[::-1])[::-1]
     return given

@@ -36,7 +36,7 @@ _PER_SKEWNESS = 25.0
 
 @dataclass(frozen=True)
 class Comparison(Tabular):
-    """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B less A.
+    """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
     `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON.
     """
@@ -129,11 +129,11 @@ def compare(
         Two recommenders or more. Instances are matched by id.
     metrics : list of str, Metric or function (or one of them)
     baseline : str, optional
-        The recommender that all others are compared with; all pairs by default, the later less the earlier.
+        The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
-        Groups to compare apart, as for `truerank.evaluate`.
+        Groups to compare separately, as for `truerank.evaluate`.
     test : {"t", "bootstrap", "randomisation"} or PairedTest
-        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says which when.
+        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says when to use which.
     adjustment : {"holm", "benjamini-hochberg", "none"}
         How p-values allow for the number of tests, which are all pairs, metrics and groups of this comparison.
     level : float
@@ -216,8 +216,8 @@ def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
     """Refuse to compare exact with sampled values, or values of different designs, unless both are unbiased."""
     designs = {name: one.design for name, one in ranks.items()}
     if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
-        told = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
-        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {told}.")
+        candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
+        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {candidates}.")
 
 
 def _notes(ranks: Mapping[str, Ranks], metrics: Sequence[Metric]) -> tuple[str, ...]:

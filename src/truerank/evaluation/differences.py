@@ -20,7 +20,7 @@ class Difference:
     Attributes
     ----------
     recommender, baseline : str
-        Differences are the former less the latter.
+        Differences are the former minus the latter.
     metric : str
     group : str
         The group that it is about; empty without groups.

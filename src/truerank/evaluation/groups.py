@@ -1,4 +1,4 @@
-"""Groups of instances, or of relevant items, for which results are shown apart."""
+"""Groups of instances, or of relevant items, for which results are shown separately."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ class Groups:
 
     @classmethod
     def named(cls, ids: AnyArray, names: Sequence[str], *, of_items: bool = False) -> Groups:
-        """Return groups from equally long sequences of ids and names; the names are shown as they first appear."""
+        """Return groups from sequences of ids and names; names are shown in the order of their first appearance."""
         order = {name: place for place, name in enumerate(dict.fromkeys(names))}
         codes = np.array([order[name] for name in names], dtype=np.int64)
         return cls(ids.astype(np.str_) if ids.dtype.kind in "OT" else ids, codes, tuple(order), of_items)
 
     def find(self, ids: AnyArray) -> Ints:
         """Return the group of each id; that of unknown ones is the number of groups."""
-        known = self.ids
-        if (known.dtype.kind == "U") != (ids.dtype.kind == "U"):
-            known, ids = known.astype(np.str_), ids.astype(np.str_)
-        if known.size == 0:
+        own = self.ids
+        if (own.dtype.kind == "U") != (ids.dtype.kind == "U"):
+            own, ids = own.astype(np.str_), ids.astype(np.str_)
+        if own.size == 0:
             return np.zeros(ids.size, dtype=np.int64)
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known, ids, sorter=order), known.size - 1)
-        return np.where(known[order[place]] == ids, self.codes[order[place]], len(self.names))
+        order = np.argsort(own, kind="stable")
+        place = np.minimum(np.searchsorted(own, ids, sorter=order), own.size - 1)
+        return np.where(own[order[place]] == ids, self.codes[order[place]], len(self.names))
 
     def codes_of(self, ranks: Ranks) -> Ints:
         """Return the group of each instance, or of each relevant item."""
@@ -178,7 +178,7 @@ def _by_count(ids: AnyArray, counts: Ints, weighing: Ints, bounds: Sequence[int]
     else:
         tops = list(bounds)
         if tops != sorted(set(tops)) or any(top < 1 for top in tops):
-            raise InputError(f"`bounds` must be rising whole numbers from 1, got {tops}.")
+            raise InputError(f"`bounds` must be ascending whole numbers from 1, got {tops}.")
     starts = [1, *(top + 1 for top in tops)]
     names = ["no training events", *(_range(low, high) for low, high in zip(starts, [*tops, None], strict=True))]
     return Groups(ids, np.searchsorted(starts, counts, side="right"), tuple(names))

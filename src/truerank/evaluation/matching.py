@@ -69,8 +69,8 @@ def _by_position(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
         raise InputError(f"instances are matched by id, but the ranks of {without!r} have none.")
     sizes = {name: len(one) for name, one in ranks.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
-        raise InputError(f"without ids recommenders must have equally many instances, but {told}.")
+        found = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        raise InputError(f"without ids, recommenders must have the same number of instances, but {found}.")
     _check_same_truth(ranks)
     return ("the instances have no ids and are matched by position",)
 

@@ -1,4 +1,4 @@
-"""What a test of paired differences is given and what it says, and the paired t-test.
+"""The input and output of tests of paired differences, and the paired t-test.
 
 A test is given a `Sample`, the sums of values over the instances of each independent unit (an instance, or a user with
 several instances), and pairs of its columns. The difference of a pair is ``sum(d) / sum(sizes)``, where ``d`` is the
@@ -99,7 +99,7 @@ class Outcome(ABC):
 
 
 class PairedTest(ABC):
-    """A way to test differences; subclass it for one of your own."""
+    """A way to test differences; subclass it to add one."""
 
     assumes_normal_means: ClassVar[bool] = False
     """Whether it needs so many instances that means are nearly normal."""

@@ -76,7 +76,7 @@ def untied(named: Mapping[str, Ranks], ties: Ties, rng: Rng) -> dict[str, Ranks]
 
 
 def checked_terms(ranks: Ranks, metric: Metric) -> tuple[Terms, ...]:
-    """Return the terms of a metric, or refuse one that looks deeper than lists which were cut."""
+    """Return the terms of a metric, or refuse one that needs ranks below the depth of cut lists."""
     terms = metric.terms(ranks)
     if ranks.depth is not None:
         for part in terms:

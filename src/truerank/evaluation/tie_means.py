@@ -14,9 +14,9 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.ties import chance
 from truerank.sums import GROWTH, POINTS, on_ladder, rule
 
-# terms evaluated at once: bounds memory at some tens of MB
+# terms evaluated at once: limits memory to some tens of MB
 _CHUNK = 1 << 19
-# beyond so many standard deviations, and so many more mean gaps between relevant items, nothing adds to a double
+# beyond this many standard deviations plus mean gaps between relevant items, nothing changes a double
 _DEVIATIONS, _GAPS = 10.0, 45.0
 
 

@@ -1,4 +1,4 @@
-"""NumPy files -> arrays: .npy mapped rather than read, .npz checked before anything is allocated."""
+"""NumPy files -> arrays: .npy files are memory-mapped, .npz files are checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load_array(path: str | Path) -> AnyArray:
 def load_arrays(path: str | Path) -> dict[str, AnyArray]:
     """Return the arrays in an .npz file by name; pickled objects are refused.
 
-    What the file says of the sizes of its arrays is compared with the bytes that it holds, before they are read.
+    The declared sizes of the arrays are compared with the size of the file before anything is read.
     """
     _check_file(path)
     try:

@@ -1,4 +1,4 @@
-"""Which column is which: what each reader looks for, the names that the field uses, and how a caller overrides them."""
+"""Which column is which: the columns each reader looks for, their usual names, and how a caller overrides them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from truerank.errors import InputError
 
 Column = str | int | None
-"""A column by name, by number from 0, or to be found by its usual names."""
+"""A column by name or by number from 0; None to find it by its usual names."""
 
 _USER = ("user_id", "user", "uid", "query_id", "query", "qid", "q_id", "topic", "instance", "id", "customer_id")
 _ITEM = ("item_id", "item", "iid", "doc_id", "docno", "doc", "document_id", "movie_id", "product_id", "items")
@@ -30,17 +30,17 @@ class Contents:
     what : str
         What the source holds, for messages.
     roles : mapping of str to tuple of str
-        The columns that are read, and what they are usually called.
+        The columns to read, and their usual names.
     needed : tuple of str
-        Roles without which nothing can be done.
+        Roles that must be present.
     value : str
         The role of the inner values of a dict of dicts.
     unnamed : mapping of int to tuple of str
-        The roles of the columns of a file without a header, by how many there are.
+        The roles of the columns of a file without a header, by the number of columns.
     trec : str, optional
-        Which of the TREC formats can hold this: "run" or "qrels".
+        The TREC format that can hold this: "run" or "qrels".
     lists_need : str
-        What to say if the source holds ranked lists instead.
+        The end of the message if the source holds ranked lists instead.
     format_argument : str
         Name of the reader's argument for the format.
     """
@@ -57,7 +57,7 @@ class Contents:
 
 _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
 
-# a weight is never guessed, for it may be that of a parcel
+# a column of weights is never guessed: it may be the weight of a parcel
 INTERACTIONS = Contents(
     "interactions",
     {"user": _USER, "item": _ITEM, "time": _TIME, "rating": _RATING, "weight": ()},
@@ -89,7 +89,7 @@ RANKS = Contents(
     {"user": _USER, "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE},
     ("rank",),
     "rank",
-    lists_need="; their truth (the relevant items) is needed, too",
+    lists_need="; their truth (the relevant items) is also needed",
 )
 
 
@@ -101,9 +101,9 @@ def chosen_columns(columns: Mapping[str, Column] | None) -> dict[str, str | int]
 def find_columns(
     present: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], where: str
 ) -> dict[str, int]:
-    """Return the position of the column that plays each role, for the roles that some column plays.
+    """Return the position of the column for each role that has one.
 
-    Case, ``_``, ``-`` and blanks do not matter. `chosen` comes first; a chosen column that is absent is passed over.
+    Case, ``_``, ``-`` and blanks do not matter. `chosen` takes precedence; a chosen column that is absent is ignored.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def is_number(column: Column) -> bool:
 
 
 def position(column: str | int, present: Sequence[str], where: str) -> int | None:
-    """Return where a column is that was given by name or number (also as text), None if there is none."""
+    """Return the position of a column given by name or number (also as text), None if it does not exist."""
     if column in present:
         return _only(str(column), present, where)
     if is_number(column):
@@ -137,7 +137,7 @@ def position(column: str | int, present: Sequence[str], where: str) -> int | Non
 
 
 def require_columns(found: Mapping[str, int], contents: Contents, present: Sequence[str], where: str) -> None:
-    """Raise `InputError` for the first needed role that no column plays."""
+    """Raise `InputError` for the first needed role without a column."""
     for role in contents.needed:
         if role not in found:
             raise InputError(
@@ -160,7 +160,7 @@ def some(names: Sequence[str]) -> str:
 
 def _only(name: str, present: Sequence[str], where: str) -> int:
     if list(present).count(name) > 1:
-        raise InputError(f"{where} has more than one column {name!r}; give it by number, from 0.")
+        raise InputError(f"{where} has more than one column {name!r}; give its number, from 0.")
     return list(present).index(name)
 
 

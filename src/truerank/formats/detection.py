@@ -1,4 +1,4 @@
-"""Which format a text file has, told by its first lines; where two fit, the caller is asked."""
+"""Detects the format of a text file from its first lines; if two formats fit, the caller must choose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from truerank.formats.source import HEAD, File
 Format = Literal["csv", "movielens", "trec"]
 """Delimited text with or without a header; user, item, rating and time without a header; a TREC run or qrels."""
 
-# the TREC tools order by score; the column of ranks is there for human readers
+# the TREC tools order by score; the column of ranks is for human readers
 _RUN = ("user", "iteration", "item", "place", "score", "tag")
 _TREC = {"run": _RUN, "qrels": ("user", "iteration", "item", "relevance")}
 _MOVIELENS = ("user", "item", "rating", "time")
@@ -23,12 +23,12 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE 
 _WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
 _RECBOLE = re.compile(r"(.+):(token|float|token_seq|float_seq)")
 _UNEVEN = re.compile(r"[ \t]{2,}|[ \t]$|^[ \t]|\t.* | .*\t")
-# lines looked at to tell formats apart
+# lines used to tell formats apart
 _LINES = 100
 
 
 def check_format(given: str | None) -> None:
-    """Raise `InputError` unless it is a format, or None."""
+    """Raise `InputError` unless `given` is a format or None."""
     if given is not None and given not in get_args(Format):
         raise InputError(f"the format must be one of {', '.join(get_args(Format))}, got {given!r}.")
 
@@ -53,7 +53,7 @@ def detect(
 
 
 def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
-    """Return which of the TREC formats lines may have, and whether they can hardly be anything else."""
+    """Return the TREC format that lines may have, and whether they can hardly be anything else."""
     rows = [line.split() for line in lines]
     if len({len(row) for row in rows}) != 1 or any("," in line or "::" in line for line in lines):
         return None
@@ -81,7 +81,7 @@ def _settle(
         return None
     raise InputError(
         f"{file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, relevance) "
-        "or MovieLens ratings (user, item, rating, time): say which by "
+        "or MovieLens ratings (user, item, rating, time): choose with "
         f"{contents.format_argument}='trec' or {contents.format_argument}='movielens'."
     )
 
@@ -89,7 +89,7 @@ def _settle(
 def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
     if kind == "run":
         return InputError(f"{file} holds ranked lists, not {contents.what}{contents.lists_need}.")
-    movielens = f"if its columns are user, item, rating and time, say so by {contents.format_argument}='movielens'"
+    movielens = f"if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
     return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}; {movielens}.")
 
 
@@ -132,7 +132,7 @@ def _delimited(
 def _unnamed(
     file: File, fields: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> tuple[str, ...]:
-    """Return the names of columns without a header: in their usual order, else their numbers."""
+    """Return the names of columns without a header: the usual ones, or else their numbers."""
     if given == "movielens":
         if len(fields) != len(_MOVIELENS):
             raise InputError(f"{file} must have 4 columns (user, item, rating, time), got {len(fields)}.")
@@ -141,7 +141,7 @@ def _unnamed(
     if usual is None and not set(contents.needed) <= set(chosen):
         count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
         example = ", ".join(f"{role}={number}" for number, role in enumerate(contents.needed))
-        raise InputError(f"{file} has no header and {count}: say which is which by number, as in {example}.")
+        raise InputError(f"{file} has no header and {count}: give the columns by number, as in {example}.")
     return usual or tuple(str(number) for number in range(len(fields)))
 
 

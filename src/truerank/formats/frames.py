@@ -16,7 +16,7 @@ _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
-    """Return a row per user of ``{user: [item, ...]}`` or ``{user: {item: value}}``, with lists.
+    """Return ``{user: [item, ...]}`` or ``{user: {item: value}}`` as one row per user, with columns of lists.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
 
 
 def from_lists(lists: Sequence[Any] | np.ndarray[Any, Any], value: str) -> pa.Table:
-    """Return a row per list; the users are numbered 0, 1, ..."""
+    """Return one row per list; the users are numbered 0, 1, ..."""
     if isinstance(lists, np.ndarray) and lists.ndim == 2:
         bounds = np.arange(lists.shape[0] + 1, dtype=np.int64) * lists.shape[1]
         items = pa.LargeListArray.from_arrays(bounds, _array(lists.ravel(), "item ids"))
@@ -51,12 +51,12 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
     if isinstance(frame, pa.Table):
         return frame.column_names, frame.column
     try:
-        known = nw.from_native(frame)
+        wrapped = nw.from_native(frame)
     except TypeError as error:
         kind = type(frame).__name__
         raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
     try:
-        eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
         names = [str(name) for name in eager.columns]
     except Exception as error:  # each library has its own
         raise InputError(f"can't read the dataframe ({reason(error)}).") from error
@@ -76,7 +76,7 @@ def _array(values: Any, what: str) -> pa.Array:
     try:
         return pa.array(values)
     except OverflowError:
-        pass  # NumPy finds the type of whole numbers above 2**63 - 1, Arrow does not
+        pass  # Arrow does not infer uint64 for whole numbers above 2**63 - 1
     except _REFUSED as error:
         raise InputError(f"the {what} must all be numbers or all be text ({reason(error)}).") from error
     try:

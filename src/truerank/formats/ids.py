@@ -1,7 +1,7 @@
-"""The one rule for ids: two are the same if they are spelled the same; a whole number is spelled in decimal digits.
+"""The rule for ids: two are the same if they are spelled the same; a whole number is spelled in decimal digits.
 
-Ids of text files are text. Where all ids of a column are spelled as whole numbers are printed (12, not 012, +12 or
-12.0), they are kept as numbers, which amounts to the same and is faster. Numbers and text are compared as text.
+Ids in text files are text. If all ids of a column are spelled the way whole numbers are printed (12, not 012, +12 or
+12.0), they are stored as numbers, which is equivalent and faster. Numbers and text are compared as text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DIGITS[list(b"-0123456789")] = True
 
 
 def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
-    """Return ids as int64, uint64 or large_string; `place` says where a row is that can't be an id.
+    """Return ids as int64, uint64 or large_string; `place` returns where a row is, for messages.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -
 
 
 def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Turn text into whole numbers if every value is spelled as such a number is printed.
+    """Turn text into whole numbers if every value is spelled the way whole numbers are printed.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """Give columns of ids one type, in which the same ids are equal: numbers if all are, else text.
+    """Convert columns of ids to one type, so that the same ids are equal: numbers if all are numbers, else text.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
 
 
 def as_names(ids: pa.Array, role: str) -> AnyArray:
-    """Return distinct ids as a NumPy array of numbers or of fixed-width text, which no file format needs pickle for."""
+    """Return distinct ids as a NumPy array of numbers or fixed-width text, which can be stored without pickle."""
     if not is_text(ids.type):
         return ids.to_numpy(zero_copy_only=False)
     longest = pc.max(pc.utf8_length(ids)).as_py() or 1
@@ -101,12 +101,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return categories as what they stand for."""
+    """Return a categorical column as plain values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def missing(column: pa.ChunkedArray) -> int | None:
-    """Return the first row without a value, None if all have one; an empty text is none."""
+    """Return the first row without a value, None if all have one; empty text is not a value."""
     if is_text(column.type):
         lacking = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
     elif column.null_count:
@@ -118,7 +118,7 @@ def missing(column: pa.ChunkedArray) -> int | None:
 
 
 def missing_among_numbers(column: pa.ChunkedArray) -> int | None:
-    """Return the first row of text that stands for a missing value (NA, null, ...) where all else are numbers."""
+    """Return the first row with a word for a missing value (NA, null, ...) if all others are numbers."""
     words = pc.is_in(column, value_set=_MISSING_WORDS.cast(column.type))
     first = pc.index(words, True).as_py()
     if first < 0:
@@ -138,7 +138,7 @@ def _smallest(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
     values = column.cast(pa.float64()).to_numpy()
     if np.isnan(values).any():
-        raise InputError(f"{place(int(np.argmax(np.isnan(values))))}: there is no {role}.")
+        raise InputError(f"{place(int(np.argmax(np.isnan(values))))}: the {role} is missing.")
     good = (np.floor(values) == values) & (np.abs(values) < 2**53)
     if not good.all():
         row = int(np.argmin(good))
@@ -148,19 +148,19 @@ def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> p
 
 
 def _checked_text(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
-    """Refuse the character that fixed-width text does not keep."""
-    row = pc.index(pc.match_substring(column, "\0"), True).as_py() if _holds_zeros(column) else -1
+    """Refuse null characters, which fixed-width text does not keep."""
+    row = pc.index(pc.match_substring(column, "\0"), True).as_py() if _has_nulls(column) else -1
     if row >= 0:
-        raise InputError(f"{place(row)}: the {role} id must not hold a character of code zero.")
+        raise InputError(f"{place(row)}: the {role} id must not contain a null character.")
     return column
 
 
-def _holds_zeros(column: pa.ChunkedArray) -> bool:
+def _has_nulls(column: pa.ChunkedArray) -> bool:
     return any((_bytes_of(chunk)[1] == 0).any() for chunk in column.chunks)
 
 
 def _spelled_as_numbers(text: pa.Array) -> bool:
-    """Whether all are digits after at most a minus, without zeros in front; what is left is for the cast to refuse."""
+    """Whether all are digits after an optional minus, without leading zeros; the cast refuses what remains."""
     starts, content = _bytes_of(text)
     first, size = content[starts[:-1].clip(max=content.size - 1)] if content.size else starts[:0], np.diff(starts)
     if not size.all() or not _DIGITS[content].all():
@@ -171,7 +171,7 @@ def _spelled_as_numbers(text: pa.Array) -> bool:
 
 
 def _bytes_of(text: pa.Array) -> tuple[AnyArray, AnyArray]:
-    """Return where each text starts, and the bytes of all."""
+    """Return where each string starts, and the bytes of all strings."""
     wide = np.int64 if pa.types.is_large_string(text.type) else np.int32
     offsets = np.frombuffer(text.buffers()[1], dtype=wide, count=text.offset + len(text) + 1)[text.offset :]
     content = text.buffers()[2]
@@ -185,7 +185,7 @@ def _has_negatives(column: pa.ChunkedArray) -> bool:
 
 
 def first_not_a_number(column: pa.ChunkedArray) -> int:
-    """Return the first row of text that is not spelled as a whole number is printed."""
+    """Return the first row of text that is not spelled the way whole numbers are printed."""
     return max(pc.index(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]*)$"), False).as_py(), 0)
 
 

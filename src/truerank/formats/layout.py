@@ -1,4 +1,4 @@
-"""How the lines of a text file are divided, and reading some of its columns."""
+"""How the lines of a text file are divided into fields; reads some of its columns."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Layout:
     delimiter : str
         A character, "::", or " " for any number of blanks and tabs.
     names : tuple of str
-        Names of the columns; their numbers, from 0, where there is no header and no usual order.
+        Names of the columns; their numbers, from 0, if there is neither a header nor a usual order.
     skip : int
         Lines before the first row.
     even : bool
-        Whether single blanks (or single tabs) separate the fields, as far as the head shows.
+        Whether single blanks (or single tabs) separate the fields in the head of the file.
     quoted : bool
         Whether fields may be quoted.
     whole_ids : bool
@@ -57,10 +57,10 @@ class Layout:
     latin: bool = False
 
     def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Return some columns, called by their numbers, and notes; those in `text` are ids.
+        """Return some columns, named by their numbers, and notes; those in `text` are ids.
 
-        Text that is not UTF-8 is read as Latin-1, which is noted. A line with another number of fields than there are
-        columns is an error that names it.
+        Text that is not UTF-8 is read as Latin-1, with a note. A line with a wrong number of fields is an error that
+        names the line.
         """
         try:
             try:
@@ -98,7 +98,7 @@ class Layout:
     ) -> pa.Table:
         names, kinds = [str(number) for number in range(len(self.names))], {}
         if delimiter == "::":
-            # to a reader that splits at ":" there is an empty column within each "::"
+            # a reader that splits at ":" sees an empty column within each "::"
             gaps = [f":{number}" for number in range(1, len(names))]
             names = [name for pair in zip(names, [*gaps, ""], strict=True) for name in pair][:-1]
             kinds = dict.fromkeys(gaps, pa.null())
@@ -124,22 +124,22 @@ class Layout:
                 yield number, fields
 
     def line_of(self, file: File, row: int) -> str:
-        """Say in which line a row is."""
-        for place, (number, _) in enumerate(self.records(file)):
-            if place == row:
+        """Return the file and line of a row."""
+        for at, (number, _) in enumerate(self.records(file)):
+            if at == row:
                 return f"{file}, line {number}"
         return f"{file}, row {row + 1}"
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool = True) -> list[str]:
-    """Divide one line."""
+    """Divide one line into fields."""
     return next((fields for _, fields in _split([line], delimiter, quoted)), [])
 
 
 def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
-    """Return text that is UTF-8, or else Latin-1, and whether it is the latter.
+    """Decode content as UTF-8, or else as Latin-1; also return whether it is the latter.
 
-    A byte-order mark is left out. Where the content was `cut` off, a part of a character at its end is, too.
+    A byte-order mark is left out; so is an incomplete character at the end if the content was `cut` off.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Divide text into lines as the readers of files do: at LF, CR LF or CR alone."""
+    """Divide text into lines as the file readers do: at LF, CR LF or CR alone."""
     return _LINE_END.split(text)
 
 
@@ -174,13 +174,13 @@ def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list
 
 
 def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return ids of a text file: blanks around them are not part of them."""
+    """Return ids of a text file, without surrounding blanks."""
     ids = numbers_if_spelled_so(column)
     return ids if pa.types.is_integer(ids.type) else numbers_if_spelled_so(pc.utf8_trim_whitespace(column))
 
 
 def not_utf8(file: File) -> str:
-    """Say that a file was read as Latin-1."""
+    """Return the note that a file was read as Latin-1."""
     return f"{file} is not UTF-8 and was read as Latin-1"
 
 

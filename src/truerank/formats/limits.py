@@ -1,4 +1,4 @@
-"""How much a compressed file may unpack to, so that a small file can't fill the memory."""
+"""How large a compressed file may unpack, so that a small file can't fill the memory."""
 
 import os
 import re
@@ -12,7 +12,7 @@ def unpack_limit(packed: int) -> int:
     """Return how many bytes a compressed file of `packed` bytes may unpack to.
 
     It is 1 GiB or 50 times the packed size, whichever is more. The environment variable TRUERANK_UNPACK_LIMIT
-    replaces it by a number of bytes.
+    overrides it with a number of bytes.
 
     Examples
     --------
@@ -31,6 +31,6 @@ def check_unpacked(name: str, size: int, packed: int) -> None:
     """Raise `InputError` if something unpacks to more bytes than `unpack_limit` allows."""
     if size > (limit := unpack_limit(packed)):
         raise InputError(
-            f"{name} unpacks to more than {limit:,} bytes; if that is right, set the environment variable "
-            f"{LIMIT_VARIABLE} to the number of bytes that it may take."
+            f"{name} unpacks to more than {limit:,} bytes; if this is intended, set the environment variable "
+            f"{LIMIT_VARIABLE} to the number of bytes to allow."
         )

@@ -1,4 +1,4 @@
-"""Fixed negatives, as the Neural Collaborative Filtering files have them."""
+"""Fixed negatives, in the format of the Neural Collaborative Filtering files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truerank.formats.layout import decode, lines_of
 from truerank.formats.source import locate, unreadable
 
 _LINE = re.compile(r"\(?([0-9]+)(?:,\s*[0-9]+\))?((?:\t[0-9]+)*)\s*")
-# users without a line, for each user with one, before it must be a mistake; and fewer than this are always allowed
+# more users without a line, for each user with one, must be a mistake; user numbers below the second are always allowed
 _GAPS = 1_000
 _LARGEST = 10**6
 
@@ -22,8 +22,8 @@ def read_negatives(path: str | Path) -> list[Ints]:
     r"""Return the negatives of each user from a file in the NCF format, plain or compressed.
 
     A line is a user and its negatives, separated by tabs; the user is a number, or the pair
-    ``(user,item)`` of the original files, in which item is the held-out one. User u is row u of the
-    result; users without a line have none.
+    ``(user,item)`` of the original files, in which item is the held-out item. User u is row u of the
+    result; users without a line have no negatives.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def read_negatives(path: str | Path) -> list[Ints]:
         if line.strip():
             user, items = _parse(line, f"{file}, line {number}")
             if user in rows:
-                raise InputError(f"{file}, line {number}: user {user} has a line already.")
+                raise InputError(f"{file}, line {number}: user {user} already has a line.")
             rows[user] = items
     if not rows:
         raise InputError(f"{file} is empty.")
@@ -58,4 +58,4 @@ def _parse(line: str, place: str) -> tuple[int, Ints]:
     try:
         return int(np.int64(form[1])), np.array(form[2].split(), dtype=np.int64)
     except (OverflowError, ValueError) as error:
-        raise InputError(f"{place}: users and items must be whole numbers of 64 bits.") from error
+        raise InputError(f"{place}: users and items must be 64-bit whole numbers.") from error

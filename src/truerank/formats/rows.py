@@ -1,4 +1,4 @@
-"""Rows with columns named by their roles, checked: what every reader starts from."""
+"""Checked rows with columns named by their roles, the starting point of every reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a source, one per item, without gaps.
+    """Rows of a source, one per item, without missing values.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Rows:
     name : str
         What to call the source in messages.
     place : function
-        What to call a row (from 0) in messages: file and line, where there are lines.
+        Returns what to call a row (from 0) in messages: file and line if there are lines.
     notes : tuple of str
         What was unusual.
     parents : array of int, optional
-        Where the source had lists, the row of the source (from 0) that each row comes from.
+        If the source had lists, the row of the source (from 0) that each row comes from.
     """
 
     table: pa.Table
@@ -52,7 +52,7 @@ class Rows:
         return self.table.num_rows
 
     def ids(self, role: str) -> pa.Array:
-        """Return the ids of a role in one piece."""
+        """Return the ids of a role as a contiguous array."""
         column = self.table[role]
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
@@ -61,7 +61,7 @@ class Rows:
         return InputError(f"{self.place(row)}: {reason}.")
 
     def numbers(self, role: str) -> Floats:
-        """Return a column of numbers; text that spells numbers is one, NaN is not."""
+        """Return a column of numbers; text that spells numbers is converted, NaN is refused."""
         column = decoded(self.table[role])
         try:
             numbers: Floats = column.cast(pa.float64()).to_numpy()
@@ -87,7 +87,7 @@ class Rows:
             try:
                 return column.cast(pa.int64()).to_numpy()
             except pa.ArrowInvalid as error:
-                raise self._not(role, "a whole number of 64 bits", pa.int64()) from error
+                raise self._not(role, "a 64-bit whole number", pa.int64()) from error
         numbers = self.numbers(role)
         if np.any(bad := (np.floor(numbers) != numbers) | (np.abs(numbers) >= 2**53)):
             row = int(np.argmax(bad))
@@ -108,7 +108,7 @@ class Rows:
         raise InputError(f"{self.name}: the {role}s must be numbers or dates, got {column.type}.")
 
     def _spelled_times(self, role: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Read times from text, all in the way in which the first is spelled."""
+        """Read times from text, all in the format of the first."""
         what = {pa.float64(): "a number", _DATES[0]: "an ISO date", _DATES[1]: "an ISO date with a time zone"}
         kind = next((kind for kind in what if _castable(column.slice(0, 1), kind)), None)
         if kind is None:
@@ -144,7 +144,7 @@ def load(
     *,
     lenient: bool = False,
 ) -> Rows:
-    """Return the rows of any source, checked, with the columns that play a role.
+    """Return the checked rows of any source, with the columns that have a role.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def load(
     columns : dict, optional
         Columns by role, where their names are not the usual ones; None for those to be found.
     given : str, optional
-        The format of a text file, where it can't be detected.
+        The format of a text file, if it can't be detected.
     lenient : bool
         Whether a chosen column may be absent, because another source has it.
     """
@@ -167,7 +167,7 @@ def load(
 def load_opened(
     opened: Opened, contents: Contents, columns: Mapping[str, Column] | None, *, lenient: bool = False
 ) -> Rows:
-    """Return the rows of a source that is open already."""
+    """Return the rows of a source that is already open."""
     chosen = {} if opened.fixed else chosen_columns(columns)
     if not lenient:
         check_chosen(columns, opened)
@@ -212,7 +212,7 @@ def _one_per_item(rows: Rows) -> Rows:
 def _plain_lists(rows: Rows, role: str) -> pa.Array:
     column = rows.table[role].combine_chunks()
     if column.null_count:
-        raise rows.error(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), f"there is no {role}")
+        raise rows.error(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), f"the {role} is missing")
     return column
 
 
@@ -230,7 +230,7 @@ def _check_complete(rows: Rows) -> None:
         if row is None and role in _IDS and is_text(column.type):
             row = missing_among_numbers(column)
         if row is not None:
-            raise rows.error(row, f"there is no {role}")
+            raise rows.error(row, f"the {role} is missing")
 
 
 def _with_ids(rows: Rows, whole: bool) -> Rows:

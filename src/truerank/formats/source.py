@@ -44,7 +44,7 @@ _UNREADABLE = (
 
 @contextmanager
 def unreadable(name: str) -> Iterator[None]:
-    """Say in one sentence why a file can't be read: it is cut off, damaged, or not what it begins as."""
+    """Turn errors while reading a file (truncated, damaged, not what its first bytes promise) into one sentence."""
     try:
         yield
     except InputError:
@@ -52,12 +52,12 @@ def unreadable(name: str) -> Iterator[None]:
     except _UNREADABLE as error:
         raise InputError(f"can't read {name}: {reason(error)}.") from error
     except MemoryError as error:
-        raise InputError(f"can't read {name}: it needs more memory than there is.") from error
+        raise InputError(f"can't read {name}: it needs more memory than is available.") from error
 
 
 @dataclass(frozen=True)
 class File:
-    """A file, a member of a zip file, or bytes that can be read only once and were kept."""
+    """A file, a member of a zip file, or stored bytes that can be read only once."""
 
     path: Path
     member: str | None = None
@@ -80,7 +80,7 @@ class File:
             yield pa.PythonFile(_Unpacked(raw, str(self), size), "r") if gzipped else raw
 
     def head(self) -> bytes:
-        """Return the first bytes, enough to tell what the file is."""
+        """Return the first bytes, enough to detect the format."""
         with self.open() as stream:
             return stream.read(HEAD)
 
@@ -108,7 +108,7 @@ class File:
             yield archive
 
     def members(self) -> list[str] | None:
-        """Return the files in a zip file, None if it is not one."""
+        """Return the files in a zip file, None if this is not a zip file."""
         with self._raw() as (raw, _):
             if raw.read(4) != b"PK\x03\x04":
                 return None
@@ -167,7 +167,7 @@ def _choose(names: Sequence[str], where: str) -> str:
     if len(found) != 1:
         some = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
         raise InputError(
-            f"{where!r} must hold one file of events ({', '.join(_USUAL_NAMES)}, *.inter or *.rating), or one file in "
-            f"all, found {some or 'none'}; name the file itself."
+            f"{where!r} must hold one file of events ({', '.join(_USUAL_NAMES)}, *.inter or *.rating), or only one "
+            f"file, found {some or 'none'}; name the file itself."
         )
     return found[0]

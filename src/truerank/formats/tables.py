@@ -1,4 +1,4 @@
-"""Any source, opened: the names of its columns, and reading those that are needed."""
+"""Opens any source: gives the names of its columns, and reads those that are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from truerank.formats.layout import Layout, decode, not_utf8
 from truerank.formats.limits import check_unpacked
 from truerank.formats.source import File, Source, locate, unreadable
 
-# objects within objects of JSON: a hundred thousand overflow the stack of Arrow's parser
+# nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
 _DEEPEST = 64
 
 
@@ -49,19 +49,19 @@ class Opened(ABC):
 
     @abstractmethod
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Return some columns, called by their numbers, and notes; those in `ids` hold ids."""
+        """Return some columns, named by their numbers, and notes; those in `ids` hold ids."""
 
     def place(self, row: int) -> str:
-        """Say where a row is."""
+        """Return what to call a row in messages."""
         return f"{self.name}, row {row + 1}"
 
     def whole(self) -> pa.Table:
-        """Return all columns by their names, with what else the source says of them."""
+        """Return all columns by their names, with the metadata of the source."""
         return self.read(range(len(self.names)), ())[0].rename_columns(list(self.names))
 
 
 def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
-    """Open a file, dataframe, dict or list in which to look for some contents."""
+    """Open a file, dataframe, dict or list that should have these contents."""
     check_format(given)
     if isinstance(source, str | Path):
         return _open_file(locate(source), contents, chosen, given)
@@ -91,7 +91,7 @@ def _check_head(head: bytes, name: str) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{name} is UTF-16; save it as UTF-8.")
     if b"\0" in head and not head.startswith(b"PAR1"):
-        raise InputError(f"{name} is neither text nor Parquet, plain or gzipped: it holds bytes of zero.")
+        raise InputError(f"{name} is neither text nor Parquet, plain or gzipped: it contains null bytes.")
 
 
 class _Text(Opened):
@@ -111,7 +111,7 @@ class _Text(Opened):
 
 
 class _Parquet(Opened):
-    """A Parquet file, of which only the needed columns are read."""
+    """A Parquet file; only the needed columns are read."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -136,7 +136,7 @@ class _Parquet(Opened):
 
 
 class _Json(Opened):
-    """Objects of JSON, one per line."""
+    """JSON objects, one per line."""
 
     def __init__(self, file: File) -> None:
         self.name = str(file)
@@ -165,7 +165,7 @@ class _Json(Opened):
         return pa.table({str(column): table[self.names[column]] for column in columns}), self._notes
 
     def _spelled(self, table: pa.Table, name: str) -> pa.Table:
-        """Read ids as they are spelled: not as dates, and above 2**63 as whole numbers."""
+        """Read ids as they are spelled: text that looks like dates as text, numbers above 2**63 as whole numbers."""
         kind, wrap = table[name].type, pa.list_ if pa.types.is_list(table[name].type) else lambda inner: inner
         inner = kind.value_type if pa.types.is_list(kind) else kind
         better = pa.string() if pa.types.is_timestamp(inner) else pa.uint64() if pa.types.is_floating(inner) else None
@@ -184,7 +184,7 @@ class _Json(Opened):
 
 
 def _check_nesting(content: bytes, name: str) -> None:
-    """Refuse lines with more brackets within brackets than any table has."""
+    """Refuse lines whose brackets are nested deeper than in any table."""
     codes = np.frombuffer(content, dtype=np.uint8)
     # { and } are [ and ] with another bit set
     at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))
@@ -193,7 +193,7 @@ def _check_nesting(content: bytes, name: str) -> None:
     first = np.flatnonzero(np.diff(line, prepend=-1))
     before = np.repeat(np.append(0, depth)[first], np.diff(first, append=at.size))
     if np.any(deep := depth - before > _DEEPEST):
-        raise InputError(f"{name}, line {line[np.argmax(deep)] + 1}: more than {_DEEPEST} brackets within each other.")
+        raise InputError(f"{name}, line {line[np.argmax(deep)] + 1}: brackets are nested more than {_DEEPEST} deep.")
 
 
 class _Frame(Opened):

@@ -1,7 +1,7 @@
-"""How every output file is written: checked before the work, and replaced in one step once it is complete.
+"""Writes every output file: the path is checked before the work, and the file replaced in one step once it is complete.
 
-A file is written beside its target and renamed over it, so that an earlier file stays whole if writing fails, the disk
-is full or the process is killed. Pipes, devices and standard output ("-") are written to directly.
+A file is written beside its target and renamed over it, so that an existing file stays intact if writing fails, the
+disk is full or the process is killed. Pipes, devices and standard output ("-") are written to directly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
-    """Return the ending that decides on the format, or raise `InputError` if the path can't be written.
+    """Return the ending that determines the format, or raise `InputError` if the path can't be written.
 
     Call it before any work. It creates nothing and opens nothing.
 
@@ -40,7 +40,7 @@ def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
     path : path
         A file in an existing directory; or "-" for standard output, a pipe, or a device such as /dev/stdout.
     endings : sequence of str
-        Endings to choose from; any if empty. A pipe, a device and "-" need none: the first is taken.
+        Allowed endings; any if empty. A pipe, a device and "-" need no ending: the first is taken.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
 
 
 def check_writable_folder(path: str | Path) -> None:
-    """Raise `InputError` unless files can be written into a directory, which may be new, with new ones above it."""
+    """Raise `InputError` unless files can be written into a directory, which need not exist yet, nor its parents."""
     existing = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
     if reason := _directory_obstacle(existing):
         raise InputError(f"can't write into {str(path)!r}: {reason}.")
 
 
 def make_folder(path: str | Path) -> None:
-    """Create a directory, and those above it, unless it exists."""
+    """Create a directory and its parents, unless it exists."""
     check_writable_folder(path)
     Path(path).mkdir(parents=True, exist_ok=True)
 
@@ -95,9 +95,9 @@ def is_stream(path: str | Path) -> bool:
 
 @contextmanager
 def replacing(*paths: str | Path) -> Iterator[list[BinaryIO]]:
-    """Open files to write that take the places of `paths` together, after everything has been written.
+    """Open files to write that replace `paths` together, after everything has been written.
 
-    If the block raises, or the disk is full, the files that were there before are left as they were.
+    If the block raises, or the disk is full, existing files are left unchanged.
 
     Raises
     ------
@@ -132,9 +132,9 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any] | Floats]) -> None:
-    """Write columns of equal length at full precision, undefined numbers as empty fields (null).
+    """Write columns of equal length at full precision, with undefined numbers as empty fields (null).
 
-    The ending of the path decides on the format: .csv, .tsv, .jsonl or .parquet.
+    The ending of the path determines the format: .csv, .tsv, .jsonl or .parquet.
     """
     import pyarrow as pa
 
@@ -158,7 +158,7 @@ def _write_table(table: pa.Table, file: BinaryIO, kind: str) -> None:
 
 
 class _Target(ABC):
-    """Where content is collected until it is complete, and what is done with it then."""
+    """Where content is collected until it is complete and can be published."""
 
     file: BinaryIO
 
@@ -184,7 +184,7 @@ class _Replacement(_Target):
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        # through links, so that they stay links
+        # symbolic links are followed, so that they stay links
         self._target = Path(os.path.realpath(path))
         self._part = self._target.with_name(f".truerank-{secrets.token_hex(8)}.part")
         with _named(path):
@@ -206,7 +206,7 @@ class _Replacement(_Target):
 
 
 class _Stream(_Target):
-    """Standard output, a pipe or a device: collected first, because formats need to know positions."""
+    """Standard output, a pipe or a device: collected first, because some formats need a seekable file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
@@ -244,7 +244,7 @@ class _NamedFile(io.FileIO):
 
 @contextmanager
 def _named(path: str | Path) -> Iterator[None]:
-    """Let an error of the operating system name the file that the caller asked for."""
+    """Make an error of the operating system name the file that the caller asked for."""
     try:
         yield
     except OSError as error:
@@ -252,7 +252,7 @@ def _named(path: str | Path) -> Iterator[None]:
 
 
 def _obstacle(path: str | Path) -> str | None:
-    """Why a file can't be written, None if it can."""
+    """Return why a file can't be written, None if it can."""
     try:
         target = Path(os.path.realpath(path))
         mode = target.stat().st_mode
@@ -275,7 +275,7 @@ def _directory_obstacle(folder: Path, name: Path | None = None) -> str | None:
     if not folder.is_dir():
         return f"{shown} is not a directory"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"no file may be created in {shown}"
+        return f"no files may be created in {shown}"
     return None
 
 

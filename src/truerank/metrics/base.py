@@ -1,7 +1,7 @@
 """What a metric is: a sum over the relevant items of an instance, M = sum_i w_i f(r_i, i, |R|, n).
 
 Here r_i is the rank of the i-th relevant item from the top, |R| their number and n the number of candidates. f is a
-`Term`, and the weight w_i, 1 for most metrics, depends on the truth alone. A metric says its terms for given ranks;
+`Term`, and the weight w_i, 1 for most metrics, depends on the truth alone. A metric returns its terms for given ranks;
 ties, sampling, corrections and cut lists need nothing else.
 """
 
@@ -54,7 +54,7 @@ class Terms(NamedTuple):
 
 
 class Metric(ABC):
-    """What a ranking of one instance is worth."""
+    """The value of the ranking of an instance."""
 
     @property
     def lower_is_better(self) -> bool:

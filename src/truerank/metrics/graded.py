@@ -1,8 +1,8 @@
 """Metrics that depend on grades: how relevant an item is, not only whether.
 
-A graded metric is a sum of plain ones in which each relevant item has a weight of its own. The weight depends on the
-truth alone, so sampling, ties and corrections concern the plain metric. Where ranks have no grades, every relevant item
-has grade 1, which is noted.
+A graded metric is a sum of plain ones in which each relevant item also has a weight. The weight depends on the truth
+alone, so sampling, ties and corrections concern only the plain metric. If ranks have no grades, every relevant item has
+grade 1, and a note says so.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:
 class Rp(GradedMetric):
     """R-precision at z: the share of the z best items of the truth that are in the top z.
 
-    The items that belong to the z best are those with a `truth_rank` of at most z, hence the z best-graded and all that
-    tie with the z-th. Found ones are divided by min(m, z), m being the number of relevant items.
+    The z best items are those with a `truth_rank` of at most z: the z best-graded ones and all that tie with the z-th.
+    The number found is divided by min(m, z), where m is the number of relevant items.
 
-    The challenge's text first divides by the number of retrieved items, which is z in its example, later by that of
-    relevant ones, min(m, z), and says why: a perfect list should score 1 also where m < z. They differ only there. With
-    ties more than min(m, z) items may count as relevant; the divisor stays, so that a perfect list still scores 1.
+    The challenge's text first divides by the number of retrieved items, which is z in its example, and later by the
+    number of relevant ones, min(m, z), and explains why: a perfect list should score 1 even if m < z. They differ only
+    there. With ties, more than min(m, z) items may be relevant; the divisor stays, so a perfect list still scores 1.
 
     References
     ----------
@@ -111,7 +111,7 @@ class MARp(GradedMetric):
         rises = all(low < high for low, high in zip((0, *self.k), self.k, strict=False))
         if not self.k or not rises or any(type(k) is not int or k >= 2**63 for k in self.k):
             raise InputError(
-                f"the cut-offs of marp@k,k must be rising whole numbers from 1, got {','.join(map(str, self.k))}."
+                f"the cut-offs of marp@k,k must be ascending whole numbers from 1, got {','.join(map(str, self.k))}."
             )
 
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
@@ -172,7 +172,7 @@ class DCG(GradedMetric):
 
 @dataclass(frozen=True)
 class GradedNDCG(DCG):
-    """DCG relative to that of the ideal order, by falling grade.
+    """DCG relative to that of the ideal order (descending grade).
 
     Without grades, or where all are equal, it is `NDCG`. ir-measures and scikit-learn have the linear gain by default,
     as here.

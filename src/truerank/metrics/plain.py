@@ -169,7 +169,7 @@ class RPrecision(PlainMetric):
 
 @dataclass(frozen=True)
 class RBP(PlainMetric):
-    """Rank-biased precision: a reader goes on to the next rank with probability p.
+    """Rank-biased precision: a reader continues to the next rank with probability p.
 
     sum over relevant items of (1 - p) p^(rank - 1); Moffat & Zobel, TOIS 2008.
     """
@@ -188,7 +188,7 @@ class RBP(PlainMetric):
 
 @dataclass(frozen=True)
 class MeanRank(PlainMetric):
-    """Mean rank of the relevant items; the smaller the better."""
+    """Mean rank of the relevant items; smaller is better."""
 
     name = "mean-rank"
     shape = "affine"
@@ -207,7 +207,7 @@ class FunctionMetric(PlainMetric):
 
     @classmethod
     def of(cls, function: TermFunction) -> FunctionMetric:
-        """Return the metric that is called like the function."""
+        """Return the metric with the name of the function."""
         return cls(getattr(function, "__name__", "function").replace("_", "-").lower(), function)
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:

@@ -1,1 +1,1 @@
-"""Published papers: their tables and figures, computed again beside the printed numbers."""
+"""Published papers: their tables and figures, recomputed and shown beside the printed numbers."""

@@ -1,4 +1,4 @@
-"""What makes counts, names and grades fit for `Ranks`; each check names what is wrong and where."""
+"""Checks of the counts, names and grades of `Ranks`; each message names what is wrong and where."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_fields(
     items: ArrayLike | None,
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the fields of `Ranks` as arrays that can't be written to, or raise `InputError`."""
+    """Return the fields of `Ranks` as read-only arrays, or raise `InputError`."""
     higher = as_ints("above", above)
     ties = np.zeros_like(higher) if tied is None else as_ints("tied", tied)
     bounds = np.arange(higher.size + 1) if indptr is None else as_ints("indptr", indptr)

@@ -39,14 +39,14 @@ def rank(
 ) -> Ranks:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
-    The candidates of a user are all items but the user's training items. The user's other held-out
+    The candidates of a user are all items except the user's training items. The user's other held-out
     items are relevant, so they are never counted as above. The full score matrix is never held in
     memory.
 
     Parameters
     ----------
     scorer : Scorer, array, sparse matrix, function or model
-        What gives the scores: one of truerank's scorers (`Factors`, `Similarity`, ...) or models; a
+        The source of the scores: one of truerank's scorers (`Factors`, `Similarity`, ...) or models; a
         matrix of scores; a model with a method ``scores(users)``, or with `user_factors` and
         `item_factors`; a function of an array of user numbers that returns their scores for all
         items, or of two arrays, users and items, that returns one score per pair.
@@ -59,14 +59,14 @@ def rank(
     candidates : Interactions, sparse matrix, or list of item numbers per user, optional
         The candidates of each user, to which the held-out items are added.
     keep_train : bool
-        Whether training items are candidates, too.
+        Whether training items are candidates as well.
     users : int, or list of ids, optional
         How many users to draw at random, which gives unbiased means at less cost, or which users to rank. The result
         has the same rows as that for all users. A note says how many of how many.
     rng : int or numpy.random.Generator, optional
         Seed for the draw of users.
     threads : int, optional
-        As many as there are processors by default. The result does not depend on it.
+        One per processor by default. The result does not depend on it.
     progress : bool
         Whether to show a progress bar, on a terminal only.
 
@@ -104,8 +104,8 @@ def rank(
 
 def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: bool) -> Ranks:
     (scorer,), test = held.scorers, held.test
-    known = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
-    lists = Lists(known.indptr, known.items), Lists(test.indptr, test.items)
+    training = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
+    lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     n_relevant = np.diff(test.indptr)
     with tqdm(total=held.users.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
         counts = scorer.count(*lists, threads=threads, progress=bar.update)
@@ -113,11 +113,11 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,
-        n_candidates=test.n_items - np.diff(known.indptr) + both,
+        n_candidates=test.n_items - np.diff(training.indptr) + both,
         indptr=test.indptr,
         ids=test.names,
         grades=None if held.grades is None else held.grades[counts.order],
-        same_score=None if held.grades is None else same_scores(scorer, known, test, counts, threads),
+        same_score=None if held.grades is None else same_scores(scorer, training, test, counts, threads),
         items=test.item_names[test.items[counts.order]],
         notes=(*held.notes, *_notes(held.n_without, both)),
     )
@@ -125,7 +125,7 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
 
 
 def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, progress: bool) -> Ranks:
-    """Rank among the given candidates, less the training items, and the held-out items."""
+    """Rank among the given candidates, without the training items, and the held-out items."""
     (scorer,), test, n_relevant = held.scorers, held.test, np.diff(held.test.indptr)
     sets = _marked(listed, 1) + _marked(test, 2)
     sets = sets if seen is None else sets + _marked(seen, 4)
@@ -143,7 +143,7 @@ def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, 
 
 
 def _marked(part: Interactions, mark: int) -> sp.csr_array:
-    """Return a matrix with this mark at each stored entry, so that a sum of several tells which of them store it."""
+    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
     return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 

@@ -65,7 +65,7 @@ def read_fields(path: str | Path) -> dict[str, Any]:
 
 
 def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
-    """Return a table with a row per instance; what is kept per relevant item becomes lists."""
+    """Return a table with a row per instance; values per relevant item become lists."""
     import pyarrow as pa
 
     columns = {} if fields["ids"] is None else {"id": pa.array(fields["ids"])}
@@ -114,7 +114,7 @@ def _bounds(table: pa.Table) -> Ints:
 
 def _values(name: str, column: pa.Array) -> AnyArray:
     if column.null_count:
-        raise InputError(f"the column {name!r} of a table of ranks must not have gaps.")
+        raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
     return column.to_numpy(zero_copy_only=False)
 
 
@@ -131,7 +131,7 @@ def _checked(name: str, array: AnyArray) -> AnyArray:
 
 
 def _extra(text: str | bytes) -> dict[str, Any]:
-    """Return what is stored besides arrays."""
+    """Return the stored fields that are not arrays."""
     try:
         extra = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -142,7 +142,7 @@ def _extra(text: str | bytes) -> dict[str, Any]:
     if depth is not None and (type(depth) is not int or not 1 <= depth < 2**63):
         raise InputError(f"the depth of stored ranks must be a whole number from 1, got {depth!r}.")
     if notes is not None and not (isinstance(notes, list) and all(isinstance(note, str) for note in notes)):
-        raise InputError(f"the notes of stored ranks must be texts, got {notes!r}.")
+        raise InputError(f"the notes of stored ranks must be strings, got {notes!r}.")
     return {"depth": depth, "notes": tuple(notes or ()), "design": _design(design)}
 
 
@@ -152,5 +152,5 @@ def _design(text: object) -> SamplingDesign | None:
     from truerank.sampling.registry import read_design
 
     if not isinstance(text, str):
-        raise InputError(f"the design of stored ranks must be a text, got {text!r}.")
+        raise InputError(f"the design of stored ranks must be a string, got {text!r}.")
     return read_design(text)

@@ -1,4 +1,4 @@
-"""Scorers, training and held-out items -> all of them checked, and in one numbering."""
+"""Checks scorers, training and held-out items, and gives them the same numbering."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class HeldOut:
         train, test = _parts(split, train, test)
         given = [as_scorer(scorer) for scorer in scorers]
         if not given:
-            raise InputError("a scorer is missing.")
+            raise InputError("at least one scorer must be given.")
         n_users, n_items = (_size(given, train, test, axis) for axis in (0, 1))
         if n_items is None:
             given[0] = _measure(given[0], train, test)
@@ -121,8 +121,8 @@ def _size(scorers: Sequence[Scorer], train: PerUser | None, test: PerUser, axis:
     sizes = [(scorer.n_items, scorer.item_ids) if axis else (scorer.n_users, scorer.user_ids) for scorer in scorers]
     parts: list[Any] = [test, train]
     data = [part.shape[axis] for part in parts if isinstance(part, Interactions) or sp.issparse(part)]
-    told = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
-    return next((size for size in told if size is not None), None)
+    stated = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
+    return next((size for size in stated if size is not None), None)
 
 
 def _measure(scorer: Scorer, train: PerUser | None, test: PerUser) -> Scorer:

@@ -1,4 +1,4 @@
-"""Ranked lists and a ground truth -> ranks, without sorting or looping over what is in order already."""
+"""Ranked lists and a ground truth -> ranks, without sorting what is already in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.repeats import Numbered, first_repeat
 from truerank.ranking.truth import Truth, find, index_in
 
-# different items on a side from which it can't be chance that none is on the other
+# distinct items in each source from which it can't be chance that they have none in common
 _MANY = 10
 
 
@@ -40,12 +40,12 @@ def read_lists(
     truth_format: Format | None = None,
     repeats: Literal["refuse", "count once"] = "refuse",
 ) -> Ranks:
-    """Return where ranked lists put the relevant items.
+    """Return the ranks of the relevant items in ranked lists.
 
     Parameters
     ----------
     run : path, dataframe, dict or list
-        The lists: one row per user and item with a score (the higher the better), or a rank, or
+        The lists: one row per user and item with a score (higher is better), or a rank, or
         neither, in which case the rows of a user are in order. Also ``{user: {item: score}}``,
         ``{user: [best, second, ...]}``, a list of lists or a 2-D array (users are 0, 1, ...).
         Files: TREC run, CSV, TSV, Parquet, JSONL, plain, gzipped or in a zip file; "-" is standard input.
@@ -53,7 +53,7 @@ def read_lists(
         The relevant items in the same forms. With a relevance column (as in TREC qrels), those
         above 0 are relevant, and it is their grade. The instances are the users named here.
     depth : int or "all", optional
-        Where the lists were cut; the longest list by default. "all" says that each list holds
+        Where the lists were cut; the longest list by default. "all" means that each list holds
         every candidate, so that any metric can be computed.
     user, item, score, rank, relevance : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones. `user` and
@@ -140,9 +140,9 @@ class _Lists:
     """Lists in order, one below the other, and the rows in them that are hits."""
 
     starts: Ints
-    """Row of the top of each list, and at last the number of rows."""
+    """Row of the top of each list, and finally the number of rows."""
     user: Ints
-    """Whose list it is, -1 if the truth does not know."""
+    """Whose list it is, -1 if the user is not in the truth."""
     scores: Floats | None
     codes: Ints
     """The truth's code of each item."""
@@ -179,7 +179,7 @@ class _Lists:
         if row is not None:
             source = row if self.order is None else int(self.order[row])
             user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
-            raise rows.error(source, f"item {item} of user {user} stands more than once in the list")
+            raise rows.error(source, f"item {item} of user {user} is in the list more than once")
 
     def without_repeats(self) -> _Lists:
         """Let only the first place of each relevant item be a hit."""
@@ -266,8 +266,8 @@ def _tied_rows(hits: Ints, scores: Floats, starts: Ints) -> tuple[Ints, Ints] | 
 def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
     """Candidates of each user when the lists hold them all."""
     n_candidates = np.zeros(len(truth.users), dtype=np.int64)
-    known = lists.user >= 0
-    n_candidates[lists.user[known]] = sizes[known]
+    in_truth = lists.user >= 0
+    n_candidates[lists.user[in_truth]] = sizes[in_truth]
     missing = np.ones(truth.keys.size, dtype=np.bool_)
     missing[lists.found] = False
     if missing.any():
@@ -295,13 +295,13 @@ def _check_users(found: _Lists, lists: Rows, facts: Rows) -> None:
     if np.all(found.user < 0):
         listed, relevant = (shown(rows.ids("user")[0].as_py()) for rows in (lists, facts))
         raise InputError(
-            f"no user of {facts.name} is in {lists.name}: the ids do not match ({relevant} there, {listed} here)."
+            f"no user of {facts.name} is in {lists.name}: the ids do not match (for example {relevant} and {listed})."
         )
 
 
 def _item_notes(found: _Lists, truth: Truth, lists: Rows, facts: Rows) -> list[str]:
-    """Say how few of the relevant items are in any list; refuse it if there are none where some must be."""
-    # pairs that are hit tell enough in all but bad cases, and cost nothing
+    """Return a note if few of the relevant items are in any list; raise an error if none is and some must be."""
+    # the hits are enough to see that most lists are fine, and cost nothing
     if 2 * found.hits.size >= truth.keys.size:
         return []
     relevant = np.unique(truth.keys % truth.items.span)
@@ -310,7 +310,7 @@ def _item_notes(found: _Lists, truth: Truth, lists: Rows, facts: Rows) -> list[s
     if listed.sum() * (2 if other_kind else 10) >= relevant.size:
         return []
     examples = shown(truth.items.decode(int(relevant[np.argmin(listed)]))), shown(lists.ids("item")[0].as_py())
-    here = f"relevant is {examples[0]}, for instance, and listed {examples[1]}"
+    here = f"for example, {examples[0]} is relevant and {examples[1]} is listed"
     if not listed.any() and (other_kind or min(relevant.size, found.numbered.span) >= _MANY):
         raise InputError(f"no item of {facts.name} is in {lists.name}: the ids do not match ({here}).")
     return [f"only {listed.sum()} of {relevant.size} relevant items are in any list ({here})"]

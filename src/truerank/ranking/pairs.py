@@ -14,8 +14,8 @@ from truerank.ranking.ranks import Ranks
 class PairCounts(NamedTuple):
     """Per relevant pair: user by user in ascending order, and from the highest score down.
 
-    `above` and `tied` count irrelevant pairs of the user with a higher and with an equal score, `order` tells which
-    row each entry belongs to, and `same_score` whether it has the score of the relevant pair before it.
+    `above` and `tied` count irrelevant pairs of the user with a higher and with an equal score, `order` is the
+    row that each entry belongs to, and `same_score` whether it has the score of the relevant pair before it.
     """
 
     above: Ints

@@ -1,4 +1,4 @@
-"""Where a recommender put the relevant items: all that any ranking metric needs to know.
+"""The ranks of the relevant items: everything that a ranking metric needs.
 
 An instance (a user, a query) has `n` candidates, some of them relevant. For each relevant item we
 keep how many *irrelevant* candidates stand strictly above it and how many tie with it. The i-th
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ranks:
-    """The places of the relevant items, instance by instance.
+    """The ranks of the relevant items, instance by instance.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Ranks:
         For lists that were cut: ranks are known down to this depth only. A relevant item below it
         has some rank beyond the depth, and `n_candidates` is a lower bound. None: all is known.
     design : SamplingDesign, optional
-        For sampled ranks: how the irrelevant candidates were sampled. None: they are all there.
+        For sampled ranks: how the irrelevant candidates were sampled. None: all of them were ranked.
     n_catalogue : int or array of int, one per instance, optional
         For sampled ranks: candidates before sampling.
     drawn : array of int, one per relevant item, optional
@@ -59,14 +59,14 @@ class Ranks:
     scored : array of int, one per instance, optional
         Candidates whose scores were computed, where they are not `n_candidates`; see `n_scored`.
     grades : array of float above 0, one per relevant item, optional
-        How relevant each one is, for graded metrics; None: all alike.
+        How relevant each one is, for graded metrics; None: all are equally relevant.
     same_score : array of bool, one per relevant item, optional
         Where there are grades: whether the item has exactly the score of the relevant one before it. `tied` tells
         that if irrelevant candidates have the score too; None: no others do.
     items : array, one per relevant item, optional
         Which item each one is: names or numbers.
     notes : sequence of str, optional
-        What a reader of the results should know, e.g. how many users had no list.
+        What readers of the results should know, e.g. how many users had no list.
 
     Notes
     -----
@@ -130,7 +130,7 @@ class Ranks:
         vars(self).update(counts)
 
     def _with(self, **changes: Any) -> Ranks:
-        """Return a copy with other fields, which are known to be valid."""
+        """Return a copy with other fields, which must be valid already."""
         arrays = {name: frozen(value) if isinstance(value, np.ndarray) else value for name, value in changes.items()}
         new = object.__new__(Ranks)
         vars(new).update(self._fields() | arrays)
@@ -140,7 +140,7 @@ class Ranks:
     def from_ranks(
         cls, ranks: Nested, n: ArrayLike, *, ids: ArrayLike | None = None, grades: Nested | None = None
     ) -> Ranks:
-        """Build from plain ranks, 1 being the best.
+        """Build from plain ranks; 1 is best.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class Ranks:
 
     @cached_property
     def truth_rank(self) -> Ints:
-        """One more than the relevant items of the instance with a higher grade; 1 where there are no grades.
+        """One plus the number of relevant items of the instance with a higher grade; 1 if there are no grades.
 
         Examples
         --------

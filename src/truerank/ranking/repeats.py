@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from truerank.arrays import AnyArray, Ints
 
-# entries of the table in which rows are looked up again: few enough for a cache, but some lists at once
+# entries of the lookup table: few enough for a cache, but enough for several lists at once
 _TABLE = 1 << 20
 _LISTS = 16
 
@@ -35,7 +35,7 @@ class Numbered:
 
 
 def first_repeat(items: Numbered, starts: Ints) -> int | None:
-    """Return the first row found that holds an item which its list holds elsewhere, too; None if there is none.
+    """Return a row whose item is in its list more than once, the first one found; None if there is none.
 
     Every row writes its number at its list's place for its item, and reads it again: where another number is read,
     another row of the list has the item.

@@ -1,4 +1,4 @@
-"""Sample candidates, score those alone, and rank the held-out items among them."""
+"""Sample candidates, score only these, and rank the held-out items among them."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def rank_sampled(
     Parameters
     ----------
     scorer : as for `truerank.rank`, or a dict of name to scorer
-        Also a function ``score(users, items)`` of two equally long arrays, so that slow scorers (cross-encoders,
-        language models) score the sample alone. Several scorers given together see the same sample.
+        Also a function ``score(users, items)`` of two arrays of the same length, so that slow scorers
+        (cross-encoders, language models) score only the sample. Several scorers given together see the same sample.
     split, train, test : as for `truerank.rank`
     design : SamplingDesign, optional
         How to sample from each user's irrelevant candidates: all items but training and held-out ones.
@@ -152,7 +152,7 @@ def _pool(held: HeldOut, n_ranked: int) -> Pool:
 
 
 def _given(negatives: Negatives, held: HeldOut) -> _Sample:
-    """Take negatives as they are, and say what is unusual about them."""
+    """Return the given negatives, and notes on what is unusual about them."""
     users, n_items = held.users, held.test.n_items
     if len(negatives) <= int(users.max(initial=-1)):
         raise InputError(f"`negatives` must have a row for each user up to {users.max()}, got {len(negatives)} rows.")
@@ -172,7 +172,7 @@ def _given(negatives: Negatives, held: HeldOut) -> _Sample:
 
 
 def _odd(rows: list[Ints], sampled: list[Ints], held: HeldOut) -> list[str]:
-    """Say how many negatives are repeated, relevant, or training items."""
+    """Return notes on how many negatives are repeated, relevant, or training items."""
     repeated = sum(row.size - np.unique(row).size for row in rows)
     relevant = sum(row.size for row in rows) - repeated - sum(row.size for row in sampled)
     trained = 0

@@ -1,8 +1,8 @@
 """Which held-out items of a user have the same score, for graded metrics.
 
 Among equally scored items the order is left to chance, so with different grades it matters which
-ones they are. Counts tell if irrelevant items have the score, too. If none has, two neighbours with
-equal counts may be tied, or one just below the other, and counting a second time tells.
+ones they are. If irrelevant items have the score as well, the counts show it. If none has, two neighbours with
+equal counts may be tied, or one just below the other; counting a second time decides.
 """
 
 from __future__ import annotations

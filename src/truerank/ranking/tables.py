@@ -41,9 +41,9 @@ def read_ranks(
         instance; without a column of users each row is its own. Files as for `truerank.read_lists`.
     m : int or str, optional
         For ranks among sampled candidates: how many irrelevant ones were sampled for each instance, or the name of the
-        column that tells. A table with a column `m` holds sampled ranks.
+        column that holds it. A table with a column `m` holds sampled ranks.
     n : int or str, optional
-        Candidates of each instance, before sampling, or the name of the column that tells; by default the column `n`.
+        Candidates of each instance, before sampling, or the name of the column with it; by default the column `n`.
     replace : bool
         Whether the candidates were sampled with replacement.
     user, rank, relevance : str or int, optional
@@ -74,7 +74,7 @@ def read_ranks(
     rows = load_opened(opened, RANKS, columns)
     sampled, candidates = _per_row(rows, "m", m), _per_row(rows, "n", n)
     if candidates is None:
-        raise InputError(f"{rows.name} does not say how many candidates there were; give `n` or such a column.")
+        raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
     if sampled is None and replace:
         raise InputError("`replace` is about sampled ranks; give `m` or such a column.")
     ranks = _Table.of(rows, sampled, candidates).to_ranks(replace)
@@ -82,7 +82,7 @@ def read_ranks(
 
 
 def _as_saved(ranks: Ranks, name: str, given: Mapping[str, int | str | None], replace: bool) -> Ranks:
-    """Refuse numbers of candidates that contradict what saved ranks say themselves."""
+    """Refuse numbers of candidates that contradict the saved ranks."""
     sampled = ranks.design is not None and ranks.n_catalogue is not None
     stored = {"m": ranks.draws if sampled else None, "n": ranks.n_catalogue if sampled else ranks.n_candidates}
     for role, number in given.items():

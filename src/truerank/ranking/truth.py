@@ -44,7 +44,7 @@ class Truth:
         return cls(users, items, keys, grades, n_relevant, ())._without_repeats()
 
     def _without_repeats(self) -> Truth:
-        """Let repeated rows count once, if they don't contradict each other."""
+        """Count repeated rows once, unless they contradict each other."""
         fresh = np.diff(self.keys, prepend=-1) > 0
         if fresh.all():
             return self
@@ -65,7 +65,7 @@ class Truth:
         return self.items.decode_all(self.keys % self.items.span)
 
     def name(self, position: int) -> str:
-        """Say which user and item a key stands for."""
+        """Return the user and item of a key, for messages."""
         user, item = divmod(int(self.keys[position]), self.items.span)
         return f"item {shown(self.items.decode(item))} of user {shown(self.users[user].as_py())}"
 

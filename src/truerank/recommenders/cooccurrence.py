@@ -1,4 +1,4 @@
-"""How many users two items share, block by block, so that the whole matrix need not exist."""
+"""How many users each two items share, block by block, so that the whole matrix is never held in memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ENTRIES = 1 << 21  # of a block of rows: 24 MB if all are stored, for each thre
 def map_blocks(
     train: sp.csr_array, use: Callable[[int, sp.csr_array], Result], threads: int, progress: bool
 ) -> list[Result]:
-    """Return ``use(first, rows)`` for all blocks of rows of the items' co-occurrences, in order.
+    """Return ``use(first, rows)`` for each block of rows of the item-item co-occurrence matrix, in order.
 
-    Entry (i, j) of all rows together is the number of users of both i and j, exactly; on the
-    diagonal it is the number of users of i. `first` is the item of the first row.
+    Entry (i, j) of the matrix is the exact number of users of both i and j; on the diagonal it is
+    the number of users of i. `first` is the item of the first row of the block.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from truerank.recommenders.models import Recommender, SimilarityModel, check_num
 
 @dataclass(frozen=True)
 class EASE(Recommender[SimilarityModel]):
-    r"""Scores ``X @ B`` where B minimises :math:`\|X - XB\|^2 + \lambda \|B\|^2` with a diagonal of zeros.
+    r"""Scores ``X @ B`` where B minimises :math:`\|X - XB\|^2 + \lambda \|B\|^2` with a zero diagonal.
 
     With :math:`P = (X'X + \lambda I)^{-1}` the solution is :math:`B_{ij} = -P_{ij} / P_{jj}` off the
     diagonal.
@@ -27,8 +27,8 @@ class EASE(Recommender[SimilarityModel]):
 
     Notes
     -----
-    Simple, without randomness, and hard to beat. It needs memory for about five dense matrices of
-    n_items x n_items numbers, and time that grows with the cube of n_items.
+    Simple, deterministic, and hard to beat. It needs memory for about five dense matrices of shape
+    (n_items, n_items), and time that grows with the cube of n_items.
 
     References
     ----------

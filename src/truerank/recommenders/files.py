@@ -1,4 +1,4 @@
-"""Models as `.npz` files, without pickle: arrays, and a line of JSON on the recommender and its settings."""
+"""Models as `.npz` files, without pickle: arrays, and a line of JSON with the recommender and its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTS = ("data", "indices", "indptr", "shape")
 
 
 def write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> None:
-    """Write arrays, and name and settings of the recommender, a dataclass, that made them."""
+    """Write arrays, with the name and settings of the recommender, a dataclass, that made them."""
     check_writable(path, (".npz",))
     settings = {name: _plain(value) for name, value in asdict(recommender).items()}
     about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
@@ -50,7 +50,7 @@ def pack(name: str, matrix: Matrix) -> dict[str, AnyArray]:
 
 
 def unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
-    """Return what `pack` packed, or raise `InputError` if it does not hold together."""
+    """Return what `pack` packed, or raise `InputError` if it is inconsistent."""
     if name in arrays:
         return arrays[name]
     try:
@@ -58,12 +58,12 @@ def unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (KeyError, ValueError) as error:
-        raise InputError(f"the file of the model is damaged: its {name} is not a valid matrix ({error}).") from error
+        raise InputError(f"the model file is damaged: its {name} is not a valid matrix ({error}).") from error
     return matrix
 
 
 def _plain(value: Any) -> Any:
-    """Return a setting for JSON; a random generator, whose state has changed since, is left out."""
+    """Return a setting for JSON; a random generator is left out, because its state has changed since."""
     if isinstance(value, np.generic):
         return value.item()
     return None if isinstance(value, np.random.Generator) else value

@@ -34,21 +34,21 @@ class IALS(Recommender[FactorModel]):
     Parameters
     ----------
     factors : int
-        Length d of the vectors.
+        The length d of the vectors.
     alpha : float
-        Weight of each pair of a user and an item, interactions included.
+        Weight of each user-item pair, interactions included.
     regularization : float
         Lambda.
     sweeps : int
-        How many times users and items are solved for.
+        How many times to solve for users and items.
     init_scale : float
-        Standard deviation of the normal distribution from which the items' factors start.
+        Standard deviation of the normal distribution from which the initial item factors are drawn.
     frequency_exponent : float
-        With exponent nu a user with c of n items has ``lambda_u = lambda * (c + alpha * n) ** nu``,
-        and likewise for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 is
-        frequency-scaled, which Rendle et al. (2022) found to be better.
+        With exponent nu, a user with c of n items has ``lambda_u = lambda * (c + alpha * n) ** nu``,
+        and likewise for items. 0 is the plain sum of squares of Krichene & Rendle (2020); 1 scales
+        by frequency, which Rendle et al. (2022) found to be better.
     rng : int or numpy.random.Generator, optional
-        Seed of the start. For a seed the factors are the same for any number of threads.
+        Seed of the initial factors. With a seed, the result is the same for any number of threads.
 
     Notes
     -----
@@ -93,14 +93,16 @@ class IALS(Recommender[FactorModel]):
 
     def _learn(self, train: Interactions, threads: int, progress: bool) -> FactorModel:
         by_user, by_item = train.matrix, sp.csr_array(train.matrix.T)
-        # users are solved for first, so they need no start
+        # users are solved for first, so they need no initial values
         items = self.init_scale * np.random.default_rng(self.rng).standard_normal((train.n_items, self.factors))
         users = np.zeros((train.n_users, self.factors))
         for _ in tqdm(range(self.sweeps), desc="sweeps", disable=None if progress else True, delay=0.5):
             users = self._solve(by_user, items, users, threads)
             items = self._solve(by_item, users, items, threads)
         if not (np.isfinite(users).all() and np.isfinite(items).all()):
-            raise InputError(f"`regularization` must be larger for these data to be solved, got {self.regularization}.")
+            raise InputError(
+                f"`regularization` must be larger for these data to be solvable, got {self.regularization}."
+            )
         return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
 
     def _solve(self, matrix: sp.csr_array, factors: Floats, start: Floats, threads: int) -> Floats:
@@ -110,15 +112,15 @@ class IALS(Recommender[FactorModel]):
         return improve(matrix, factors, start, self.alpha, self._penalties(matrix), threads)
 
     def loss(self, model: FactorModel, train: PerUser) -> float:
-        """Return the loss, which learning makes small, of a model and its training interactions."""
+        """Return the loss, which training minimises, of a model on its training interactions."""
         matrix = Interactions.of(train, "train", n_users=model.n_users, n_items=model.n_items).matrix
         users, items = (np.asarray(part, np.float64) for part in (model.user_factors, model.item_factors))
-        everywhere = float(np.sum((users.T @ users) * (items.T @ items)))
+        all_pairs = float(np.sum((users.T @ users) * (items.T @ items)))
         squares = [
             float(self._penalties(rows) @ np.einsum("ij,ij->i", part, part))
             for rows, part in ((matrix, users), (sp.csr_array(matrix.T), items))
         ]
-        return _error(matrix, users, items) + self.alpha * everywhere + sum(squares)
+        return _error(matrix, users, items) + self.alpha * all_pairs + sum(squares)
 
     def _penalties(self, matrix: sp.csr_array) -> Floats:
         """Return lambda of each row."""

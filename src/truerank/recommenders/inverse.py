@@ -1,7 +1,7 @@
 """The inverse of a large positive definite matrix, the same for any number of threads.
 
-LAPACK's is as fast, but its last digits change with the number of threads, and with them the order
-of items whose scores are close.
+LAPACK is as fast, but its last digits depend on the number of threads, and so would the order of
+items with close scores.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truerank.threads import share
 def invert(matrix: Floats, threads: int) -> Floats:
     """Return the inverse of a symmetric positive definite matrix.
 
-    Without the compiled library LAPACK does it.
+    Without the compiled library, LAPACK computes it.
 
     Examples
     --------
@@ -29,14 +29,14 @@ def invert(matrix: Floats, threads: int) -> Floats:
 
 
 def _sweep(matrix: Floats, threads: int) -> Floats:
-    """Sweep one block of rows and columns after the other, which ends at minus the inverse.
+    """Sweep one block of rows and columns after another, which ends with minus the inverse.
 
-    With the block K of rows, P the inverse of the square where they meet their own columns, and all
-    other rows and columns I, J: M_IJ becomes M_IJ - M_IK P M_KJ, M_KJ becomes P M_KJ, and M_KK
+    With the block K of rows, P the inverse of the square block M_KK, and all other rows I and
+    columns J: M_IJ becomes M_IJ - M_IK P M_KJ, M_KJ becomes P M_KJ, and M_KK
     becomes -P. Only blocks on and above the diagonal are kept.
     """
     size, block = len(matrix), library.call("inverse_block")
-    # further rows and columns, those of the identity, stay apart from the others
+    # padded with rows and columns of the identity, which do not mix with the others
     wide = np.eye(-(-size // block) * block)
     wide[:size, :size] = matrix
     scaled = np.empty((block, len(wide)))

@@ -1,4 +1,4 @@
-"""Neighbourhoods of items: recommend what is similar to the items of a user's history."""
+"""Item neighbourhoods: recommend what is similar to the items in a user's history."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _DENSE = 0.25  # share of stored entries from which a dense matrix is smaller an
 
 @dataclass(frozen=True)
 class ItemKNN(Recommender[SimilarityModel]):
-    r"""Scores an item i by its similarity to the items j of the user, the cosine of their sets of users.
+    r"""Scores an item i by its similarity to the items j of the user: the cosine between their sets of users.
 
     .. math:: s_{ij} = \left(\frac{|U_i \cap U_j|}{\sqrt{|U_i|\,|U_j|}}\right)^q, \qquad
               \hat y_{ui} = \frac{1}{z_i} \sum_{j \in H_u} s'_{ij}
 
-    where s' is s for neighbours, else 0, and z is the norm of the row s' of i, its sum, or 1.
+    where s' is s for neighbours and 0 otherwise, and z_i is the norm of row i of s', its sum, or 1.
 
     Parameters
     ----------
     power : float
-        The exponent q; the larger it is, the more the most similar items count.
+        The exponent q; a larger one gives more weight to the most similar items.
     neighbours : int, optional
-        How many neighbours are kept; all by default. Of equally similar items the first are kept.
+        How many neighbours to keep; all by default. Among equally similar items, the first are kept.
     keep : {"column", "row"}
         Whose neighbours: each item j of a user's history adds to the scores of the items most
         similar to j ("column"), or each item i is scored by the items most similar to i ("row").
     keep_self : bool
         Whether an item is its own neighbour. Training items are not candidates, so this matters
-        only through the norm, and because it takes one place among the neighbours.
+        only through the norm, and because the item takes up one of its `neighbours`.
     row_norm : bool
         Whether to divide the row of each item by its Euclidean norm (eq. 29).
     divide : bool
-        Whether to divide the prediction by the sum of the item's row (eq. 30), after which the
-        norm has no influence.
+        Whether to divide the prediction by the sum of the item's row (eq. 30); the norm then has
+        no effect.
 
     Notes
     -----
@@ -52,8 +52,8 @@ class ItemKNN(Recommender[SimilarityModel]):
     neighbours, has the score 0; with few neighbours many items tie at 0.
 
     The published numbers of Krichene & Rendle's recommenders Y and Z come from
-    ``ItemKNN(power=3, keep_self=True)`` and ``ItemKNN(neighbours=10)``: the denominator of eq. 30 is
-    not in them, and the ten neighbours are those of each column.
+    ``ItemKNN(power=3, keep_self=True)`` and ``ItemKNN(neighbours=10)``: they do not include the
+    denominator of eq. 30, and the ten neighbours are those of each column.
 
     References
     ----------
@@ -88,11 +88,11 @@ class ItemKNN(Recommender[SimilarityModel]):
         users = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
         blocks = map_blocks(train.matrix, lambda first, rows: self._similar(first, rows, users), threads, progress)
         stacked = sp.vstack(blocks, format="csr")
-        # row j of a model's matrix is what item j adds to the scores of the others
+        # row j of a model's matrix holds what item j adds to the scores of the others
         adds = stacked if self.keep == "column" else sp.csr_array(stacked.T)
         adds.data *= self._scales(adds)[adds.indices]
         share = adds.nnz / adds.shape[0] ** 2
-        # a dense product waits for memory, so half as many bytes take half the time
+        # a dense product is limited by memory bandwidth, so half as many bytes take half the time
         matrix = adds.astype(np.float32).toarray() if share > _DENSE else adds
         return SimilarityModel(matrix, train, recommender=self)
 
@@ -111,7 +111,7 @@ class ItemKNN(Recommender[SimilarityModel]):
         return together
 
     def _scales(self, adds: sp.csr_array) -> Floats:
-        """Return by what the score of each item is multiplied."""
+        """Return the factor that multiplies the score of each item."""
         size = np.ones(adds.shape[1])
         if self.divide:
             size[:] = np.bincount(adds.indices, adds.data, minlength=size.size)

@@ -1,8 +1,8 @@
 """One half of a sweep of alternating least squares: new factors for all rows of a matrix.
 
-Each row is solved for on its own, so threads cannot change the result. Compiled, every sum has a
-fixed order too, and the result is the same on any machine. Without the compiled library the same
-equations are solved by NumPy, several times slower and equal up to rounding.
+Each row is solved separately, so threads cannot change the result. In the compiled library every sum
+also has a fixed order, so the result is the same on any machine. Without the library, NumPy solves the
+same equations, several times slower and with results that are equal up to rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.compiled import library
 from truerank.threads import share
 
-_PAIRS = 1 << 14  # stored entries per task: some milliseconds, so that threads end at the same time
+_PAIRS = 1 << 14  # stored entries per task: a few milliseconds of work, so that threads end at about the same time
 _ROWS = 1 << 12  # rows of factors per task
 _WIDTH = 16  # compiled, rows have a multiple of so many numbers
 _STEPS = 3  # of conjugate gradients: more come closer, but the next sweep changes the equations anyway
@@ -24,19 +24,19 @@ _SOLVED = 1e-20  # squared length of a residual that is rounding
 
 
 def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats, threads: int) -> Floats:
-    """Return for each row the vector v of least loss, given the columns' `factors`.
+    """Return for each row the vector v with the least loss, given the `factors` of the columns.
 
-    With sums over the columns j that are stored in the row, v solves
+    With sums over the columns j stored in the row, v solves
     ``(sum_j f_j f_j' + alpha * F'F + penalty * I) v = sum_j f_j``.
 
     Parameters
     ----------
     matrix : csr_array of shape (n, m)
-        Only what is stored counts, not its value.
+        Only which entries are stored matters, not their values.
     factors : array F of shape (m, d)
     alpha : float
     penalties : array of shape (n,)
-        Positive, so that there is one solution.
+        Positive, so that the solution is unique.
     threads : int
         Has no influence on the result.
 
@@ -97,7 +97,7 @@ def _gram_of(factors: AnyArray, threads: int) -> Floats:
 
 
 def _cuts(indptr: Ints, size: int) -> list[tuple[int, int]]:
-    """Cut rows into runs with about `size` entries."""
+    """Cut rows into ranges with about `size` entries each."""
     task = indptr[:-1] // size
     bounds = [0, *(np.flatnonzero(np.diff(task)) + 1).tolist(), len(task)]
     return list(pairwise(bounds))
@@ -120,10 +120,10 @@ def _compiled_solve_rows(rows: library.Rows, start: int, stop: int, factors: Any
 
 
 def _solve_rows(rows: library.Rows, start: int, stop: int, factors: AnyArray, *arrays: Floats) -> None:
-    (begin, columns), (everywhere, penalties, solutions) = rows.arrays, arrays
+    (begin, columns), (shared_gram, penalties, solutions) = rows.arrays, arrays
     for row in range(start, stop):
         chosen = factors[columns[begin[row] : begin[row + 1]]].astype(np.float64)
-        matrix = everywhere + chosen.T @ chosen + penalties[row] * np.eye(factors.shape[1])
+        matrix = shared_gram + chosen.T @ chosen + penalties[row] * np.eye(factors.shape[1])
         solutions[row] = np.linalg.solve(matrix, chosen.sum(axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Read models that were saved, whichever recommender made them."""
+"""Read saved models of any recommender."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load_model(path: str | Path) -> FactorModel | SimilarityModel:
     try:
         recommender = kind(**about["settings"])
     except TypeError as error:
-        raise InputError(f"{str(path)!r} was not written by the `save` of a model: {error}.") from error
+        raise InputError(f"{str(path)!r} was not written by a model's `save`: {error}.") from error
     names = {"user_ids": arrays.get("user_ids"), "item_ids": arrays.get("item_ids")}
     if {"user_factors", "item_factors"} <= arrays.keys():
         return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender, **names)

@@ -1,4 +1,4 @@
-"""What a recommender is before and after it has learnt: settings, and a model that can be ranked."""
+"""Recommenders before and after training: settings, and a model that can be ranked."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Model = TypeVar("Model", "FactorModel", "SimilarityModel")
 
 
 class Recommender(ABC, Generic[Model]):
-    """Settings of a recommender: a frozen value, which learning does not change."""
+    """The settings of a recommender: a frozen value that training does not change."""
 
     def fit(self, train: PerUser, *, threads: int | None = None, progress: bool = False) -> Model:
-        """Return the model that is learnt from training interactions.
+        """Return the model trained on the given interactions.
 
         Parameters
         ----------
         train : Interactions, sparse matrix, or list of item numbers per user
             A stored entry is an interaction, whatever its value.
         threads : int, optional
-            As many as there are processors by default. The model does not depend on it.
+            One per processor by default. The model does not depend on it.
         progress : bool
             Whether to show a progress bar, on a terminal only.
 
@@ -52,11 +52,11 @@ class Recommender(ABC, Generic[Model]):
 
     @abstractmethod
     def _learn(self, train: Interactions, threads: int, progress: bool) -> Model:
-        """Learn from a matrix of ones, of which there is at least one."""
+        """Learn from a matrix of ones with at least one entry."""
 
 
 class FactorModel(Factors):
-    """Factors that a recommender has learnt; scores are their inner products."""
+    """Factors learnt by a recommender; scores are their inner products."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FactorModel(Factors):
         self.recommender = recommender
 
     def __repr__(self) -> str:
-        return _learnt(self)
+        return _shown(self)
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
@@ -80,7 +80,7 @@ class FactorModel(Factors):
 
 
 class SimilarityModel(Similarity):
-    """An item-item matrix that a recommender has learnt, and the histories of the users it scores."""
+    """An item-item matrix learnt by a recommender, and the histories of the users it scores."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class SimilarityModel(Similarity):
         self.recommender = recommender
 
     def __repr__(self) -> str:
-        return _learnt(self)
+        return _shown(self)
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
@@ -103,7 +103,7 @@ class SimilarityModel(Similarity):
         files.write(path, self.recommender, arrays | _names(self))
 
 
-def _learnt(model: FactorModel | SimilarityModel) -> str:
+def _shown(model: FactorModel | SimilarityModel) -> str:
     return f"{type(model).__name__}({model.n_users} users, {model.n_items} items, by {model.recommender!r})"
 
 

@@ -24,6 +24,6 @@ class Popularity(Recommender[FactorModel]):
 
     def _learn(self, train: Interactions, threads: int, progress: bool) -> FactorModel:
         counts = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
-        # one factor, which is 1 for each user, takes the fastest way through `rank`
+        # as a single factor, which is 1 for each user: `rank` is fastest for factors
         users, items = np.ones((train.n_users, 1)), counts[:, np.newaxis]
         return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)

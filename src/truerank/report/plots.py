@@ -1,7 +1,7 @@
-"""Curves and bars as figures for print: they draw what they are given, and compute nothing.
+"""Curves and bars as figures for print; these functions draw and compute nothing.
 
-Every curve differs from its neighbours in colour, lightness and dashes, so that a copy in grey can be read.
-Figures know nothing of a screen and change no setting of matplotlib's.
+Every curve differs from its neighbours in colour, lightness and dashes, so that a greyscale copy is readable.
+Figures need no display and change no settings of matplotlib.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ Drawn = TypeVar("Drawn")
 
 
 def check_matplotlib() -> None:
-    """Say what is missing, if it is."""
+    """Raise `InputError` if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise InputError("figures need matplotlib, which truerank's extra 'plots' installs.")
 
 
 def styled(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
-    """Let a function draw in the style of this module, whatever the user's settings."""
+    """Make a function draw in the style of this module, whatever the user's settings."""
 
     @wraps(draw)
     def drawn(*args: P.args, **options: P.kwargs) -> Drawn:
@@ -79,30 +79,30 @@ def panels(count: int, *, columns: int = 2) -> tuple[Figure, list[Axes]]:
 
 
 def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArray]) -> None:
-    """Draw one line per name, in the looks of `LOOKS`."""
+    """Draw one line per name, styled by `LOOKS`."""
     _check_count("curves", lines, len(LOOKS))
     for (colour, dashes), (name, y) in zip(LOOKS, lines.items(), strict=False):
         axes.plot(x, y, color=colour, linestyle=dashes, label=name)
 
 
 def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> None:
-    """Draw a group of bars side by side for each entry of `groups`, a bar per name."""
+    """Draw a group of adjacent bars for each entry of `groups`, one bar per name."""
     _check_count("bars", heights, len(_HATCHES))
     width = 0.8 / len(heights)
-    for place, ((colour, _), (name, height)) in enumerate(zip(LOOKS[::2], heights.items(), strict=False)):
-        at = np.arange(len(groups)) + (place - (len(heights) - 1) / 2) * width
-        face = colour if place == 0 else "white"
-        axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=_HATCHES[place], label=name)
+    for number, ((colour, _), (name, height)) in enumerate(zip(LOOKS[::2], heights.items(), strict=False)):
+        at = np.arange(len(groups)) + (number - (len(heights) - 1) / 2) * width
+        face = colour if number == 0 else "white"
+        axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=_HATCHES[number], label=name)
     axes.set_xticks(range(len(groups)), groups)
 
 
 def _check_count(name: str, given: Mapping[str, AnyArray], most: int) -> None:
     if len(given) > most:
-        raise InputError(f"a panel takes up to {most} {name} that can be told apart in grey, got {len(given)}.")
+        raise InputError(f"a panel holds at most {most} {name} that can be told apart in greyscale, got {len(given)}.")
 
 
 def mark(axes: Axes, x: float, text: str, *, words_left: bool) -> None:
-    """Draw a vertical line where something happens, and say what at its foot."""
+    """Draw a vertical line with a label at its foot."""
     axes.axvline(x, color="0.5", linewidth=0.8, linestyle=":")
     axes.annotate(
         text,
@@ -116,10 +116,10 @@ def mark(axes: Axes, x: float, text: str, *, words_left: bool) -> None:
 
 @styled
 def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = ("svg",)) -> list[Path]:
-    """Write a figure into a folder, once per format; the same figure gives the same bytes."""
+    """Write a figure into a directory, once per format; the same figure gives the same bytes."""
     unknown = [form for form in formats if form not in FORMATS]
     if unknown:
-        raise InputError(f"a figure is written as one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
+        raise InputError(f"the format of a figure must be one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
     make_folder(folder)
     paths = [Path(folder) / f"{name}.{form}" for form in formats]
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}

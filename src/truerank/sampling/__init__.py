@@ -1,1 +1,1 @@
-"""A sampling design in; samples, and the exact distribution of what a sample shows, out."""
+"""A sampling design in; samples, and the exact distribution of the sampled counts, out."""

@@ -1,4 +1,4 @@
-"""What a sampling design is: how candidates are sampled, and the distribution of what the sample shows."""
+"""Sampling designs: how candidates are sampled, and the distribution of the sampled counts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SamplingDesign(Named, ABC):
     def size(self) -> int:
         """The one number of candidates to sample; an error if each instance has its own."""
         if self.m is None:
-            raise InputError(f"how many candidates to sample is not given; write for instance {self.name}(100).")
+            raise InputError(f"the number of candidates to sample must be given, for instance {self.name}(100).")
         return self.m
 
     @property
@@ -71,7 +71,7 @@ class SamplingDesign(Named, ABC):
         return None
 
     def law(self, what: str) -> Law:
-        """Return the law of the sampled count, or refuse `what` needs it: most designs have no such law."""
+        """Return the law of the sampled count; most designs have none and refuse `what` needs it."""
         raise InputError(
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
@@ -93,11 +93,11 @@ class SamplingDesign(Named, ABC):
             raise InputError(f"under {self} the relevant items of an instance share their sample; leave out `drawn`.")
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
-        """Refuse instances from which so many candidates cannot be drawn."""
+        """Refuse instances from which this many candidates cannot be drawn."""
         if np.any(np.asarray(n_irrelevant) < 1):
             raise InputError("every instance must have an irrelevant candidate to sample, but some have none.")
         if np.any(np.asarray(draws) < 1):
-            raise InputError("at least one candidate must be sampled for each instance, but for some it is none.")
+            raise InputError("at least one candidate must be sampled for each instance, but for some there is none.")
 
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:

@@ -1,4 +1,4 @@
-"""Draw what a sample would have shown, from exact counts alone: no score is touched."""
+"""Draw sampled counts from exact counts alone, without scores."""
 
 from __future__ import annotations
 

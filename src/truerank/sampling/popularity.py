@@ -1,4 +1,4 @@
-"""Popular items are more likely to be sampled: a design used in the field, under which no correction is known."""
+"""Popular items are more likely to be sampled: a common design, for which no correction is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every irrelevant candidate is equally likely to be sampled: the design with a known law, hence with corrections."""
+"""Every irrelevant candidate is equally likely to be sampled: the design with a known law, and so with corrections."""
 
 from __future__ import annotations
 

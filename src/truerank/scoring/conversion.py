@@ -18,14 +18,14 @@ from truerank.scoring.scorer import Scorer
 
 
 class HasScores(Protocol):
-    """A model with a method of its own that gives scores."""
+    """A model with its own method that returns scores."""
 
     def scores(self, users: Ints) -> Any:
         """Return the scores of these users for all items."""
 
 
 class HasFactors(Protocol):
-    """A model with factors, as those of implicit are."""
+    """A model with factors, such as those of implicit."""
 
     user_factors: Any
     item_factors: Any
@@ -36,12 +36,12 @@ Scoreable = Scorer | HasScores | HasFactors | AnyArray | Callable[[Ints], Any] |
 
 
 def as_scorer(given: Scoreable) -> Scorer:
-    """Return a scorer from whatever can give scores.
+    """Return a scorer for any object that can provide scores.
 
-    In this order: a `Scorer` unchanged; an object with a method ``scores(users)``, which takes
+    Tried in this order: a `Scorer`, which is returned unchanged; an object with a method ``scores(users)``, which takes
     precedence over any other attributes; an array or sparse matrix of scores; an object with
-    `user_factors` and `item_factors` (and `item_bias` if it has one); a function that needs one
-    argument, users, or two, users and items.
+    `user_factors` and `item_factors` (and `item_bias` if it has one); a function with one
+    required argument, users, or two, users and items.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def as_scorer(given: Scoreable) -> Scorer:
     if isinstance(model, type):
         raise InputError(f"can't get scores from the class {model.__name__}; give an instance of it.")
     if callable(getattr(model, "scores", None)):
-        return FunctionScorer(model.scores, **_told(model))
+        return FunctionScorer(model.scores, **_attributes(model))
     if sp.issparse(model) or hasattr(model, "__array__"):
         return ScoreMatrix(model)
     if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
@@ -69,16 +69,16 @@ def as_scorer(given: Scoreable) -> Scorer:
     )
 
 
-def _told(model: Any) -> dict[str, Any]:
-    """Return what a model of another library tells about its users and items."""
+def _attributes(model: Any) -> dict[str, Any]:
+    """Return what a model of another library states about its users and items."""
     sizes = {name: getattr(model, name, None) for name in ("n_users", "n_items")}
     names: dict[str, Any] = {name: getattr(model, name, None) for name in ("user_ids", "item_ids")}
-    told = {name: size for name, size in sizes.items() if isinstance(size, int | np.integer)}
-    return told | {name: ids for name, ids in names.items() if np.ndim(ids) == 1}
+    stated = {name: size for name, size in sizes.items() if isinstance(size, int | np.integer)}
+    return stated | {name: ids for name, ids in names.items() if np.ndim(ids) == 1}
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """Return how many arguments a function needs; 1 where it does not say."""
+    """Return how many arguments a function requires; 1 if it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some functions written in C
@@ -87,5 +87,5 @@ def _arguments(function: Callable[..., Any]) -> int:
     needed = [one for one in parameters if one.kind in positional and one.default is one.empty]
     if len(needed) > 2:
         names = ", ".join(one.name for one in needed)
-        raise InputError(f"a function that scores takes users, or users and items, got one that takes {names}.")
+        raise InputError(f"a scoring function must take users, or users and items, got one that takes {names}.")
     return len(needed)

@@ -21,7 +21,7 @@ class Factors(Scorer):
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
         NumPy arrays, memory-mapped or not, or PyTorch tensors. Scores are computed in float32 if
-        both are float32, else in float64.
+        both are float32, and in float64 otherwise.
     item_bias : array of shape (n_items,), optional
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
@@ -52,7 +52,7 @@ class Factors(Scorer):
         users, items = self.user_factors.shape, self.item_factors.shape
         if len(users) != 2 or len(items) != 2 or users[1] != items[1]:
             raise InputError(
-                "`user_factors` and `item_factors` must be two-dimensional with equally many columns, "
+                "`user_factors` and `item_factors` must be two-dimensional with the same number of columns, "
                 f"got shapes {users} and {items}."
             )
         self.n_users, self.n_items = users[0], items[0]
@@ -71,12 +71,12 @@ class Factors(Scorer):
         return products if self.item_bias is None else products + self.item_bias
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
-        """Return the score of each pair of a user and an item, which alone are computed."""
+        """Return the score of each user-item pair; no others are computed."""
         scores: AnyArray = np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items])
         return scores if self.item_bias is None else scores + self.item_bias[items]
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
-        """Count in one compiled loop that scores and compares."""
+        """Count in one compiled loop that computes and compares scores."""
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
 

@@ -21,10 +21,10 @@ class FunctionScorer(Scorer):
     ----------
     function : callable
         Takes an array of user numbers; returns their scores for all items as an array or tensor.
-        It is asked for users with held-out items only.
+        It is called only for users with held-out items.
     n_items, n_users : int, optional
-        How many items and users there are. If they are not told, they are those of the data; where
-        the data are plain lists, the first block of scores shows the number of items.
+        How many items and users there are; by default, as many as in the data. If the data are plain
+        lists, the number of items is taken from the first block of scores.
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
 
@@ -53,12 +53,12 @@ class FunctionScorer(Scorer):
         return f"FunctionScorer({self.function!r})"
 
     def scores(self, users: Ints) -> AnyArray:
-        """Return what the function gives for these users."""
+        """Return the function's scores of these users."""
         return to_numpy(self.function(users), "scores")
 
 
 class PairFunctionScorer(Scorer):
-    """Scores that a function computes for pairs: ``function(users, items)`` of two equally long arrays.
+    """Scores that a function computes for pairs: ``function(users, items)``, two arrays of the same length.
 
     For slow scorers such as cross-encoders or language models: `truerank.rank_sampled`, and
     `truerank.rank` with `candidates`, score only the pairs they need.
@@ -68,8 +68,8 @@ class PairFunctionScorer(Scorer):
     function : callable
         Takes the user numbers and the item numbers of the pairs; returns one score for each.
     n_items, n_users : int, optional
-        How many items and users there are; those of the data if they are not told. Where the data
-        are plain lists, `n_items` is needed.
+        How many items and users there are; by default, as many as in the data. If the data are plain
+        lists, `n_items` is required.
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
 
@@ -98,21 +98,21 @@ class PairFunctionScorer(Scorer):
         return f"PairFunctionScorer({self.function!r})"
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
-        """Return what the function gives for these pairs."""
+        """Return the function's scores of these pairs."""
         scores = to_numpy(self.function(users, items), "scores")
         if scores.shape != items.shape:
             raise InputError(f"the scorer must return one score per pair ({items.size}), got shape {scores.shape}.")
         return scores
 
     def scores(self, users: Ints) -> AnyArray:
-        """Return what the function gives for each of these users paired with all items."""
+        """Return the function's scores of each of these users paired with all items."""
         if self.n_items is None:
             raise InputError(
-                "a function of users and items does not show how many items there are; give a sparse `test`, "
+                "the number of items can't be inferred from a function of users and items; give a sparse `test`, "
                 "or tr.PairFunctionScorer(function, n_items=...)."
             )
-        everything = np.arange(self.n_items)
-        return self.pairs(np.repeat(users, self.n_items), np.tile(everything, users.size)).reshape(users.size, -1)
+        all_items = np.arange(self.n_items)
+        return self.pairs(np.repeat(users, self.n_items), np.tile(all_items, users.size)).reshape(users.size, -1)
 
 
 def _named(role: str, ids: ArrayLike | None, size: int | None) -> tuple[AnyArray | None, int | None]:

@@ -1,4 +1,4 @@
-"""Scores that exist already."""
+"""Scores that have been computed already."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truerank.scoring.scorer import Scorer
 
 
 class ScoreMatrix(Scorer):
-    """Scores that exist already, as a matrix.
+    """Precomputed scores, as a matrix.
 
     Parameters
     ----------
@@ -46,5 +46,5 @@ class ScoreMatrix(Scorer):
         return as_dense(self.matrix[users])
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
-        """Return the score of each pair of a user and an item, which alone are looked up."""
+        """Return the score of each user-item pair; no others are looked up."""
         return super().pairs(users, items) if sp.issparse(self.matrix) else self.matrix[users, items]

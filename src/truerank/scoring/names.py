@@ -1,4 +1,4 @@
-"""Names of users and items: those of the data, found among those of a scorer."""
+"""Matches the names of users and items in the data with those of a scorer."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from truerank.errors import InputError
 
 
 def optional_ids(name: str, given: ArrayLike | None, size: int) -> AnyArray | None:
-    """Return names as `as_ids` does, or None if there are none."""
+    """Return names as `as_ids` does, or None if none are given."""
     return None if given is None else as_ids(name, given, size)
 
 
-def places(names: AnyArray, own: AnyArray, needed: Ints, role: str) -> Ints | None:
-    """Return the place of each name among a scorer's own names, -1 where it has none.
+def match_names(names: AnyArray, own: AnyArray, needed: Ints, role: str) -> Ints | None:
+    """Return the position of each name among the scorer's own names, -1 if it is not there.
 
     Parameters
     ----------
     names, own : arrays
-        Names in the data, and the scorer's.
+        Names in the data, and names of the scorer.
     needed : array of int
-        Positions of the names that the scorer has to know.
+        Positions of the names that the scorer must have.
     role : {"user", "item"}
 
     Returns
     -------
-    array of int, or None if both are the same
+    array of int, or None if all names are the same
 
     Raises
     ------
     InputError
-        If a needed name is missing, or the scorer has one twice.
+        If a needed name is missing, or the scorer has a name twice.
 
     Examples
     --------
     >>> import numpy as np
-    >>> places(np.array(["b", "x", "a"]), np.array(["a", "b"]), np.array([0, 2]), "item").tolist()
+    >>> match_names(np.array(["b", "x", "a"]), np.array(["a", "b"]), np.array([0, 2]), "item").tolist()
     [1, -1, 0]
     """
     if np.array_equal(names, own):

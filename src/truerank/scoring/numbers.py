@@ -43,7 +43,7 @@ def to_numpy(array: Any, name: str) -> AnyArray:
 
 
 def as_matrix(given: Matrix, name: str) -> Matrix:
-    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse one in CSR form.
+    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def as_matrix(given: Matrix, name: str) -> Matrix:
 
 
 def as_dense(matrix: Matrix) -> AnyArray:
-    """Return a sparse matrix as an array of floats; a dense one unchanged.
+    """Return a matrix as an array of floats; a dense one is returned unchanged.
 
     Examples
     --------

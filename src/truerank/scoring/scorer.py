@@ -1,4 +1,4 @@
-"""What can be ranked: anything that gives each user a score for each item."""
+"""Scorers: anything that gives each user a score for each item."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from truerank.arrays import AnyArray, Ints, as_ids
 from truerank.counting.blocks import Counts, Lists, Progress
 from truerank.counting.scores import count_scores, users_per_block
 from truerank.errors import InputError
-from truerank.scoring.names import places
+from truerank.scoring.names import match_names
 
 
 class Scorer(ABC):
-    """Gives each user a score for each item, the higher the better.
+    """Gives each user a score for each item; higher is better.
 
-    A subclass tells `n_users` and `n_items` and defines `scores`. It may override `pairs` and
-    `count` where it knows a faster way, and set `user_ids` and `item_ids` so that `truerank.rank`
-    matches its users and items with those of the data by name.
+    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs` and `count`
+    if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
+    users and items with those of the data by name.
 
     Attributes
     ----------
     n_users, n_items : int, optional
-        None if the scorer does not know; the data then tell.
+        None if the scorer does not know them; they are then taken from the data.
     user_ids, item_ids : arrays of length n_users and n_items, optional
-        Names of its users and items. Without them user u and item i are row u and column i of the data.
+        Names of its users and items. Without them, user u and item i are row u and column i of the data.
 
     Examples
     --------
@@ -49,9 +49,9 @@ class Scorer(ABC):
         """Return the scores of these users for all items: floats of shape (len(users), n_items)."""
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
-        """Return the score of each pair of a user and an item.
+        """Return the score of each user-item pair.
 
-        Unless a subclass knows better, whole rows are scored, a block of users at a time, and the
+        Unless a subclass overrides this, whole rows are scored, a block of users at a time, and the
         pairs are picked from them.
         """
         scores, size = np.empty(users.size), users_per_block(self._width())
@@ -69,20 +69,20 @@ class Scorer(ABC):
         return count_scores(self.scores, self._width(), train, test, threads=threads, progress=progress)
 
     def sized(self, n_items: int) -> Scorer:
-        """Return a copy that knows the number of items; only for a scorer that does not."""
-        known = copy.copy(self)
-        known.n_items = n_items
-        return known
+        """Return a copy with this number of items; only for a scorer that does not know it."""
+        sized = copy.copy(self)
+        sized.n_items = n_items
+        return sized
 
     def aligned(self, user_ids: AnyArray, item_ids: AnyArray, users: Ints) -> Scorer:
-        """Return an equivalent scorer whose users and items are numbered as these names are.
+        """Return an equivalent scorer whose users and items are numbered in the order of these names.
 
         Parameters
         ----------
         user_ids, item_ids : arrays
             Names of the users and items in the data.
         users : array of int
-            The users that will be scored; others need not be known to the scorer.
+            The users that will be scored; the scorer need not have the others.
 
         Raises
         ------
@@ -96,16 +96,16 @@ class Scorer(ABC):
         >>> factors.aligned(np.array([0]), np.array(["b", "a"]), np.array([0])).scores(np.array([0])).tolist()
         [[2.0, 1.0]]
         """
-        rows, columns = self._places("user", user_ids, users), self._places("item", item_ids, np.arange(len(item_ids)))
+        rows, columns = self._match("user", user_ids, users), self._match("item", item_ids, np.arange(len(item_ids)))
         if rows is None and columns is None:
             return self
         everyone = np.arange(len(user_ids)) if rows is None else rows
         return self._renumbered(everyone, np.arange(len(item_ids)) if columns is None else columns)
 
-    def _places(self, role: str, names: AnyArray, needed: Ints) -> Ints | None:
-        """Return where the scorer has each user or item of the data; None if in the same place."""
+    def _match(self, role: str, names: AnyArray, needed: Ints) -> Ints | None:
+        """Return the scorer's number of each user or item of the data; None if all are the same."""
         own, size = (self.user_ids, self.n_users) if role == "user" else (self.item_ids, self.n_items)
-        return None if own is None else places(names, as_ids(f"{role}_ids", own, size), needed, role)
+        return None if own is None else match_names(names, as_ids(f"{role}_ids", own, size), needed, role)
 
     def _renumbered(self, users: Ints, items: Ints) -> Scorer:
         return Renumbered(self, users, items)
@@ -119,7 +119,7 @@ class Scorer(ABC):
 
     def _width(self) -> int:
         if self.n_items is None:
-            raise InputError(f"{type(self).__name__} must tell its number of items (`n_items`).")
+            raise InputError(f"{type(self).__name__} must set its number of items (`n_items`).")
         return self.n_items
 
 
@@ -135,5 +135,5 @@ class Renumbered(Scorer):
         return self.scorer._rows(self.users[users])[:, self.items]
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
-        """Return the score of each pair of a user and an item in the new order."""
+        """Return the score of each user-item pair in the new order."""
         return self.scorer.pairs(self.users[users], self.items[items])

@@ -1,4 +1,4 @@
-"""Scores that come from the similarity of items."""
+"""Scores from item-item similarities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Similarity(Scorer):
     Parameters
     ----------
     similarity : array or sparse matrix of shape (n_items, n_items)
-        Entry (j, i) is what an interaction with item j adds to the score of item i.
+        Entry (j, i) is the amount that an interaction with item j adds to the score of item i.
     history : Interactions, sparse matrix or list of lists
         Items that each user has interacted with; the values of a sparse matrix are weights.
     user_ids, item_ids : arrays, optional
@@ -48,12 +48,12 @@ class Similarity(Scorer):
         matrix = as_matrix(similarity, "`similarity`")
         if matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"`similarity` must have as many rows as columns, got shape {matrix.shape}.")
-        known = Interactions.of(history, "history", n_items=matrix.shape[0])
+        past = Interactions.of(history, "history", n_items=matrix.shape[0])
         self.similarity = matrix
-        self.history = known.matrix.astype(np.result_type(matrix.dtype, np.float32))
-        self.n_users, self.n_items = known.shape
-        self.user_ids = known.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
-        self.item_ids = known.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
+        self.history = past.matrix.astype(np.result_type(matrix.dtype, np.float32))
+        self.n_users, self.n_items = past.shape
+        self.user_ids = past.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
+        self.item_ids = past.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
 
     def __repr__(self) -> str:
         return f"Similarity({self.n_users} users, {self.n_items} items)"

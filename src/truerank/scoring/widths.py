@@ -1,4 +1,4 @@
-"""How many items a scorer has, when neither it nor the data tell."""
+"""How many items a scorer has, if neither the scorer nor the data state it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from truerank.scoring.scorer import Scorer
 
 
 def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
-    """Return the scorer with its number of items, which the scores of its first users show.
+    """Return the scorer with its number of items, taken from the scores of its first users.
 
     These are the users that are counted first. Their scores are kept, so no user is scored twice.
 
     Parameters
     ----------
     scorer : Scorer
-        Which does not know its number of items.
+        One that does not know its number of items.
     users : array of int
         All users that will be scored, ascending.
     least : int
-        Items that there are at least. Were there no more, the first block is the one that
-        `Scorer.count` asks for first.
+        The least possible number of items. If there are no more, the first block is the same as
+        the first one of `Scorer.count`.
     """
     if not users.size:
         return scorer.sized(least)
@@ -32,23 +32,23 @@ def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
 
 
 class _Measured(Scorer):
-    """A scorer that knows the scores of its first users."""
+    """A scorer that keeps the scores of its first users."""
 
     def __init__(self, scorer: Scorer, users: Ints, scores: AnyArray) -> None:
         if scores.ndim != 2 or len(scores) != users.size:
             raise InputError(f"a scorer must return scores of shape ({users.size}, n_items), got {scores.shape}.")
-        self.scorer, self.first, self.known = scorer, users, scores
+        self.scorer, self.first, self.kept = scorer, users, scores
         self.n_users, self.n_items = scorer.n_users, scores.shape[1]
 
     def scores(self, users: Ints) -> AnyArray:
-        """Return the scores of these users, asking only for those that are not known."""
-        known = np.isin(users, self.first)
-        rows = self.known[np.searchsorted(self.first, users[known])]
-        if known.all():
+        """Return the scores of these users, computing only those that are not kept."""
+        is_kept = np.isin(users, self.first)
+        rows = self.kept[np.searchsorted(self.first, users[is_kept])]
+        if is_kept.all():
             return rows
-        others = self.scorer.scores(users[~known])
-        if not known.any() or others.shape[1:] != rows.shape[1:]:
-            return others  # of another width, which the caller finds out
+        others = self.scorer.scores(users[~is_kept])
+        if not is_kept.any() or others.shape[1:] != rows.shape[1:]:
+            return others  # if of another width, the caller raises an error
         scores = np.empty((users.size, self._width()), rows.dtype)
-        scores[known], scores[~known] = rows, others
+        scores[is_kept], scores[~is_kept] = rows, others
         return scores

@@ -1,4 +1,4 @@
-"""A table of the paper, cell by cell: what is printed, what we compute, and whether they agree."""
+"""A table of the paper, cell by cell: the printed number, ours, and whether they agree."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Compared:
     published: str
     ours: float
     standard_error: float = 0.0
-    """Monte-Carlo error of the comparison; 0 if the number can be met to the digit."""
+    """Monte Carlo error of the comparison; 0 if the number can be reproduced exactly."""
     published_deviation: float | None = None
     deviation: float | None = None
     """Standard deviation over repetitions, printed and ours."""
     seed_range: tuple[float, float] | None = None
-    """Least and largest of our numbers over the seeds of a recommender that has one."""
+    """Smallest and largest of our numbers over the seeds of a recommender that has a seed."""
     own_n: float | None = None
-    """What truerank computes by default: with each user's own n and the law of the sampling that was done."""
+    """What truerank computes by default: with each user's own n and the law of the actual sampling."""
 
     @property
     def difference(self) -> float:
-        """Ours less published."""
+        """Ours minus published."""
         return self.ours - float(self.published)
 
     @property
@@ -57,19 +57,19 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing but chance keeps them apart."""
+        """Whether the difference can be due to chance."""
         return self.verdict != "outside"
 
     @property
     def deviation_agrees(self) -> bool:
-        """Whether the deviations agree; the error of one from R repetitions is that of the mean over the root of 2."""
-        assert self.deviation is not None, "there is none to compare"
-        assert self.published_deviation is not None, "there is none to compare with"
+        """Whether the deviations agree; the error of a deviation is that of the mean over the square root of 2."""
+        assert self.deviation is not None, "the cell has no deviation"
+        assert self.published_deviation is not None, "the cell has no published deviation"
         difference = abs(self.deviation - self.published_deviation)
         return difference <= 3 * self.standard_error + 0.5 * 10**-self.digits
 
     def record(self) -> dict[str, Any]:
-        """Return the cell as a row of JSON; `printed` keeps the digits."""
+        """Return the cell as a JSON record; `printed` keeps the printed digits."""
         shown = {"printed": self.published, "published": float(self.published)}
         return dataclasses.asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
 
@@ -84,10 +84,10 @@ class PublishedTable:
 
     def __str__(self) -> str:
         columns = list(dict.fromkeys(cell.column for cell in self.cells))
-        by_place = {(cell.row, cell.column): cell for cell in self.cells}
+        by_label = {(cell.row, cell.column): cell for cell in self.cells}
         lines = []
         for row in dict.fromkeys(cell.row for cell in self.cells):
-            lines += _lines(row, [by_place[row, column] for column in columns])
+            lines += _lines(row, [by_label[row, column] for column in columns])
         body = render.text(["", "", *columns], lines)
         return "\n".join(part for part in (self.title, body, self._summary(), self.remark) if part)
 
@@ -126,7 +126,7 @@ def _range(cell: Compared) -> str:
 
 
 def _number(cell: Compared, number: float | None, sign: str = "") -> str:
-    """Show a digit more than is printed, but counts whole."""
+    """Format with one digit more than is printed, but counts as whole numbers."""
     digits = cell.digits and cell.digits + 1
     # adding zero turns -0.0 into 0.0
     return "" if number is None else f"{round(number, digits) + 0.0:{sign}.{digits}f}"

@@ -1,6 +1,6 @@
-"""Sections 6 and 9: recommenders X, Y and Z on MovieLens 1M, and where each user's held-out item ranks.
+"""Sections 6 and 9: recommenders X, Y and Z on MovieLens 1M, and the rank of each user's held-out item.
 
-The readings of eq. 28 to 30 that give the published numbers are explained in docs/reproduction.md.
+docs/reproduction.md explains which readings of eq. 28 to 30 reproduce the published numbers.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from truerank.recommenders.itemknn import ItemKNN
 SHAPE = (6_040, 3_706)
 """Users and items of MovieLens 1M."""
 SAMPLED = 100
+"""Sampled candidates."""
 X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=seed) for seed in range(10)]
-"""The paper tells neither seed nor sweeps."""
+"""The paper states neither the seed nor the number of sweeps."""
 Y = ItemKNN(power=3.0, keep_self=True)
 Z = ItemKNN(power=1.0, neighbours=10, keep="column")
 
 
 @dataclass(frozen=True)
 class Study:
-    """Exact ranks of the three recommenders; those of X for each of the seeds."""
+    """Exact ranks of the three recommenders; X has one for each seed."""
 
     x: tuple[Ranks, ...]
     y: Ranks
@@ -42,7 +43,7 @@ class Study:
 
     @property
     def ranks(self) -> dict[str, Ranks]:
-        """One of each, X with the first seed."""
+        """The ranks of each recommender, X with the first seed."""
         return {"X": self.x[0], "Y": self.y, "Z": self.z}
 
     def save(self, path: str | Path) -> None:
@@ -52,7 +53,7 @@ class Study:
             arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
         arrays["n_candidates"] = self.y.n_candidates
         if any(ranks.has_ties for ranks in self.x):
-            raise InputError("ranks of X have ties, for which the file has no place.")
+            raise InputError("the ranks of X must not have ties, which the file can't store.")
         small: dict[str, Any] = {name: array.astype(np.min_scalar_type(array.max())) for name, array in arrays.items()}
         np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
 
@@ -61,10 +62,10 @@ class Study:
 def embedded() -> Study:
     """Return the ranks that come with the package; `made_by` in their file names the recommenders."""
     with (files(__package__) / "ranks.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        known = dict(arrays)
-    n = known["n_candidates"]
-    y, z = (Ranks(above=known[f"{name}_above"], tied=known[f"{name}_tied"], n_candidates=n) for name in "YZ")
-    return Study(tuple(Ranks(above=above, n_candidates=n) for above in known["X_above"]), y, z)
+        stored = dict(arrays)
+    n = stored["n_candidates"]
+    y, z = (Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
+    return Study(tuple(Ranks(above=above, n_candidates=n) for above in stored["X_above"]), y, z)
 
 
 def from_split(split: Split) -> Study:
@@ -73,12 +74,12 @@ def from_split(split: Split) -> Study:
     progress = tqdm(recommenders, "recommenders", disable=None, delay=0.5)
     *x, y, z = (rank(recommender.fit(split.train), split) for recommender in progress)
     if (y.n_relevant != 1).any() or y.n_candidates.min() <= SAMPLED:
-        raise InputError(f"the study needs one held-out item and more than {SAMPLED} candidates for each user.")
+        raise InputError(f"each user must have one held-out item and more than {SAMPLED} candidates.")
     return Study(tuple(x), y, z)
 
 
 def load_split(source: str | Path) -> Split:
-    """Read a split that exists, or hold out each user's last event; every rating counts as one event."""
+    """Read an existing split, or hold out each user's last event; every rating counts as an event."""
     path = Path(source)
     if path.is_dir() and any("train" in file.name.split(".") for file in path.iterdir()):
         return read_split(path)

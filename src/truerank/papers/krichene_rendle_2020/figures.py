@@ -1,6 +1,6 @@
-"""Figures 1 to 6 of the paper, with its axes.
+"""Figures 1 to 6 of the paper, with the same axes.
 
-Figures 2 to 4 follow eq. 15, sampling with replacement, as the paper's analysis does. Figures 5 and 6 take ties in
+Figures 2 to 4 follow eq. 15 (sampling with replacement), as the paper's analysis does. Figures 5 and 6 put ties in
 random order; Figure 6 samples without replacement and corrects with each user's own n.
 """
 
@@ -40,7 +40,7 @@ def _all_ranks(last: int) -> Ranks:
 
 @styled
 def figure_1() -> tuple[Figure, str]:
-    """Metrics against the rank of the one relevant item, of all items and of the first 100."""
+    """Metrics against the rank of the one relevant item, for all ranks and for the first 100."""
     figure, axes = panels(2)
     for panel, last in zip(axes, (N, 100), strict=True):
         ranks = _all_ranks(last)
@@ -78,12 +78,12 @@ def figure_3() -> tuple[Figure, str]:
 
 @styled
 def figure_4() -> tuple[Figure, str]:
-    """Corrected average precision: what is read at a sampled rank, and its expectation at a true rank."""
+    """Corrected average precision: its value at each sampled rank, and its expectation at each true rank."""
     design = UniformSampling(100, replace=True)
     ranks = _all_ranks(N)
     figure, (left, right) = panels(2)
-    read = {name: correction_table(f"ap{text}", design, n=N) for name, text in CORRECTIONS.items()}
-    curves(left, np.arange(1, design.size + 2), {"AP": 1 / np.arange(1.0, design.size + 2), **read})
+    tables = {name: correction_table(f"ap{text}", design, n=N) for name, text in CORRECTIONS.items()}
+    curves(left, np.arange(1, design.size + 2), {"AP": 1 / np.arange(1.0, design.size + 2), **tables})
     left.set(xlabel="sampled rank", ylabel="corrected metric", xscale="log", xlim=(1, design.size + 1))
     left.set_ylim(-0.45, 0.65)
     expected = {name: risk(ranks, f"ap{text}", design).expected for name, text in CORRECTIONS.items()}
@@ -94,17 +94,17 @@ def figure_4() -> tuple[Figure, str]:
 
 
 def within(ranks: Ranks, last: int) -> float:
-    """How many users have their held-out item at ranks 1..last, expected over random orders of ties."""
+    """Return how many users have their held-out item at ranks 1..last, in expectation over random orders of ties."""
     return len(ranks) * estimate(ranks, f"recall@{last}").mean
 
 
 def rank_counts(ranks: Ranks) -> Floats:
-    """How many users have their held-out item in each bucket of ranks."""
+    """Return how many users have their held-out item in each bucket of ranks."""
     return np.diff([0.0, *(within(ranks, last) for last in BUCKETS), len(ranks)])
 
 
 def bottom_half(ranks: Ranks) -> int:
-    """How many users have their held-out item, which ties with none, among the worse half of their candidates."""
+    """Return how many users have their held-out item, which must not tie, in the worse half of their candidates."""
     return int((ranks.rank > ranks.n_candidates / 2).sum())
 
 
@@ -119,17 +119,17 @@ def figure_5(study: Study) -> tuple[Figure, str]:
     panel.set(xlabel="predicted rank", ylabel="number of users")
     panel.legend(title="recommender")
     x = study.ranks["X"]
-    says = (
+    shows = (
         f"X has {within(x, 100):.0f} users in the top 100 (published: 2310) and {bottom_half(x)} in the bottom half "
         f"(published: less than 300); Z has {heights['Z'][-1]:.0f} above rank {BUCKETS[-1]:,} (published: over 1600 in "
         "the worst bucket, wherever that begins)"
     )
-    return figure, says
+    return figure, shows
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Expected Recall@10 by sample size, and from which m on the order of the recommenders is right."""
+    """Expected Recall@10 by sample size, and the m from which the order of the recommenders is right."""
 
     found: Consistency
     settled: int | None
@@ -137,7 +137,7 @@ class Growth:
 
 def growth(study: Study, metric: str, largest: int) -> Growth:
     """Return a panel of Figure 6, and by bisection the m from which the order is right."""
-    ranks = {name: places.break_ties("random", rng=0) for name, places in study.ranks.items()}
+    ranks = {name: tied.break_ties("random", rng=0) for name, tied in study.ranks.items()}
     found = consistency(ranks, metric, sizes=np.geomspace(10, largest, 20).astype(int))
     wrong = found.sizes[found.sizes < (found.settled or 0)]
     if wrong.size == 0:
@@ -152,9 +152,9 @@ def growth(study: Study, metric: str, largest: int) -> Growth:
 
 @styled
 def figure_6(study: Study) -> tuple[Figure, str]:
-    """Expected Recall@10 against the sample size, uncorrected and corrected; from where the order is right."""
+    """Expected Recall@10 against the sample size, uncorrected and corrected, and where the order becomes right."""
     most = int(study.y.n_candidates.min()) - 1
-    # many catalogue sizes are corrected at once while a sample is at most a third of each
+    # many catalogue sizes can be corrected at once if a sample is at most a third of each
     parts = growth(study, "recall@10", most), growth(study, "recall@10~bv(0.1)", most // 3)
     figure, axes = panels(2)
     titles = "uncorrected", "Bias² + 0.1 Variance"
@@ -166,15 +166,15 @@ def figure_6(study: Study) -> tuple[Figure, str]:
             mark(panel, part.settled, f"right order\nfrom m = {part.settled:,}", words_left=words_left)
     axes[0].legend(title="recommender", loc="lower left")
     uncorrected, corrected = ("at no m" if part.settled is None else f"from m = {part.settled}" for part in parts)
-    says = (
+    shows = (
         f"X, Y and Z are in their exact order {uncorrected}, corrected {corrected} (published, for X and Y: more than "
         "1000, less than 60)"
     )
-    return figure, says
+    return figure, shows
 
 
 def figures(study: Study) -> Iterator[tuple[Figure, str]]:
-    """Draw them one after the other, each with what it says."""
+    """Draw the figures one after another, each with what it shows."""
     makers: list[Callable[[], tuple[Figure, str]]] = [figure_1, figure_2, figure_3, figure_4]
     makers += [partial(figure_5, study), partial(figure_6, study)]
     for make in makers:

@@ -1,9 +1,9 @@
 """Section 6: three recommenders on MovieLens 1M, sampled with m = 100 and corrected (Tables 3 and 4).
 
-The published cells come from 100 repetitions. In each, 100 of the user's own irrelevant candidates are drawn without
-replacement, ties are broken anew, and the corrections assume one n, the mean, and sampling with replacement ("as
-published"). Beside that stands what truerank does by default: each user's own n and the law of the sampling that was
-done. Expectations are exact, so that only the published numbers carry Monte-Carlo error.
+The published cells come from 100 repetitions. In each, 100 of the user's irrelevant candidates are drawn without
+replacement, ties are broken anew, and the corrections assume the same n, the mean, for all users and sampling with
+replacement ("as published"). Beside these are the results with truerank's defaults: each user's own n and the law of
+the actual sampling. Expectations are exact, so only the published numbers have Monte Carlo error.
 
 Arrays that end in (metrics, columns) follow METRICS and TABLE_3_COLUMNS, whose first column is the exact metric.
 """
@@ -42,7 +42,7 @@ _NEGLIGIBLE = 1e-18
 
 @dataclass(frozen=True)
 class PublishedRankEstimate(Correction):
-    """Eq. 20, but with m + 1 in place of m, as the published AUC shows."""
+    """Eq. 20, but with m + 1 in place of m, as the published AUC implies."""
 
     name = "published-rank"
 
@@ -52,16 +52,16 @@ class PublishedRankEstimate(Correction):
 
 
 class PublishedTieLaws(TiedItemLaws):
-    """The laws of the published sampling: of t sampled ties floor(U t) are put above, never all of them."""
+    """The laws of the published sampling: of t sampled ties, floor(U t) are put above, which is never all of them."""
 
     def rows(self, part: slice) -> Floats:
         rows = ItemLaws.rows(self, part)
         tied = np.flatnonzero(self.tied[part] > 0)
-        # pairs of an item and a number of sampled candidates above it and its ties
+        # pairs of an item and the number of sampled candidates above it and its ties
         item, above = np.nonzero(rows[tied] > _NEGLIGIBLE)
         left, ties = (self.N - self.g)[part][tied[item]], self.tied[part][tied[item]]
         law = self.law.rows(ties, np.minimum(self.m - above, left), left)
-        # of t ties each of 0..t - 1 is equally likely to be above; the mean over t, by how many are above
+        # of t ties, 0..t - 1 are above with equal probability; this averages over t
         share = np.cumsum((law[:, 1:] / np.arange(1, law.shape[1]))[:, ::-1], axis=1)[:, ::-1]
         share = np.pad(share, ((0, 0), (0, self.m + 1 - share.shape[1])))
         share[:, 0] += law[:, 0]
@@ -86,7 +86,7 @@ def columns(*, published: bool) -> list[Metric]:
 
 
 def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
-    """Do as the paper did, 100 times: draw 100 candidates per user, break ties, correct.
+    """Repeat the paper's experiment 100 times: draw 100 candidates per user, break ties, correct.
 
     Returns means over users by recommender, of shape (repetitions, metrics, columns).
     """
@@ -100,12 +100,12 @@ def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
 
 
 def mean_n(study: Study) -> int:
-    """Return the one n that the published corrections assume."""
+    """Return the n that the published corrections assume for all users."""
     return int(study.y.n_candidates.mean())
 
 
 def _published_tables(n: int) -> Floats:
-    """Return what each sampled count is worth: an array of shape (m + 1, metrics, columns less exact)."""
+    """Return the value at each sampled count: an array of shape (m + 1, metrics, columns without the exact one)."""
     shown = as_sampled(Ranks.from_ranks([1], n=n), ASSUMED)
     tables = [counted(metric.terms(shown)[0], shown, np.array([0]))[0] for metric in columns(published=True)]
     return np.stack(tables, axis=1).reshape(DESIGN.size + 1, len(METRICS), -1)
@@ -127,19 +127,19 @@ def _exact(ranks: Ranks) -> Floats:
 
 
 def expected_as_published(ranks: Ranks, n: int) -> Floats:
-    """Return the expectations of what was published, of shape (metrics, columns)."""
+    """Return the expectations of the published numbers, of shape (metrics, columns)."""
     found = risks(ranks, columns(published=True), DESIGN, assumed=ASSUMED, assumed_n=n, laws=PublishedTieLaws)
     return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
 
 
 def expected_by_default(ranks: Ranks) -> Floats:
-    """Return the expectations of what truerank does by default, of shape (metrics, columns)."""
+    """Return the expectations with truerank's defaults, of shape (metrics, columns)."""
     found = risks(ranks, columns(published=False), DESIGN)
     return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
 
 
 def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
-    """Return every cell of Table 3 in percent; sampled and corrected ones by their exact expectation."""
+    """Return every cell of Table 3 in percent; sampled and corrected ones are exact expectations."""
     n = mean_n(study)
     ours = {name: 100 * expected_as_published(ranks, n) for name, ranks in study.ranks.items()}
     own_n = {name: 100 * expected_by_default(ranks) for name, ranks in study.ranks.items()}
@@ -166,7 +166,7 @@ def _range(numbers: Floats) -> tuple[float, float]:
 
 
 def _deviations(printed: str, repeated: Floats) -> dict[str, float]:
-    """The error of a printed number; an exact metric is printed for one order of the ties."""
+    """Return the error of a printed number; an exact metric is printed for one order of the ties."""
     # exactly 0 where nothing ties
     ours = float((repeated - repeated[0]).std())
     _, _, published = printed.partition("±")
@@ -186,7 +186,7 @@ def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
         right = (np.sign(repeated[a][:, at] - repeated[b][:, at]) == sign).sum(axis=0)
         for column, published, ours in zip(TABLE_3_COLUMNS[1:], counts, right[1:].tolist(), strict=True):
             share = (published + ours) / 2 / REPETITIONS
-            # of the difference of two binomial counts
+            # standard error of the difference of two binomial counts
             error = (2 * REPETITIONS * share * (1 - share)) ** 0.5
             cells.append(Compared(4, f"{metric} {a} vs {b}", column, str(published), ours, error))
     return cells

@@ -1,4 +1,4 @@
-"""Numbers printed in the paper, with the digits printed."""
+"""Numbers printed in the paper, with the printed digits."""
 
 TABLE_1 = {
     "A": {"auc": "0.990", "ap": "0.010", "ndcg": "0.150", "recall@10": "0.000"},
@@ -60,4 +60,4 @@ TABLE_4 = {
     ("ap", "Y", "Z"): (100, 100, 100, 100, 98, 75, 68),
     ("auc", "Y", "Z"): (100, 100, 100, 100, 100, 100, 100),
 }
-"""In how many of the 100 repetitions a pair is in the exact order, for the columns of Table 3 but the first."""
+"""In how many of the 100 repetitions a pair is in its exact order, for all but the first column of Table 3."""

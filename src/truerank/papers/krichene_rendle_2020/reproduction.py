@@ -1,4 +1,4 @@
-"""The paper from beginning to end: its tables and figures, with what they show."""
+"""The whole paper: its tables and figures, and what they show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from truerank.report.plots import save
 
 
 def tables(study: Study) -> Iterator[PublishedTable]:
-    """Compute Tables 1 to 4, one after the other."""
+    """Compute Tables 1 to 4, one after another."""
     exact, sampled = toy.table_1(), toy.table_2()
     yield PublishedTable("Table 1: exact metrics of three recommenders on five instances, n = 10,000", exact)
     yield PublishedTable(
@@ -24,19 +24,19 @@ def tables(study: Study) -> Iterator[PublishedTable]:
     )
     repeated = movielens.repeat(study)
     yield PublishedTable(
-        "Table 3: MovieLens 1M, m = 100, in percent; ours are exact expectations, published means of 100 repetitions",
+        "Table 3: MovieLens 1M, m = 100, in percent; ours: exact expectations; published: means of 100 repetitions",
         movielens.table_3(study, repeated),
         "ours: as published, with one n, the binomial law, and m + 1 in place of m in eq. 20.\n"
-        "own n: what truerank does by default, with each user's n, the law without replacement, and eq. 20 as it is.",
+        "own n: what truerank does by default, with each user's n, the law without replacement, and eq. 20 as printed.",
     )
     yield PublishedTable(
-        "Table 4: in how many of 100 repetitions two recommenders are in their exact order; ours: 100 repetitions, too",
+        "Table 4: in how many of 100 repetitions two recommenders are in their exact order; ours: also 100 repetitions",
         movielens.table_4(study, repeated),
     )
 
 
 def to_json(done: Sequence[PublishedTable], source: str) -> str:
-    """Return every cell of the tables as JSON, with what they were computed from."""
+    """Return every cell of the tables as JSON, with the source of the ranks."""
     facts = {
         "truerank": version("truerank"),
         "paper": "Krichene & Rendle, On Sampled Metrics for Item Recommendation, KDD 2020",
@@ -49,8 +49,8 @@ def to_json(done: Sequence[PublishedTable], source: str) -> str:
 
 
 def draw(study: Study, folder: str | Path, formats: Sequence[str]) -> Iterator[str]:
-    """Draw Figures 1 to 6 into a folder and yield what each shows."""
-    for number, (figure, says) in enumerate(figures.figures(study), 1):
+    """Draw Figures 1 to 6 into a directory and yield what each shows."""
+    for number, (figure, shows) in enumerate(figures.figures(study), 1):
         save(figure, folder, f"figure-{number}", formats)
-        yield f"Figure {number}: {says}."
+        yield f"Figure {number}: {shows}."
     yield f"\nThe figures are in {str(folder)!r}: figure-1 to figure-6, as {' and '.join(formats)}."

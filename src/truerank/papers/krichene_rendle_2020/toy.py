@@ -33,7 +33,7 @@ def table_1() -> list[Compared]:
 
 
 def table_2() -> list[Compared]:
-    """Return every mean of Table 2: expected sampled metrics, whose published values are from 1,000 repetitions."""
+    """Return every mean of Table 2: expected sampled metrics; the published values are from 1,000 repetitions."""
     design = UniformSampling(SAMPLED)
     cells = []
     for name, row in TABLE_2.items():
@@ -56,7 +56,7 @@ def table_2() -> list[Compared]:
 
 
 def order(cells: list[Compared], column: str) -> str:
-    """Say which recommender is best by a metric, as in ``C > A = B``; equal means equal to the digits printed."""
+    """Return the order of the recommenders by a metric, as in ``C > A = B``; equal means to the printed digits."""
     numbers = {cell.row: round(cell.ours, cell.digits) for cell in cells if cell.column == column}
     best_first = sorted(numbers, key=lambda name: -numbers[name])
     text = best_first[0]
@@ -73,6 +73,6 @@ def orders(exact: list[Compared], sampled: list[Compared]) -> str:
 
 
 def flips() -> str:
-    """Return the orders by expected sampled AP, by sample size."""
+    """Return the order by expected sampled AP for each sample size."""
     found = consistency(RANKS, "ap", replace=True, sizes=range(1, 2_000))
     return f"Expected sampled AP, by sample size m (with replacement, eq. 15):\n{found}"
