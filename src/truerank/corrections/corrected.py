@@ -37,6 +37,9 @@ class Corrected(Metric):
     def estimated(self) -> Metric:
         return self.metric
 
+    def biased(self, ranks: Ranks) -> bool:
+        return False
+
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         """Return the terms of the metric with their tables; weights don't depend on what was sampled."""
         cases, which = self._cases(ranks)
@@ -82,8 +85,12 @@ class TableTerm(Term):
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return _tables(self)[n, rank - i]
 
+    def extremes(self, *, upper: bool) -> Floats:
+        """Return the largest or least value that the table of each case holds."""
+        return np.nanmax(_tables(self), axis=1) if upper else np.nanmin(_tables(self), axis=1)
 
-@lru_cache(maxsize=64)
+
+@lru_cache(maxsize=16)
 def _tables(term: TableTerm) -> Floats:
     """Return a row of m + 1 values for each case, filled up with NaN where others have a larger m.
 

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, get_args
 
 from truerank.arrays import Floats
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.errors import InputError
+from truerank.evaluation.advice import advice, remedy
+from truerank.evaluation.intervals import Assumption, Interval
+from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
+if TYPE_CHECKING:
+    from truerank.evaluation.exact_ranges import ExactRange
+
 _FEW = 30
 _MANY_TIES = 0.1
-
-
-class Interval(NamedTuple):
-    """Lower and upper end of a confidence interval."""
-
-    low: float
-    high: float
+_ASSUMING: dict[Assumption, str] = {
+    "nothing": "whatever the distribution of the ranks",
+    "falling": "if deeper ranks are never more likely among the top tenth",
+}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean of a metric over instances, with its standard error.
+    """Mean of a metric over instances, with its error.
+
+    A corrected metric estimates the exact one with an unknown bias. Its `confidence_interval` is therefore one of the
+    exact metric, over all distributions of ranks that could have given the sample; see docs/honest-errors.md.
 
     Estimates of the same metric over different instances merge with ``+`` into the estimate over
-    all of them.
+    all of them, intervals included.
 
     Attributes
     ----------
@@ -42,7 +46,8 @@ class Estimate:
     mean : float
         Mean over the instances where the metric is defined (eq. 1); NaN if there are none.
     standard_error : float
-        Standard deviation of the values over the square root of their number; NaN below two.
+        Standard deviation of the values over the square root of their number; NaN below two. Of a corrected metric
+        this is the error around its own expectation, without its bias; `confidence_interval` has the whole error.
     n : int
         Instances where the metric is defined.
     n_undefined : int
@@ -73,6 +78,8 @@ class Estimate:
     ties: str = "expected"
     caveats: tuple[str, ...] = ()
     """What to know about the metric itself, on ranks like these."""
+    exact_range: ExactRange | None = None
+    """Of a corrected metric: what is known of the exact one."""
 
     @property
     def n_instances(self) -> int:
@@ -87,7 +94,7 @@ class Estimate:
     @property
     def notes(self) -> tuple[str, ...]:
         """Reasons to distrust the numbers."""
-        notes = list(self.caveats)
+        notes = [*self.caveats, *self._range_notes()]
         if self.n_undefined:
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if 0 < self.n < _FEW:
@@ -96,8 +103,34 @@ class Estimate:
             notes.append(f"{self.tied_share:.1%} of the instances have ties, resolved as {self.ties!r}")
         return tuple(notes)
 
+    def _range_notes(self) -> list[str]:
+        if self.exact_range is None or self.n < 2:
+            return []
+        notes = [f"in brackets: 95 % interval of the exact metric, {_ASSUMING[self.exact_range.assumption]}"]
+        low, high = self.confidence_interval()
+        if not self.determined:
+            notes.append(f"{self.metric} is not determined by this sample{self.exact_range.remedy}")
+        if not low <= self.mean <= high:
+            notes.append(f"{self.metric} lies outside the interval of the exact metric: prefer another correction")
+        return notes
+
+    @property
+    def determined(self) -> bool:
+        """Whether the sample tells roughly how large the metric is: the 95 % interval is no wider than its midpoint.
+
+        That is an upper end of at most three times the lower one. Metrics of exact ranks are always determined.
+        """
+        if self.exact_range is None or self.n < 2:
+            return True
+        low, high = self.confidence_interval()
+        return high - low <= abs(high + low) / 2
+
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return Student's t interval for the mean over instances like these.
+        """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
+
+        For metrics of exact ranks it is Student's t interval. For corrected ones it allows for the candidates that
+        happened to be sampled and for the bias of any correction as well, so it is far wider than a few standard errors
+        where the sample tells little.
 
         Examples
         --------
@@ -105,15 +138,28 @@ class Estimate:
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
         (-0.06, 1.227)
+        >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
+        >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
+        >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")
+        >>> low, high = corrected.confidence_interval()
+        >>> round(corrected.mean, 2), low < 0.2 < high, corrected.determined
+        (0.18, True, False)
         """
-        if not 0.0 < level < 1.0:
-            raise InputError(f"`level` must lie between 0 and 1, got {level}.")
+        check_level(level)
+        if self.exact_range is not None:
+            return self.exact_range.interval(level)
+        return self.expectation_interval(level)
+
+    def expectation_interval(self, level: float = 0.95) -> Interval:
+        """Return Student's t interval around the mean: for the expectation of the values, whatever they estimate.
+
+        The same as `confidence_interval` but for corrected metrics, of which it leaves out the bias.
+        """
+        check_level(level)
         if self.n < 2:
             return Interval(math.nan, math.nan)
-        from scipy.special import stdtrit
-
-        reach = float(stdtrit(self.n - 1, 0.5 + level / 2)) * self.standard_error
-        return Interval(self.mean - reach, self.mean + reach)
+        moments = self._moments()
+        return Interval(moments.reach(level, -1), moments.reach(level, 1))
 
     def __add__(self, other: Estimate) -> Estimate:
         if (self.metric, self.ties) != (other.metric, other.ties):
@@ -121,31 +167,54 @@ class Estimate:
                 f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
                 f"and {other.metric!r} ({other.ties})."
             )
-        mean, squares, n = _merge(self._moments(), other._moments())
+        if (self.exact_range is None) != (other.exact_range is None):
+            raise InputError(f"only estimates with an exact range, or none, add up, got both for {self.metric!r}.")
+        both = self._moments() + other._moments()
         return Estimate(
             self.metric,
-            mean,
-            _standard_error(squares, n),
-            n,
+            both.mean,
+            both.standard_error,
+            both.n,
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
+            None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range,
         )
 
-    def _moments(self) -> tuple[float, float, int]:
-        """Mean, sum of squared deviations, number of values."""
+    def _moments(self) -> Moments:
         squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
-        return (self.mean if self.n else 0.0), squares, self.n
+        return Moments(self.n, self.mean, squares)
+
+    def error_text(self) -> str:
+        """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
+        if self.exact_range is None:
+            return f"± {self.standard_error:.4f}"
+        low, high = self.confidence_interval()
+        return f"({low:.4f} to {high:.4f}{'' if self.determined else ', not determined'})"
 
     def __str__(self) -> str:
-        return f"{self.metric} = {self.mean:.4f} ± {self.standard_error:.4f} ({self.n} instances)"
+        return f"{self.metric} = {self.mean:.4f} {self.error_text()} ({self.n} instances)"
 
 
-def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None) -> Estimate:
-    """Return the mean of a metric over the instances, with its standard error.
+def check_level(level: float) -> None:
+    """Refuse a level of confidence that is not between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"`level` must lie between 0 and 1, got {level}.")
 
-    Parameters are those of `truerank.evaluation.per_instance`.
+
+def estimate(
+    ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None, assume: Assumption = "nothing"
+) -> Estimate:
+    """Return the mean of a metric over the instances, with its error.
+
+    Parameters
+    ----------
+    ranks, metric, ties, rng
+        Those of `truerank.values`.
+    assume : {"nothing", "falling"}
+        What the interval of a corrected metric may assume of the exact ranks: nothing, or that among the top tenth of
+        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
 
     Examples
     --------
@@ -155,34 +224,41 @@ def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: R
     (0.843, 0.098, 5)
     """
     chosen = as_metric(metric)
-    return summary(values(ranks, chosen, ties=ties, rng=rng), ranks, chosen, ties)
+    check_assumption(assume)
+    broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
+    found = values(broken, chosen)
+    return summary(found, ranks, chosen, ties, range_of_estimated(broken, chosen, assume))
 
 
-def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
-    """Return the estimate from the values of the instances."""
-    defined = per_instance[~np.isnan(per_instance)]
-    n = defined.size
-    mean = float(defined.mean()) if n else math.nan
-    return Estimate(
+def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
+    """Return what is known of the exact metric that a corrected one estimates; None for any other metric."""
+    if metric.estimated is metric:
+        return None
+    from truerank.evaluation.exact_ranges import exact_range
+
+    return exact_range(ranks, metric.estimated, assume)
+
+
+def check_assumption(assume: object) -> None:
+    """Refuse what can't be assumed."""
+    if assume not in get_args(Assumption):
+        raise InputError(f"`assume` must be one of {', '.join(map(repr, get_args(Assumption)))}, got {assume!r}.")
+
+
+def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties, known: ExactRange | None) -> Estimate:
+    """Return the estimate from the values of the instances and what is known of the exact metric."""
+    moments = Moments.of(per_instance)
+    found = Estimate(
         metric=str(metric),
-        mean=mean,
-        standard_error=_standard_error(float(np.square(defined - mean).sum()), n),
-        n=n,
-        n_undefined=per_instance.size - n,
+        mean=moments.mean,
+        standard_error=moments.standard_error,
+        n=moments.n,
+        n_undefined=per_instance.size - moments.n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=metric.notes(ranks),
+        caveats=(*metric.notes(ranks), *advice(metric, ranks)),
+        exact_range=known,
     )
-
-
-def _standard_error(squares: float, n: int) -> float:
-    return math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan
-
-
-def _merge(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
-    (mean_a, squares_a, n_a), (mean_b, squares_b, n_b) = a, b
-    n = n_a + n_b
-    if n == 0:
-        return math.nan, 0.0, 0
-    gap = mean_b - mean_a
-    return mean_a + gap * n_b / n, squares_a + squares_b + gap**2 * n_a * n_b / n, n
+    if found.determined or known is None:
+        return found
+    return replace(found, exact_range=replace(known, remedy=remedy(metric.estimated, ranks, known.assumption)))

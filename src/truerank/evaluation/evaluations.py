@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
@@ -13,7 +13,8 @@ from tqdm import tqdm
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display import render
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Estimate, summary
+from truerank.evaluation.estimates import Estimate, check_assumption, range_of_estimated, summary
+from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, sums
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
@@ -24,7 +25,7 @@ class Evaluation:
     """A table of estimates: a row per recommender, a column per metric.
 
     `print` it, or take it on as a dataframe, LaTeX, Markdown or JSON. ``table["A", "ap"]`` is one
-    `Estimate`.
+    `Estimate`. Metrics are shown with their standard error; corrected ones with the 95 % interval of the exact metric.
     """
 
     recommenders: tuple[str, ...]
@@ -44,7 +45,11 @@ class Evaluation:
         return self.estimates[self.recommenders.index(row) * len(self.metrics) + self.metrics.index(name)]
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return a record per cell: recommender, the fields of the estimate, tied_share, low, high."""
+        """Return a record per cell: recommender, the fields of the estimate, tied_share, determined, low, high.
+
+        `low` and `high` are the `Estimate.confidence_interval` of the exact metric. `standard_error` is the error of the
+        mean around its own expectation, which for a corrected metric is not the exact one.
+        """
         names = [name for name in self.recommenders for _ in self.metrics]
         return [
             {"recommender": name, **_fields(cell)} | cell.confidence_interval(level)._asdict()
@@ -60,12 +65,12 @@ class Evaluation:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def to_markdown(self) -> str:
-        """Return a Markdown table of means and standard errors."""
-        return render.markdown(*self._cells("{:.4f} ± {:.4f}"))
+        """Return a Markdown table of means and their errors."""
+        return render.markdown(*self._cells())
 
     def to_latex(self) -> str:
-        """Return a LaTeX tabular of means and standard errors."""
-        return render.latex(*self._cells(r"${:.4f} \pm {:.4f}$"))
+        """Return a LaTeX tabular of means and their errors."""
+        return render.latex(*self._cells(_in_latex))
 
     def to_json(self) -> str:
         """Return everything at full precision; undefined numbers are null."""
@@ -76,25 +81,29 @@ class Evaluation:
         return render.tsv(self.rows())
 
     def __str__(self) -> str:
-        lines = [render.text(*self._cells("{:.4f} ± {:.4f}"))]
+        lines = [render.text(*self._cells())]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
-    def _cells(self, form: str) -> tuple[list[str], list[list[str]]]:
+    def _cells(self, form: Callable[[str], str] = str) -> tuple[list[str], list[list[str]]]:
         header = ["", *self.metrics, "instances", "tied"]
         width = len(self.metrics)
         rows = []
         for at, name in enumerate(self.recommenders):
             cells = self.estimates[at * width : (at + 1) * width]
-            texts = [form.format(cell.mean, cell.standard_error) for cell in cells]
+            texts = [form(f"{cell.mean:.4f} {cell.error_text()}") for cell in cells]
             rows.append([name, *texts, str(cells[0].n_instances), f"{cells[0].tied_share:.1%}"])
         return header, rows
 
 
+def _in_latex(text: str) -> str:
+    return f"${text.replace('±', chr(92) + 'pm')}$" if "±" in text else text
+
+
 def _fields(cell: Estimate) -> dict[str, Any]:
-    record = asdict(cell) | {"tied_share": cell.tied_share}
-    del record["caveats"]  # text for the reader, which is among the notes
-    return record
+    # caveats are text for the reader, which is among the notes
+    kept = [field.name for field in fields(cell) if field.name not in ("caveats", "exact_range")]
+    return {name: getattr(cell, name) for name in kept} | {"tied_share": cell.tied_share, "determined": cell.determined}
 
 
 def evaluate(
@@ -103,6 +112,7 @@ def evaluate(
     *,
     ties: Ties = "expected",
     rng: Rng = None,
+    assume: Assumption = "nothing",
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
@@ -117,6 +127,9 @@ def evaluate(
         See `truerank.evaluation.per_instance`.
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
+    assume : {"nothing", "falling"}
+        What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
+        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -140,6 +153,7 @@ def evaluate(
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
+    check_assumption(assume)
     if ties not in get_args(Ties):
         raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
     if ties != "expected":
@@ -148,10 +162,15 @@ def evaluate(
     else:
         broken = named
     work = [(name, metric, checked_terms(broken[name], metric)) for name in named for metric in chosen]
-    cells = []
+    cells, known = [], {}
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
         for name, metric, terms in bar:
-            cells.append(summary(sums(broken[name], terms), named[name], metric, ties))
+            found = sums(broken[name], terms)
+            # corrections of one metric share what is known of the exact one
+            key = (name, metric.estimated is metric, str(metric.estimated))
+            if key not in known:
+                known[key] = range_of_estimated(broken[name], metric, assume)
+            cells.append(summary(found, named[name], metric, ties, known[key]))
     return Evaluation(tuple(named), tuple(map(str, chosen)), tuple(cells), _notes(named, cells))
 
 
