@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from truerank.cli import options
@@ -27,6 +29,7 @@ from truerank.cli.sources import noted
     help="Candidates before sampling, if the file has no column n.",
 )
 @click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
+@options.assume_option
 @options.columns_option
 @options.format_option
 def command(
@@ -35,6 +38,7 @@ def command(
     m: int | None,
     n: int | None,
     replace: bool,
+    assume: Any,
     columns: dict[str, str],
     form: str,
 ) -> None:
@@ -42,7 +46,7 @@ def command(
 
     SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
     instance from a published study; - is standard input. Several files make one row each, named by
-    NAME or by the file.
+    NAME or by the file. In brackets stands the 95 % interval of the exact metric.
 
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
@@ -54,4 +58,4 @@ def command(
 
     chosen = as_metrics(metrics)
     ranks = {name: read_sampled(path, m=m, n=n, replace=replace, columns=columns) for name, path in sources.items()}
-    show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)
+    show_table(noted(evaluate(ranks, chosen, assume=assume, progress=True), ranks), form)

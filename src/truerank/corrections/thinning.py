@@ -3,7 +3,7 @@
 Leave out some of the m draws at random, and what remains is a smaller sample. Replace each draw, with the right chance,
 by a candidate below all others, and what remains is a sample from a larger catalogue in which the same candidates stand
 above the relevant item. The mean over this randomness turns a table for few draws from many candidates into one for the
-sample at hand, *with the same expectation for every true count*. So a table solved for one size serves all sizes nearby.
+sample at hand, *with the same expectation for every true count*. So a table for one size serves all sizes nearby.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Evaluation:
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, the fields of the estimate, tied_share, determined, low, high.
 
-        `low` and `high` are the `Estimate.confidence_interval` of the exact metric. `standard_error` is the error of the
-        mean around its own expectation, which for a corrected metric is not the exact one.
+        `low` and `high` are the 95 % `Estimate.confidence_interval` of the exact metric, unless another level is asked
+        for. `standard_error` is that of the mean around its own expectation, which is biased for a corrected metric.
         """
         names = [name for name in self.recommenders for _ in self.metrics]
         return [

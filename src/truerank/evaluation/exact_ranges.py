@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, Ints
 from truerank.corrections.bounds import Bound
 from truerank.corrections.corrected import Corrected
 from truerank.evaluation.intervals import Assumption, Interval
@@ -47,6 +47,19 @@ class ExactRange:
     best: float
     assumption: Assumption
     remedy: str = ""
+
+    @classmethod
+    def of(cls, bounds: BoundValues) -> ExactRange:
+        """Return the range of the mean over the instances."""
+        return cls(
+            Moments.of(bounds.lower),
+            Moments.of(bounds.upper),
+            float(np.fmin.reduce(bounds.least, initial=math.inf)),
+            float(np.fmax.reduce(bounds.most, initial=-math.inf)),
+            Moments.of(bounds.worst).mean,
+            Moments.of(bounds.best).mean,
+            bounds.assumption,
+        )
 
     def interval(self, level: float) -> Interval:
         """Return the interval that covers the exact metric with at least this probability.
@@ -89,6 +102,23 @@ def _mean(*parts: tuple[float, int]) -> float:
     return sum(mean * n for mean, n in filled) / total if total else math.nan
 
 
+class BoundValues(NamedTuple):
+    """Values of each instance whose expectation is at most, and at least, the exact metric; and how far they can go."""
+
+    lower: Floats
+    upper: Floats
+    least: Floats
+    most: Floats
+    worst: Floats
+    best: Floats
+    assumption: Assumption
+
+    def take(self, instances: Ints) -> BoundValues:
+        """Return those of some instances."""
+        lower, upper, least, most, worst, best = (array[instances] for array in self[:6])
+        return BoundValues(lower, upper, least, most, worst, best, self.assumption)
+
+
 def exact_range(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing") -> ExactRange:
     """Return the range of a metric of exact ranks, from sampled ones.
 
@@ -100,15 +130,22 @@ def exact_range(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing"
     >>> low < (1 / 3 + 1 / 17 + 1 / 250 + 1 / 900) / 4 < high
     True
     """
+    return ExactRange.of(bound_values(ranks, metric, assumption))
+
+
+def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing") -> BoundValues:
+    """Return bounds of a metric of exact ranks for each instance, from sampled ones; NaN without relevant items.
+
+    Single values mean little, as those of any correction; their means over many instances bound the exact metric.
+    """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
-    worst, best = (_everywhere(ranks, metric, first=first) for first in (False, True))
-    return ExactRange(
-        Moments.of(sums(ranks, lower)),
-        Moments.of(sums(ranks, upper)),
-        float(_extremes(ranks, lower, upper=False).min(initial=math.inf)),
-        float(_extremes(ranks, upper, upper=True).max(initial=-math.inf)),
-        worst,
-        best,
+    return BoundValues(
+        sums(ranks, lower),
+        sums(ranks, upper),
+        _extremes(ranks, lower, upper=False),
+        _extremes(ranks, upper, upper=True),
+        _everywhere(ranks, metric, first=False),
+        _everywhere(ranks, metric, first=True),
         assumption,
     )
 
@@ -139,15 +176,15 @@ def _extremes(ranks: Ranks, terms: tuple[Terms, ...], *, upper: bool) -> Floats:
         largest, least = (tables.extremes(upper=end)[part.n] for end in (upper, not upper))
         added = np.where(weight >= 0, weight * largest, weight * least)
         total += np.bincount(ranks.instance, added, minlength=len(ranks))
-    return total[ranks.n_relevant > 0]
+    return np.where(ranks.n_relevant > 0, total, np.nan)
 
 
-def _everywhere(ranks: Ranks, metric: Metric, *, first: bool) -> float:
-    """Mean of the metric if every relevant item stood first, or last; NaN if it may not be monotone."""
+def _everywhere(ranks: Ranks, metric: Metric, *, first: bool) -> Floats:
+    """The metric if every relevant item stood first, or last; NaN if it may not be monotone."""
     catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     above = np.repeat(np.zeros_like(catalogue) if first else catalogue - ranks.n_relevant, ranks.n_relevant)
     there = Ranks(above=above, n_candidates=catalogue, indptr=ranks.indptr, grades=ranks.grades)
     terms = metric.terms(there)
     if any(part.term.shape == "any" for part in terms):
-        return math.nan
-    return Moments.of(sums(there, terms)).mean
+        return np.full(len(ranks), np.nan)
+    return sums(there, terms)
