@@ -1,6 +1,8 @@
 from . import metrics as metrics
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
+from .analysis.published_numbers import Audit as Audit
+from .analysis.published_numbers import audit as audit
 from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
 from .corrections.base import Correction as Correction

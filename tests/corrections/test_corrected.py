@@ -99,14 +99,14 @@ def test_uncorrected_sampled_metrics_come_with_a_warning() -> None:
     sampled = tr.Ranks.from_sampled([1, 3, 7] * 20, m=50, n=1000)
     assert "is biased" in tr.estimate(sampled, "recall@5").notes[0]
     assert tr.estimate(sampled, "auc").notes == ()
-    assert tr.estimate(sampled, "recall@5~cls").notes == ()
+    assert "is biased" not in " ".join(tr.estimate(sampled, "recall@5~cls").notes)
 
 
 def test_minimal_bias_says_when_it_is_ill_conditioned() -> None:
     many = tr.Ranks.from_sampled([1, 3, 7] * 20, m=100, n=5000)
     few = tr.Ranks.from_sampled([1, 3, 7] * 20, m=10, n=5000)
     assert "ill-conditioned" in tr.estimate(many, "recall@5~ls").notes[0]
-    assert tr.estimate(few, "recall@5~ls").notes == ()
+    assert "ill-conditioned" not in " ".join(tr.estimate(few, "recall@5~ls").notes)
 
 
 def test_metrics_of_ones_own_are_corrected_too() -> None:

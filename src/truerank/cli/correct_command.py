@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from truerank.cli import options
@@ -28,6 +30,7 @@ from truerank.errors import InputError
     help="Candidates before sampling, if the file has no column n.",
 )
 @click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
+@options.assume_option
 @options.columns_option
 @options.format_option
 def command(
@@ -36,6 +39,7 @@ def command(
     m: int | None,
     n: int | None,
     replace: bool,
+    assume: Any,
     columns: dict[str, str],
     form: str,
 ) -> None:
@@ -44,7 +48,8 @@ def command(
     SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
     instance from a published study; - is standard input. Several files make one row each, named by
     NAME or by the file. What inverse sampling found is estimated by the recommended estimator, which
-    the table names; others stand behind a ~, as in ndcg@10~monotone.
+    the table names; others stand behind a ~, as in ndcg@10~monotone. Corrected metrics are shown with
+    the 95 % interval of the exact metric in brackets.
 
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
@@ -63,4 +68,4 @@ def command(
     for name, path in sources.items():
         if ranks[name].design is None:
             raise InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
-    show_table(noted(evaluate(ranks, chosen, progress=True), ranks), form)
+    show_table(noted(evaluate(ranks, chosen, assume=assume, progress=True), ranks), form)

@@ -45,6 +45,7 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
     "--ties", type=click.Choice(TIES), default="expected", show_default=True, help="How equal scores are resolved."
 )
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
+@options.assume_option
 @options.columns_option
 @options.formats_option("run", "truth")
 @click.option(
@@ -66,6 +67,7 @@ def command(
     depth: Any,
     ties: Any,
     rng: int | None,
+    assume: Any,
     columns: dict[str, str],
     formats: dict[str, Any],
     definitions: tuple[str, ...],
@@ -97,7 +99,7 @@ def command(
     ranks = _read(sources, truth, depth, columns, formats)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
-    table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, progress=True)
+    table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, assume=assume, progress=True)
     show_table(noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
     if per_instance:
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)

@@ -183,6 +183,14 @@ metrics_option = click.option(
     help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
     "separated by commas.",
 )
+assume_option = click.option(
+    "--assume",
+    type=click.Choice(["nothing", "falling"]),
+    default="nothing",
+    show_default=True,
+    help="What intervals of the exact metric may assume; falling: a deeper rank is never more likely, among the top "
+    "tenth of the candidates.",
+)
 columns_option = click.option(
     "-c",
     "--column",

@@ -201,6 +201,10 @@ class TableTerm(Term):
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return _tables(self)[n, rank - i]
 
+    def extremes(self, *, upper: bool) -> Floats:
+        """Return the largest or least value that the table of each case holds."""
+        return np.nanmax(_tables(self), axis=1) if upper else np.nanmin(_tables(self), axis=1)
+
 
 @lru_cache(maxsize=64)
 def _tables(term: TableTerm) -> Floats:

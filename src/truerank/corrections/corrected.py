@@ -33,6 +33,9 @@ class Corrected(Metric):
     def estimated(self) -> Metric:
         return self.metric
 
+    def biased(self, ranks: Ranks) -> bool:
+        return False
+
     @property
     def pools_instances(self) -> bool:
         return self.correction.pools_instances

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -12,12 +13,20 @@ from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
-from truerank.evaluation.intervals import Interval, check_level, student_interval, wilson_interval
+from truerank.evaluation.advice import advice, remedy
+from truerank.evaluation.intervals import Assumption, Interval, check_level, student_interval, wilson_interval
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
+if TYPE_CHECKING:
+    from truerank.evaluation.exact_ranges import ExactRange
+
+_ASSUMING: dict[Assumption, str] = {
+    "nothing": "whatever the distribution of the ranks",
+    "falling": "if deeper ranks are never more likely among the top tenth",
+}
 _FEW = 30
 _MANY_TIES = 0.1
 
@@ -37,7 +46,8 @@ class Estimate:
         Mean over the instances where the metric is defined (eq. 1); NaN if there are none.
     standard_error : float
         Standard deviation of the values over the square root of their number; NaN below two. For estimators that pool
-        the instances, the error of the pooled estimate is added in quadrature.
+        the instances, the error of the pooled estimate is added in quadrature. Of a corrected metric this is the error
+        around its own expectation, without its bias; `confidence_interval` has the whole error.
     n : int
         Instances where the metric is defined.
     n_undefined : int
@@ -74,6 +84,8 @@ class Estimate:
     """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
     binary: bool = False
     """Whether all values are 0 or 1; the interval is then Wilson's."""
+    exact_range: ExactRange | None = None
+    """Of a corrected metric: what is known of the exact one."""
 
     @property
     def n_instances(self) -> int:
@@ -88,7 +100,7 @@ class Estimate:
     @property
     def notes(self) -> tuple[str, ...]:
         """Reasons to distrust the numbers."""
-        notes = list(self.caveats)
+        notes = [*self.caveats, *self._range_notes()]
         if self.n_undefined:
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if self.n_users is not None:
@@ -99,15 +111,39 @@ class Estimate:
             notes.append(f"{self.tied_share:.1%} of the instances have ties, resolved as {self.ties!r}")
         return tuple(notes)
 
+    def _range_notes(self) -> list[str]:
+        if self.exact_range is None or self.n < 2:
+            return []
+        notes = [f"in brackets: 95 % interval of the exact metric, {_ASSUMING[self.exact_range.assumption]}"]
+        low, high = self.confidence_interval()
+        if not self.determined:
+            notes.append(f"{self.metric} is not determined by this sample{self.exact_range.remedy}")
+        if not low <= self.mean <= high:
+            notes.append(f"{self.metric} lies outside the interval of the exact metric: prefer another correction")
+        return notes
+
+    @property
+    def determined(self) -> bool:
+        """Whether the sample tells roughly how large the metric is: the 95 % interval is no wider than its midpoint.
+
+        That is an upper end of at most three times the lower one. Metrics of exact ranks are always determined.
+        """
+        if self.exact_range is None or self.n < 2:
+            return True
+        low, high = self.confidence_interval()
+        return high - low <= abs(high + low) / 2
+
     @property
     def _rests_on(self) -> str:
         return "few hits" if self.binary else "the t distribution"
 
     def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return an interval for the mean over instances like these.
+        """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
-        It is Student's t interval or, if all values are 0 or 1 and instances are independent, Wilson's. For few
-        instances with skewed values see `truerank.bootstrap_interval`.
+        For metrics of exact ranks it is Student's t interval or, if all values are 0 or 1 and instances are
+        independent, Wilson's. For few instances with skewed values see `truerank.bootstrap_interval`. For corrected
+        metrics it also allows for the candidates that happened to be sampled and for the bias of any correction, so it
+        is far wider than a few standard errors where the sample tells little.
 
         Examples
         --------
@@ -115,6 +151,22 @@ class Estimate:
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
         (-0.06, 1.227)
+        >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
+        >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
+        >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")
+        >>> low, high = corrected.confidence_interval()
+        >>> round(corrected.mean, 2), low < 0.2 < high, corrected.determined
+        (0.18, True, False)
+        """
+        if self.exact_range is not None:
+            check_level(level)
+            return self.exact_range.interval(level)
+        return self.expectation_interval(level)
+
+    def expectation_interval(self, level: float = 0.95) -> Interval:
+        """Return the interval for the expectation of the values, whatever they estimate.
+
+        The same as `confidence_interval` but for corrected metrics, of which it leaves out the bias.
         """
         check_level(level)
         if self.binary and self.n_users is None and self.weight is None:
@@ -142,6 +194,9 @@ class Estimate:
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
             binary=(self.binary or not self.n) and (other.binary or not other.n) and n > 0,
+            exact_range=(
+                None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
+            ),
         )
 
     def _moments(self) -> tuple[float, float, int]:
@@ -149,14 +204,29 @@ class Estimate:
         squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
         return (self.mean if self.n else 0.0), squares, self.n
 
+    def error_text(self) -> str:
+        """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
+        if self.exact_range is None:
+            return f"± {self.standard_error:.4f}"
+        low, high = self.confidence_interval()
+        return f"({low:.4f} to {high:.4f}{'' if self.determined else ', not determined'})"
+
     def __str__(self) -> str:
-        return f"{self.metric} = {self.mean:.4f} ± {self.standard_error:.4f} ({self.n} instances)"
+        return f"{self.metric} = {self.mean:.4f} {self.error_text()} ({self.n} instances)"
 
 
-def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None) -> Estimate:
-    """Return the mean of a metric over the instances, with its standard error.
+def estimate(
+    ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None, assume: Assumption = "nothing"
+) -> Estimate:
+    """Return the mean of a metric over the instances, with its error.
 
-    Parameters are those of `truerank.evaluation.per_instance`.
+    Parameters
+    ----------
+    ranks, metric, ties, rng
+        Those of `truerank.values`.
+    assume : {"nothing", "falling"}
+        What the interval of a corrected metric may assume of the exact ranks: nothing, or that among the top tenth of
+        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
 
     Examples
     --------
@@ -166,7 +236,27 @@ def estimate(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: R
     (0.843, 0.098, 5)
     """
     chosen = recommended(as_metric(metric), ranks)
-    return summary(values(ranks, chosen, ties=ties, rng=rng), ranks, chosen, ties)
+    check_assumption(assume)
+    broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
+    return summary(values(broken, chosen), ranks, chosen, ties, range_of_estimated(broken, chosen, assume))
+
+
+def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
+    """Return what is known of the exact metric that a corrected one estimates from a fixed number of draws.
+
+    None for metrics that are not corrected, and for designs whose estimators have their own honest error.
+    """
+    if metric.estimated is metric or ranks.drawn is not None:
+        return None
+    from truerank.evaluation.exact_ranges import exact_range
+
+    return exact_range(ranks, metric.estimated, assume)
+
+
+def check_assumption(assume: object) -> None:
+    """Refuse what can't be assumed."""
+    if assume not in get_args(Assumption):
+        raise InputError(f"`assume` must be one of {', '.join(map(repr, get_args(Assumption)))}, got {assume!r}.")
 
 
 def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
@@ -175,11 +265,16 @@ def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metr
     own, weight = values[defined], float(weights[defined].sum())
     mean = float(own.sum() / weight) if plain.n else math.nan
     error = _clustered_error(own - mean * weights[defined], weight, _clusters(ranks, defined))
-    return replace(plain, mean=mean, standard_error=error, weight=weight)
+    caveats = plain.caveats
+    if metric.estimated is not metric:
+        caveats += (f"{metric} by groups of items: its errors leave out the bias of the correction",)
+    return replace(plain, mean=mean, standard_error=error, weight=weight, caveats=caveats)
 
 
-def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
-    """Return the estimate from the values of the instances."""
+def summary(
+    per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None = None
+) -> Estimate:
+    """Return the estimate from the values of the instances and what is known of the exact metric."""
     where = ~np.isnan(per_instance)
     defined = per_instance[where]
     n = defined.size
@@ -187,7 +282,7 @@ def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> E
     clusters = _clusters(ranks, where)
     plain = _standard_error(float(np.square(defined - mean).sum()), n)
     error = plain if clusters is None else _clustered_error(defined - mean, n, clusters)
-    return Estimate(
+    found = Estimate(
         metric=str(metric),
         mean=mean,
         standard_error=math.hypot(error, metric.hidden_error(ranks)),
@@ -195,10 +290,15 @@ def summary(per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> E
         n_undefined=per_instance.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=metric.notes(ranks),
+        caveats=(*metric.notes(ranks), *advice(metric, ranks)),
         n_users=None if clusters is None else int(np.unique(clusters).size),
         binary=n > 0 and bool(np.all((defined == 0) | (defined == 1))),
+        exact_range=exact_range,
     )
+    if found.determined or exact_range is None:
+        return found
+    remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
+    return replace(found, exact_range=remedied)
 
 
 def _clusters(ranks: Ranks, where: Bools) -> Ints | None:

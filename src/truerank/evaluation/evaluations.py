@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -13,14 +13,24 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
-from truerank.evaluation.estimates import Estimate, summary, weighted_summary
+from truerank.evaluation.estimates import (
+    Estimate,
+    check_assumption,
+    range_of_estimated,
+    summary,
+    weighted_summary,
+)
 from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
+from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
+
+if TYPE_CHECKING:
+    from truerank.evaluation.exact_ranges import ExactRange
 
 
 @dataclass(frozen=True)
@@ -89,15 +99,20 @@ class Evaluation(Tabular):
 
 
 def _shown(part: Sequence[Estimate]) -> list[Cell]:
-    means = [measured(cell.mean, cell.standard_error) for cell in part]
+    means = [
+        measured(cell.mean, cell.standard_error)
+        if cell.exact_range is None
+        else Cell(f"{cell.mean:.4f} {cell.error_text()}")
+        for cell in part
+    ]
     return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:
-    record = asdict(cell) | {"tied_share": cell.tied_share}
     # the first is among the notes, the second a label, the others say how the interval was found
-    hidden = ("caveats", "weight", "n_users", "binary")
-    return {name: value for name, value in record.items() if name not in hidden}
+    hidden = ("caveats", "weight", "n_users", "binary", "exact_range")
+    record = {field.name: getattr(cell, field.name) for field in fields(cell) if field.name not in hidden}
+    return record | {"tied_share": cell.tied_share, "determined": cell.determined}
 
 
 def evaluate(
@@ -107,6 +122,7 @@ def evaluate(
     by: Groups | Mapping[Any, Any] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
+    assume: Assumption = "nothing",
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
@@ -125,6 +141,9 @@ def evaluate(
         See `truerank.values`.
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
+    assume : {"nothing", "falling"}
+        What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
+        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -148,17 +167,22 @@ def evaluate(
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
+    check_assumption(assume)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
     taken = {name: [recommended(metric, one) for metric in chosen] for name, one in broken.items()}
     work = [(name, metric, checked_terms(broken[name], metric)) for name, own in taken.items() for metric in own]
     cells: dict[str, list[list[Estimate]]] = {name: [] for name in named}
+    ranges = _Ranges(assume)
     with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
         for name, metric, terms in bar:
             values = values_by_part(broken[name], terms, parts[name])
             cells[name].append(
-                [_summary(*each, named[name], metric, ties) for each in zip(values, parts[name], strict=True)]
+                [
+                    _summary(found, part, named[name], metric, ties, ranges.of(name, broken[name], part, metric))
+                    for found, part in zip(values, parts[name], strict=True)
+                ]
             )
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
@@ -172,10 +196,29 @@ def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tup
     return tuple(own.pop() if len(own) == 1 else str(asked) for asked, own in zip(chosen, names, strict=True))
 
 
-def _summary(values: Floats, part: Part, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
+class _Ranges:
+    """What is known of exact metrics, which the corrections of one metric share."""
+
+    def __init__(self, assume: Assumption) -> None:
+        self.assume = assume
+        self.found: dict[tuple[str, str, str], ExactRange | None] = {}
+
+    def of(self, name: str, ranks: Ranks, part: Part, metric: Metric) -> ExactRange | None:
+        """Return the range for a part of the instances of a recommender; there is none for a part of their items."""
+        if metric.estimated is metric or part.items is not None:
+            return None
+        key = (name, part.name, str(metric.estimated))
+        if key not in self.found:
+            self.found[key] = range_of_estimated(ranks[part.rows] if part.name else ranks, metric, self.assume)
+        return self.found[key]
+
+
+def _summary(
+    values: Floats, part: Part, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None
+) -> Estimate:
     own = ranks[part.rows] if part.name else ranks
     if part.items is None:
-        return summary(values, own, metric, ties)
+        return summary(values, own, metric, ties, exact_range)
     return weighted_summary(values, part.weights, own, metric, ties)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from truerank.errors import InputError
+
+Assumption = Literal["nothing", "falling"]
+"""What may be assumed of the exact ranks; "falling": a deeper rank is never more likely, among the top tenth of the
+candidates, for the first relevant item of an instance."""
 
 
 class Interval(NamedTuple):

@@ -84,18 +84,14 @@ class Metric(ABC):
         """Return the standard error of the mean that the spread over instances does not show; 0 for plain metrics."""
         return 0.0
 
+    def biased(self, ranks: Ranks) -> bool:
+        """Whether its mean over these ranks is biased, because they are sampled and it is not corrected."""
+        design = ranks.design
+        return design is not None and not (self.unbiased_when_sampled and design.keeps_unbiased)
+
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         """What to know before trusting this metric of these ranks."""
-        design = ranks.design
-        if design is None or (self.unbiased_when_sampled and design.keeps_unbiased):
-            return ()
-        sizes = np.unique(ranks.draws[ranks.n_relevant > 0])
-        among = " to ".join(map(str, sizes[[0, -1]] if sizes.size > 1 else sizes))
-        advice = f", or use {self}~bv(0.1)" if design.keeps_unbiased else ""
-        return (
-            f"{self} among {among} sampled candidates is not {self}: it is biased, differently for each recommender; "
-            f"rank all candidates{advice}",
-        )
+        return ()
 
 
 class PlainMetric(Named, Metric, Term):

@@ -147,6 +147,21 @@ class Law(ABC):
         # Adding zero turns -0.0, left behind where the support ends, into 0.0.
         return law * self.pmf(peak, g, m, N)[:, None] + 0.0
 
+    def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
+        """Whole laws where each of 0..last is equally likely to stand above; `last` increases.
+
+        Examples
+        --------
+        >>> BINOMIAL.mean_rows(np.array([0, 1]), 2, 4).round(3)
+        array([[1.   , 0.   , 0.   ],
+               [0.781, 0.188, 0.031]])
+        """
+        means, total, start = np.empty((last.size, m + 1)), np.zeros(m + 1), 0
+        for place, end in enumerate(last.tolist()):
+            total = total + self.rows(np.arange(start, end + 1), m, N).sum(axis=0)
+            means[place], start = total / (end + 1), end + 1
+        return means
+
     def _tails(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> tuple[Floats, Floats]:
         """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
         h, g, m, N = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (h, g, m, N)))
@@ -207,6 +222,9 @@ class Hypergeometric(Law):
                 f"sampling without replacement needs {allowed}, got {most:,}; with `replace` any number is possible."
             )
         return rng.hypergeometric(inside, beyond, m)
+
+    def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
+        return self.tied_rows(0, last, m, N)
 
     def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
         r"""Whole laws where ties are in random order: each of g..g + tied is equally likely to stand above.

@@ -1,0 +1,317 @@
+"""What published sampled metrics can mean: every exact value that is compatible with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from importlib.metadata import version
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.corrections.counts import as_sampled, counted
+from truerank.corrections.reading import AnyMetric, as_metrics
+from truerank.corrections.reading import metric as as_metric
+from truerank.display import render
+from truerank.errors import InputError
+from truerank.evaluation.estimates import check_assumption
+from truerank.evaluation.intervals import Assumption, Interval, check_level
+from truerank.evaluation.per_instance import values
+from truerank.metrics.base import Metric
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.uniform import UniformSampling
+
+Number = float | str
+"""A published number; as text, zeros at its end count as digits."""
+
+_MOST = 1_000_000
+_TOP = 10
+_CHUNK = 4_000_000
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The exact values that each system's published numbers allow.
+
+    Attributes
+    ----------
+    systems, metrics : tuple of str
+        Rows and columns.
+    ranges : tuple of Interval
+        Least and largest exact value, row by row. Every value between is possible, too.
+    notes : tuple of str
+        What was taken into account.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    ranges: tuple[Interval, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, key: tuple[str, str] | str) -> Interval:
+        """Return one range by system and metric, or by metric if there is one system."""
+        system, metric = key if isinstance(key, tuple) else (self.systems[0], key)
+        if not isinstance(key, tuple) and len(self.systems) > 1:
+            raise InputError(f"name the system too, as in audit[{system!r}, {metric!r}].")
+        name = str(as_metric(metric))
+        if system not in self.systems or name not in self.metrics:
+            raise InputError(f"the audit has rows {self.systems} and columns {self.metrics}, got {key!r}.")
+        return self.ranges[self.systems.index(system) * len(self.metrics) + self.metrics.index(name)]
+
+    def better(self, a: str, b: str, metric: str) -> str | None:
+        """Return which of two systems is better by the exact metric; None if the published numbers leave it open."""
+        first, second = self[a, metric], self[b, metric]
+        if first.low <= second.high and second.low <= first.high:
+            return None
+        return a if (first.low > second.high) != as_metric(metric).lower_is_better else b
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """What the numbers say about the order of each two systems."""
+        return tuple(
+            self._conclusion(a, b, metric) for metric in self.metrics for a, b in combinations(self.systems, 2)
+        )
+
+    def _conclusion(self, a: str, b: str, metric: str) -> str:
+        winner = self.better(a, b, metric)
+        if winner is None:
+            return f"exact {metric}: the published numbers do not determine whether {a} or {b} is better"
+        return f"exact {metric}: {winner} is better than {b if winner == a else a}, whatever their ranks"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a record per system and metric: system, metric, low, high."""
+        names = [(system, metric) for system in self.systems for metric in self.metrics]
+        return [
+            {"system": system, "metric": metric, **found._asdict()}
+            for (system, metric), found in zip(names, self.ranges, strict=True)
+        ]
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table of the ranges."""
+        return render.markdown(*self._cells())
+
+    def to_latex(self) -> str:
+        """Return a LaTeX tabular of the ranges."""
+        return render.latex(*self._cells())
+
+    def to_tsv(self) -> str:
+        """Return the records of `rows` at full precision, tab-separated."""
+        return render.tsv(self.rows())
+
+    def to_json(self) -> str:
+        """Return everything at full precision."""
+        content = {"rows": self.rows(), "conclusions": self.conclusions, "notes": self.notes}
+        return render.json_text({"truerank": version("truerank"), **content})
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [render.text(*self._cells()), *self.conclusions, *(f"note: {note}" for note in self.notes)],
+        )
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["", *(f"exact {metric}" for metric in self.metrics)]
+        texts = [f"{found.low:.4f} to {found.high:.4f}" for found in self.ranges]
+        width = len(self.metrics)
+        return header, [[name, *texts[at * width : (at + 1) * width]] for at, name in enumerate(self.systems)]
+
+
+def audit(
+    published: Mapping[str, Mapping[str, Number]],
+    metrics: AnyMetric | Sequence[AnyMetric] | None = None,
+    *,
+    n: int,
+    m: int,
+    replace: bool = False,
+    users: int | None = None,
+    rounding: float | None = None,
+    level: float = 0.95,
+    assume: Assumption = "nothing",
+) -> Audit:
+    """Return what published sampled metrics can mean: all exact values that are compatible with them.
+
+    Each user has one relevant item. Over all distributions of its rank for which the published numbers are expected,
+    the least and the largest exact metric are found by a linear program with a variable per rank.
+
+    Parameters
+    ----------
+    published : dict of system to dict of metric to number
+        Means over the users, as fractions: ``{"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}``.
+    metrics : list of str or Metric, optional
+        The exact metrics that are asked for; those that were published unless given.
+    n : int
+        Candidates of each user, the relevant one included; at most 1,000,000.
+    m : int
+        Irrelevant candidates that were sampled.
+    replace : bool
+        Whether a candidate could be sampled more than once.
+    users : int, optional
+        Number of users, each with their own sample, whose mean was published: numbers are then not taken to be exact
+        expectations, but within the error of such a mean. None: errors are not considered.
+    rounding : float, optional
+        Distance of printed numbers, such as 0.0001. None: by the digits of each number.
+    level : float
+        Confidence of the error due to the number of users.
+    assume : {"nothing", "falling"}
+        Whether to allow any distribution of ranks, or only those in which a deeper rank is never more likely, among the
+        top tenth of the candidates.
+
+    Examples
+    --------
+    X and Y of Table 3 of Krichene & Rendle; exactly, X has 0.0760 and Y has 0.0884:
+
+    >>> import truerank as tr
+    >>> print(tr.audit({"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}, n=3_706, m=100, users=6_040))
+        exact recall@10
+    X  0.0000 to 0.6739
+    Y  0.0000 to 0.5777
+    exact recall@10: the published numbers do not determine whether X or Y is better
+    note: the errors of means over 6040 users are taken into account
+    """
+    _check(published, n, m, users)
+    check_assumption(assume)
+    check_level(level)
+    design = UniformSampling(m, replace)
+    design.check(np.array([n - 1]), m)
+    names = dict.fromkeys(name for numbers in published.values() for name in numbers)
+    asked = as_metrics(list(names) if metrics is None else metrics)
+    laws = _Laws.of(n, assume)
+    targets = [laws.mean(values(laws.ranks, metric.estimated)) for metric in asked]
+    shown = {name: _Shown.of(as_metric(name), design, laws) for name in names}
+    ranges: list[Interval] = []
+    for system, numbers in published.items():
+        errors = _errors(numbers, shown, users, rounding, level)
+        rows = [shown[name].expected for name in numbers]
+        ends = [
+            (_number(value) - error, _number(value) + error)
+            for value, error in zip(numbers.values(), errors, strict=True)
+        ]
+        ranges += [_range(target, rows, ends, system) for target in targets]
+    return Audit(
+        tuple(published), tuple(str(metric.estimated) for metric in asked), tuple(ranges), _notes(users, assume)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Laws:
+    """Laws of which every allowed distribution is a mixture: single counts, or uniform ones over the top."""
+
+    ranks: Ranks
+    n_top: int
+
+    @classmethod
+    def of(cls, n: int, assume: Assumption) -> _Laws:
+        ranks = Ranks.from_ranks(np.arange(1, n + 1), n=n)
+        return cls(ranks, (n - 1) // _TOP + 1 if assume == "falling" else 0)
+
+    def mean(self, at_counts: Floats) -> Floats:
+        """Return the mean under each law, from the values at counts 0..n - 1."""
+        top = np.cumsum(at_counts[: self.n_top]) / np.arange(1.0, self.n_top + 1)
+        return np.concatenate([top, at_counts[self.n_top :]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """A sampled metric: its expectation under each law, and the ends of its values."""
+
+    expected: Floats
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, metric: Metric, design: SamplingDesign, laws: _Laws) -> _Shown:
+        sampled = as_sampled(laws.ranks[:1], design)
+        terms = metric.terms(sampled)
+        if len(terms) > 1 or terms[0].weight is not None:
+            raise InputError(f"{metric} depends on grades, which published means don't tell; use a plain metric.")
+        table = counted(terms[0], sampled, np.array([0]))[0]
+        expected = _expected(table, laws.ranks.above, design)
+        return cls(laws.mean(expected), float(table.min()), float(table.max()))
+
+
+def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
+    """Expectation of what a table shows, at each count of the candidates above."""
+    law, step = design.law("an audit"), max(1, _CHUNK // table.size)
+    parts = [law.rows(counts[j : j + step], design.size, counts.size - 1) @ table for j in range(0, counts.size, step)]
+    return np.concatenate(parts)
+
+
+def _errors(
+    numbers: Mapping[str, Number],
+    shown: Mapping[str, _Shown],
+    users: int | None,
+    rounding: float | None,
+    level: float,
+) -> list[float]:
+    """By how much each number may differ from its expectation: rounding, and the error of the mean over the users.
+
+    Values between low and high with mean v have a variance of at most (high - v)(v - low).
+    """
+    from scipy.special import ndtri
+
+    reach = float(ndtri(1 - (1 - level) / 2 / len(numbers)))
+    errors = []
+    for name, value in numbers.items():
+        v, ends = _number(value), shown[name]
+        variance = max((ends.high - v) * (v - ends.low), 0.0) / users if users else 0.0
+        errors.append((_unit(value) if rounding is None else rounding) / 2 + reach * math.sqrt(variance))
+    return errors
+
+
+def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[tuple[float, float]], system: str) -> Interval:
+    """Least and largest mean of the target over all mixtures of the laws with these means of the rows."""
+    from scipy.optimize import linprog
+
+    low, high = np.array(ends).T
+    matrix = np.vstack([*rows, *(-row for row in rows)])
+    bounds = np.concatenate([high, -low])
+    found = []
+    for sign in (1.0, -1.0):
+        done = linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
+        if done.status == 2:
+            raise InputError(
+                f"no distribution of ranks gives the numbers of {system}; check `n`, `m` and that they are fractions."
+            )
+        if not done.success:
+            raise InputError(f"the range of {system} can't be computed: {done.message}")
+        found.append(sign * float(done.fun))
+    return Interval(*found)
+
+
+def _number(value: Number) -> float:
+    return float(value)
+
+
+def _unit(value: Number) -> float:
+    """Return the unit of the last printed digit."""
+    exponent = Decimal(str(value)).as_tuple().exponent
+    return 10.0 ** int(exponent)
+
+
+def _check(published: Mapping[str, Mapping[str, Number]], n: int, m: int, users: int | None) -> None:
+    if not published or not all(published.values()):
+        raise InputError("`published` must hold at least one system, each with at least one number.")
+    if not 2 <= n <= _MOST:
+        raise InputError(f"`n` must lie in 2..{_MOST}, got {n}.")
+    if users is not None and users < 1:
+        raise InputError(f"`users` must be a whole number from 1, got {users}.")
+    for system, numbers in published.items():
+        for name, value in numbers.items():
+            try:
+                finite = Decimal(str(value)).is_finite()
+            except InvalidOperation:
+                finite = False
+            if not finite:
+                raise InputError(f"{name} of {system} must be a number such as 0.6619, got {value!r}.")
+
+
+def _notes(users: int | None, assume: Assumption) -> tuple[str, ...]:
+    errors = "the numbers are taken to be exact expectations"
+    if users is not None:
+        errors = f"the errors of means over {users} users are taken into account"
+    falling = "assumed: a deeper rank is never more likely, among the top tenth of the candidates"
+    return (errors, falling) if assume == "falling" else (errors,)

@@ -1,0 +1,156 @@
+"""Bounds of a metric from sampled ranks: corrections whose expectation is never below, or above, the exact metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.corrections.base import Case, Correction, CorrectionTable
+from truerank.corrections.brackets import Setting, setting
+from truerank.corrections.thinning import rounded_down, rounded_up, thinned
+from truerank.metrics.base import Term
+from truerank.sampling.laws import Law
+
+# significant bits of the sizes for which tables are solved: others share them, and lose at most one draw in sixteen
+_CANDIDATE_BITS = 5
+_DRAW_BITS = 7
+_PLACE_BITS = 5
+# functions of integers only may do anything below this count
+_ANY = 2_048
+# decimals by which functions are recognised as one up to a factor
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Bound(Correction):
+    """One end of the honest range: its expectation is at least (at most) the exact metric for every law of the ranks.
+
+    Parameters
+    ----------
+    upper : bool
+        Whether it is the upper end.
+    falling : bool
+        Whether it may assume that among the top tenth of the candidates a deeper place is never more likely, for the
+        first relevant item of an instance.
+
+    Examples
+    --------
+    >>> from truerank.metrics import Recall
+    >>> from truerank.sampling.laws import HYPERGEOMETRIC
+    >>> low, high = (Bound(upper).solve(Recall(1), HYPERGEOMETRIC, Case(1, 1, 11, 5)).values for upper in (False, True))
+    >>> expected = HYPERGEOMETRIC.rows(range(11), 5, 10) @ np.stack([low, high], axis=1)
+    >>> exact = np.eye(11)[0]
+    >>> bool(np.all(expected[:, 0] <= exact + 1e-12)), bool(np.all(expected[:, 1] >= exact - 1e-12))
+    (True, True)
+    """
+
+    name = "bound"
+    upper: bool
+    falling: bool = False
+
+    def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
+        return CorrectionTable(self.tables(term, law, [case])[0])
+
+    def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
+        columns = np.array(cases, dtype=np.int64).reshape(-1, 4)
+        found: list[Floats] = [np.empty(0)] * len(cases)
+        for m, group, rows in self._grouped(term, law, columns):
+            for place, row in zip(group.tolist(), rows, strict=True):
+                found[place] = row[: m + 1]
+        return found
+
+    def _grouped(self, term: Term, law: Law, columns: Ints) -> Iterator[tuple[int, Ints, Floats]]:
+        """Yield m, some cases with it, and their tables."""
+        i, n_relevant, n, m = columns.T
+        N = n - n_relevant
+        known = np.full(N.size, term.shape == "affine") | ((m == N) & law.distinct)
+        draws = rounded_down(m, _DRAW_BITS)
+        least = draws if law.distinct else np.zeros_like(draws)
+        candidates = least + rounded_up(N - least, _CANDIDATE_BITS)
+        first, which = distinct_columns(known.astype(np.int64), m, candidates, i == 1)
+        for at, start in enumerate(first.tolist()):
+            group = np.flatnonzero(which == at)
+            size = int(m[start])
+            if known[start]:
+                yield size, group, _scaled(term, columns[group])
+            else:
+                problem = _Problem(self, term, law, int(draws[start]), int(candidates[start]), columns[group])
+                yield size, group, problem.tables()
+
+
+def _scaled(term: Term, columns: Ints) -> Floats:
+    """Tables of an f that is affine, or of a sample with every candidate: f at N h / m, the true count on average."""
+    i, n_relevant, n, m = columns.T[:, :, None]
+    counts = (n - n_relevant) * np.arange(int(m[0, 0]) + 1) / m
+    return np.asarray(term.term(cast("Ints", counts + i), i, n_relevant, n), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Cases with one m and about as many candidates, N at most, for which tables are solved with some draws."""
+
+    bound: Bound
+    term: Term
+    law: Law
+    draws: int
+    N: int
+    columns: Ints
+
+    def tables(self) -> Floats:
+        """Solve for each function that differs by more than a factor, and thin the tables to each N."""
+        i, n_relevant, n, m = self.columns.T
+        shared = self._setting()
+        targets, factors = self._functions(shared)
+        rows = np.zeros((i.size, int(m[0]) + 1))
+        keys = np.round(targets, _DIGITS)
+        _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        for at, start in enumerate(first.tolist()):
+            mine = np.flatnonzero((which.ravel() == at) & (factors != 0))
+            if mine.size:
+                table = shared.solve(targets[start], upper=self.bound.upper)
+                sizes, size = np.unique((n - n_relevant)[mine], return_inverse=True)
+                rows[mine] = thinned(table, int(m[0]), sizes, self.N, self.law)[size] * factors[mine, None]
+        return rows
+
+    def _setting(self) -> Setting:
+        i, n_relevant = self.columns.T[:2]
+        cutoff = self.term.cutoff(n_relevant)
+        breaks = () if cutoff is None else tuple(np.unique([cutoff - i, cutoff - self._places()]).tolist())
+        falling = self.bound.falling and bool(i[0] == 1)
+        inside = tuple(at for at in breaks if 0 <= at < self.N)
+        single = {"single": min(_ANY, self.N)} if self.term.shape == "any" else {}
+        return setting(self.N, self.draws, self.law, inside, falling=falling, **single)
+
+    def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
+        """Return what the table of each case must bound, of size 1, and the factor that the table is multiplied by."""
+        exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
+        ratio = self._ratios(exact, rough)
+        chosen = np.where(np.isnan(ratio)[:, None], exact, rough)
+        peak = np.abs(chosen).max(axis=1)
+        targets = shared.targets(chosen / np.where(peak > 0, peak, 1.0)[:, None])
+        return targets, peak * np.where(np.isnan(ratio), 1.0, ratio)
+
+    def _places(self) -> Ints:
+        """Places of the relevant items for which tables are solved: deep ones share them."""
+        i, n_relevant = self.columns.T[:2]
+        return rounded_down(i, _PLACE_BITS) if self.bound.upper else np.minimum(rounded_up(i, _PLACE_BITS), n_relevant)
+
+    def _values(self, shared: Setting, i: Ints) -> Floats:
+        """F at the counts of the setting, for each case: the one of relevant items at these places."""
+        _, n_relevant, n, _ = self.columns.T[:, :, None]
+        i = i[:, None]
+        most = n - n_relevant if self.term.shape == "any" else self.N
+        counts = np.minimum(shared.counts, most) + np.zeros_like(i)
+        return np.asarray(self.term.term(counts + i, *np.broadcast_arrays(i, n_relevant, n)), dtype=np.float64)
+
+    def _ratios(self, exact: Floats, rough: Floats) -> Floats:
+        """Return by what another function is multiplied to bound the exact one; NaN where it can't serve."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where((exact == 0) & (rough == 0), np.nan, exact / rough)
+        extreme = np.fmax.reduce(ratio, axis=1) if self.bound.upper else np.fmin.reduce(ratio, axis=1)
+        serves = np.isfinite(extreme) & (rough.min(axis=1) >= 0) & (exact.min(axis=1) >= 0)
+        return np.where(serves, extreme, np.nan)

@@ -1,0 +1,62 @@
+"""Mean and spread of values, which merge exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean and sum of squared deviations of some values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = Moments.of(np.array([1.0, 2.0])) + Moments.of(np.array([6.0, np.nan]))
+    >>> both
+    Moments(n=3, mean=3.0, squares=14.0)
+    >>> round(both.standard_error, 3)
+    1.528
+    """
+
+    n: int
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Moments:
+        """Return those of the values that are not NaN."""
+        defined = values[~np.isnan(values)]
+        mean = float(defined.mean()) if defined.size else math.nan
+        return cls(defined.size, mean, float(np.square(defined - mean).sum()))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean; NaN below two values."""
+        return math.sqrt(self.squares / (self.n - 1) / self.n) if self.n > 1 else math.nan
+
+    def with_one(self, value: float) -> Moments:
+        """Return them with one more value."""
+        return self + Moments(1, value, 0.0)
+
+    def reach(self, level: float, sign: int) -> float:
+        """Return the upper (1) or lower (-1) end of Student's t interval for the mean."""
+        from scipy.special import stdtrit
+
+        return self.mean + sign * float(stdtrit(self.n - 1, 0.5 + level / 2)) * self.standard_error
+
+    def __add__(self, other: Moments) -> Moments:
+        if not (self.n and other.n):
+            return self if self.n else other
+        n = self.n + other.n
+        gap = other.mean - self.mean
+        return Moments(
+            n,
+            self.mean + gap * other.n / n,
+            self.squares + other.squares + gap**2 * self.n * other.n / n,
+        )
