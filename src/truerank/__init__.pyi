@@ -1,6 +1,8 @@
 from . import metrics as metrics
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
+from .analysis.plans import Plan as Plan
+from .analysis.plans import plan as plan
 from .analysis.published_numbers import Audit as Audit
 from .analysis.published_numbers import audit as audit
 from .analysis.risks import Risk as Risk
@@ -28,6 +30,8 @@ from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
+from .evaluation.chance_levels import ChanceLevel as ChanceLevel
+from .evaluation.chance_levels import chance_level as chance_level
 from .evaluation.comparisons import Comparison as Comparison
 from .evaluation.comparisons import compare as compare
 from .evaluation.differences import Difference as Difference

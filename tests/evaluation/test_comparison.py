@@ -142,6 +142,7 @@ def test_reversed_pairs() -> None:
     one, other = result["B", "A", "AP"], result["A", "B"]
     assert other.difference == -one.difference
     assert other.mean == one.baseline_mean
+    assert other.skewness == -one.skewness
     low, high = one.confidence_interval(0.9)
     assert other.confidence_interval(0.9) == (-high, -low)
     assert other.reversed() == one
@@ -228,6 +229,21 @@ def test_undefined_values_are_left_out_and_counted() -> None:
     assert math.isnan(tr.compare({name: one[:2] for name, one in ranks.items()}, "ap")["B", "A"].p_value)
 
 
+@pytest.mark.parametrize("test", ["t", "bootstrap", "randomisation"])
+def test_metrics_that_are_defined_nowhere(test: Any) -> None:
+    ranks = {name: tr.Ranks.from_ranks([[], []], n=4) for name in "AB"}
+    found = tr.compare(ranks, "ap", test=test)["B", "A"]
+    assert (found.n, found.n_undefined, found.verdict) == (0, 2, "no difference found")
+    assert all(map(math.isnan, (found.mean, found.difference, found.p_value, *found.confidence_interval())))
+
+
+@pytest.mark.parametrize("test", ["t", "bootstrap", "randomisation"])
+def test_values_that_are_all_0(test: Any) -> None:
+    ranks = {name: tr.Ranks.from_ranks([9] * 50, n=9) for name in "AB"}
+    found = tr.compare(ranks, "recall@1", test=test)["B", "A"]
+    assert (found.p_value, found.difference, found.effect_size) == (1.0, 0.0, 0.0)
+
+
 def test_sampled_and_exact_values_are_not_compared() -> None:
     exact = tr.Ranks.from_ranks([5, 7, 9], n=100)
     sampled = tr.Ranks.from_sampled([1, 2, 3], m=10, n=100)
@@ -250,6 +266,7 @@ def test_ties_in_random_order_are_reproducible() -> None:
         ({"test": "z"}, "`test` must be one of 't', 'bootstrap', 'randomisation', got 'z'"),
         ({"level": 95}, "`level` must lie between 0 and 1"),
         ({"margin": -1}, "`margin` must be a number from 0"),
+        ({"margin": 0.1, "level": 0.5}, "the `level` of a one-sided test must lie between 0.5 and 1"),
         ({"unmatched": "skip"}, "`unmatched` must be"),
         ({"adjustment": "bonferroni"}, "`adjustment` must be one of"),
         ({"test": "bootstrap", "replicates": 5}, "`replicates` must be at least 100"),

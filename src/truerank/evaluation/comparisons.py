@@ -11,7 +11,7 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
-from truerank.evaluation.differences import Difference, check_margin
+from truerank.evaluation.differences import Difference, check_margin, one_sided
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
@@ -173,6 +173,7 @@ def compare(
     check_level(level)
     if margin is not None:
         check_margin(margin)
+        one_sided(level)
     pairs = _pairs(tuple(named), baseline)
     method = _as_test(test, replicates, rng)
     same, dropped = matched(named, unmatched)

@@ -97,11 +97,11 @@ class Difference:
 
         This is a one-sided test: the lower end of the two-sided interval with twice the error is compared.
         """
-        return self.gain_interval(_one_sided(self.level if level is None else level)).low > -check_margin(margin)
+        return self.gain_interval(one_sided(self.level if level is None else level)).low > -check_margin(margin)
 
     def worse(self, margin: float, level: float | None = None) -> bool:
         """Return whether anything but a loss of more than `margin` can be ruled out."""
-        return self.gain_interval(_one_sided(self.level if level is None else level)).high < -check_margin(margin)
+        return self.gain_interval(one_sided(self.level if level is None else level)).high < -check_margin(margin)
 
     def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
@@ -135,6 +135,7 @@ class Difference:
             mean=self.baseline_mean,
             baseline_mean=self.mean,
             difference=-self.difference,
+            skewness=-self.skewness,
             outcome=Reversed(self.outcome),
         )
 
@@ -159,7 +160,7 @@ def check_margin(margin: float) -> float:
     return margin
 
 
-def _one_sided(level: float) -> float:
+def one_sided(level: float) -> float:
     """Return the level of the two-sided interval whose lower end is a one-sided bound at the given level."""
     if not 0.5 < level < 1.0:
         raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")

@@ -54,18 +54,23 @@ class Sample:
         sums = np.column_stack([np.bincount(which, column) for column in values.T])
         return cls(np.asfortranarray(sums, dtype=np.float64), np.bincount(which, sizes).astype(np.float64))
 
+    @property
+    def total(self) -> float:
+        """Number of all instances, or their weight; NaN if there are none."""
+        return float(self.sizes.sum()) or math.nan
+
     def means(self) -> Floats:
         """Return the mean over all instances of each column."""
-        return self.sums.sum(axis=0) / self.sizes.sum()
+        return self.sums.sum(axis=0) / self.total
 
     def deviations(self, pair: Pair) -> Floats:
         """Return each unit's part in how far the difference is from its mean: they sum to 0."""
         difference = self.sums[:, pair[0]] - self.sums[:, pair[1]]
-        return difference - difference.sum() / self.sizes.sum() * self.sizes
+        return difference - difference.sum() / self.total * self.sizes
 
     def difference(self, pair: Pair) -> float:
         """Return the mean difference of two columns."""
-        return float((self.sums[:, pair[0]] - self.sums[:, pair[1]]).sum() / self.sizes.sum())
+        return float((self.sums[:, pair[0]] - self.sums[:, pair[1]]).sum() / self.total)
 
     def skewness(self, pair: Pair) -> float:
         """Return the skewness of the differences of the units; 0 if they are all the same."""
