@@ -28,16 +28,19 @@ from truerank.sampling.designs import SamplingDesign
 
 # chances of cells, or terms in them, that are computed at once: 64 MB
 _CHUNK = 8_000_000
-# fewer relevant items than this share the law of those before them in their instances
+# a law is fitted to at least so many relevant items, if there are
 _FEW = 200
+# numbers of relevant items, and places among them, that have laws of their own
+_SMALL = 4
 
 
 @dataclass(frozen=True)
 class Pooled(Estimator):
     """An estimator that rests on the law of the ranks of all instances.
 
-    The i-th relevant items of all instances have a law; those with i of 2, 3 to 4, 5 to 8, ... share one, and small
-    groups join the one before. Ties are broken at random to fit it, always in the same way.
+    The i-th of several relevant items stands the higher the more there are, and a metric may weight it by their number.
+    So items have a law of their own for each i and each number of relevant items, both grouped where they are large, as
+    long as 200 items share it. Ties are broken at random to fit a law, always in the same way.
     """
 
     @property
@@ -55,9 +58,17 @@ class Pooled(Estimator):
         return tuple(Terms(PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
 
     def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
-        """Return the error of the posterior means and of the law, the latter as if it were a smooth one."""
+        """Return the error of the posterior means and of the laws, the latter as if they were smooth ones.
+
+        The laws of all groups rest on one assumption on their shape, so their errors may well have the same sign: they
+        are added as they are, not in quadrature.
+        """
         error = _Errors(ranks, Smooth()._smooth(ranks), self._laws(ranks))
-        return float(np.sqrt(sum(error.variance(group, parts) for group in range(len(error.observed)))))
+        of_items, of_laws = np.zeros(2)
+        for group in range(len(error.observed)):
+            variance, deviation = error.of_group(group, parts)
+            of_items, of_laws = of_items + variance, of_laws + deviation
+        return float(np.hypot(np.sqrt(of_items), of_laws))
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         if ranks.drawn is None:
@@ -200,16 +211,33 @@ def _observed(ranks: Ranks) -> tuple[Observed, ...]:
     if "observed" not in ranks.fits:
         untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
         within = cells(int(ranks.item_irrelevant.max(initial=0)))
-        ranks.fits["observed"] = tuple(_group(untied, items, within) for items in _groups(ranks.i))
+        ranks.fits["observed"] = tuple(_group(untied, items, within) for items in _groups(ranks))
     return ranks.fits["observed"]
 
 
-def _groups(i: Ints) -> list[Ints]:
-    """Return items by place: 1, 2, 3 to 4, 5 to 8, ...; small groups join the one before."""
-    doubled = np.ceil(np.log2(i)).astype(np.int64)
-    sizes = np.bincount(doubled, minlength=1)
-    own = np.cumsum(np.append(True, sizes[1:] >= _FEW)) - 1
-    return [np.flatnonzero(own[doubled] == number) for number in range(own[-1] + 1)]
+def _groups(ranks: Ranks) -> list[Ints]:
+    """Return items by the number of relevant items of their instance and their place among them."""
+    key = _coarse(ranks.item_n_relevant) * (1 << 32) + _coarse(ranks.i)
+    _, which, sizes = np.unique(key, return_inverse=True, return_counts=True)
+    number = _joined(sizes)[which]
+    return [np.flatnonzero(number == each) for each in range(int(number.max(initial=-1)) + 1)]
+
+
+def _coarse(numbers: Ints) -> Ints:
+    """Return small numbers as they are, and the same for larger ones that differ by a factor below about 1.4."""
+    return np.where(numbers <= _SMALL, numbers, _SMALL + np.ceil(2 * np.log2(numbers / _SMALL))).astype(np.int64)
+
+
+def _joined(sizes: Ints) -> Ints:
+    """Return which group each of several neighbours belongs to, such that each group has enough items."""
+    number, size, found = 0, 0, []
+    left = int(sizes.sum())
+    for each in sizes.tolist():
+        if size >= _FEW and left >= _FEW:
+            number, size = number + 1, 0
+        found.append(number)
+        size, left = size + each, left - each
+    return np.array(found, dtype=np.int64)
 
 
 def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
@@ -302,8 +330,8 @@ class _Errors:
     def observed(self) -> tuple[Observed, ...]:
         return self.laws.groups
 
-    def variance(self, number: int, parts: tuple[Terms, ...]) -> float:
-        """Return M^-2 sum Var(f | data) + g' H^-1 g, with g = M^-1 sum Cov(f, B | data)."""
+    def of_group(self, number: int, parts: tuple[Terms, ...]) -> tuple[float, float]:
+        """Return M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data)."""
         group, fit = self.observed[number], self.fits[number]
         chances = self.laws.posteriors[number][group.which]
         values = self._values(group, parts)
@@ -312,7 +340,7 @@ class _Errors:
         centred = chances * (values - mean[:, None])
         n = max(int((self.ranks.n_relevant > 0).sum()), 1)
         slope = centred.sum(axis=0) @ fit.basis / n
-        return float(np.maximum(square - mean**2, 0.0).sum()) / n**2 + fit.variance(slope)
+        return float(np.maximum(square - mean**2, 0.0).sum()) / n**2, fit.variance(slope) ** 0.5
 
     def _values(self, group: Observed, parts: tuple[Terms, ...]) -> Floats:
         total = np.zeros((group.items.size, len(group.seen.cells)))

@@ -82,7 +82,8 @@ def rank_sampled(
         (cross-encoders, language models) score only the sample. Several scorers given together see the same sample.
     split, train, test : as for `truerank.rank`
     design : SamplingDesign, optional
-        How to sample from each user's irrelevant candidates: all items but training and held-out ones.
+        How to sample from each user's irrelevant candidates: all items but training and held-out ones. Designs that
+        stop when they have seen enough, `InverseSampling` and `HeadFirst`, ask for pairs in batches over all users.
     m : int, optional
         Short for ``design=UniformSampling(m, replace)``; 100 by default.
     replace : bool
@@ -96,7 +97,7 @@ def rank_sampled(
     Returns
     -------
     Ranks, or dict of name to Ranks if several scorers were given
-        With the `design` by which they were sampled, so that corrections apply.
+        With the `design` by which they were sampled, so that corrections apply; `n_scored` tells what was spent.
 
     Examples
     --------
@@ -106,6 +107,8 @@ def rank_sampled(
     >>> sampled
     Ranks(50 instances, 50 relevant items, 101 of 1000 candidates sampled, no ties)
     """
+    if negatives is not None and design is not None:
+        raise InputError("give either `negatives` or `design`, not both.")
     scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
     proxies = () if design is None else design.proxies
     held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
