@@ -126,6 +126,7 @@ def test_unsigned_ids_in_every_reader(tmp_path: Path) -> None:
     assert tr.values(ranks, "recall@4").tolist() == [1.0, 1.0]
     assert ranks.ids is not None
     assert ranks.ids.tolist() == [LARGE[0], LARGE[2]]
+    assert tr.read_lists(path, {LARGE[0]: LARGE[:2]}).rank.tolist() == [1, 2]
 
 
 def test_longer_numbers_are_text(tmp_path: Path) -> None:

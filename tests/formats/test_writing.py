@@ -31,6 +31,14 @@ def test_a_failure_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_is_replaced_not_changed(tmp_path: Path) -> None:
+    path, other_name = tmp_path / "out.csv", tmp_path / "other name of the earlier file"
+    path.write_text("earlier")
+    other_name.hardlink_to(path)
+    write_text(path, "later")
+    assert (path.read_text(), other_name.read_text()) == ("later", "earlier")
+
+
 def test_several_files_change_together(tmp_path: Path) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
     for path in paths:
