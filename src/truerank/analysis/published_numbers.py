@@ -134,8 +134,8 @@ def audit(
 ) -> Audit:
     """Return what published sampled metrics can mean: all exact values that are compatible with them.
 
-    Each user has one relevant item. Over all distributions of its rank for which the published numbers are expected, the
-    least and the largest exact metric are found by a linear program with a variable per rank.
+    Each user has one relevant item. Over all distributions of its rank for which the published numbers are expected,
+    the least and the largest exact metric are found by a linear program with a variable per rank.
 
     Parameters
     ----------
