@@ -9,6 +9,7 @@ import pytest
 
 import truerank as tr
 from truerank.evaluation.exact_ranges import exact_range
+from truerank.metrics.base import Terms
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 
@@ -27,21 +28,21 @@ def several(rng: np.random.Generator, users: int, n: int) -> tr.Ranks:
 @pytest.mark.parametrize("m", [10, 60])
 @pytest.mark.parametrize("replace", [False, True])
 def test_several_relevant_items_ties_and_own_n_are_covered(m: int, replace: bool) -> None:
-    exact = several(np.random.default_rng(0), 400, 400)
+    exact = several(np.random.default_rng(0), 200, 400)
     truth = {name: tr.estimate(exact, name).mean for name in ("recall@10", "ndcg@10", "ap", "auc")}
     missed = 0
-    for seed in range(25):
+    for seed in range(8):
         sampled = tr.UniformSampling(m, replace).draw(exact, rng=seed)
         for name, value in truth.items():
             low, high = exact_range(sampled, tr.metric(name)).interval(0.95)
             missed += not low <= value <= high
-    assert missed <= 2  # of 100; fewer than 1 is expected
+    assert missed <= 1  # of 32
 
 
 @pytest.mark.parametrize("assume", ["nothing", "falling"])
 def test_ranks_of_real_recommenders_are_covered(assume: str) -> None:
     for ranks in embedded().ranks.values():
-        for seed in range(4):
+        for seed in range(2):
             sampled = tr.UniformSampling(100).draw(ranks, rng=seed)
             for name in ("recall@10", "ap"):
                 low, high = tr.estimate(sampled, f"{name}~bv(0.1)", assume=assume).confidence_interval()  # type: ignore[arg-type]
@@ -82,7 +83,7 @@ def test_negative_weights_are_bounded_from_the_other_side() -> None:
     class Penalty(tr.Metric):
         """Minus recall@10."""
 
-        def terms(self, ranks: tr.Ranks) -> tuple[tr.metrics.Terms, ...]:  # type: ignore[name-defined]
+        def terms(self, ranks: tr.Ranks) -> tuple[Terms, ...]:
             return tuple(
                 part._replace(weight=-np.ones(ranks.above.size)) for part in tr.metric("recall@10").terms(ranks)
             )

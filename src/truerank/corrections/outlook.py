@@ -15,13 +15,17 @@ from truerank.metrics.base import Term
 from truerank.sampling.laws import Law
 
 _GAMMAS = (1.0, 0.1, 0.01, 0.001)
-# beyond a quarter of the candidates sampling is not worth its while
-_SHARE = 4
+# beyond half of the candidates, or so many, sampling is not worth its while
+_SHARE = 2
+_LARGEST = 4_096
+# upper over lower bound for endlessly many instances; leaves room for the error of some thousand, up to the factor of
+# three from which a metric counts as not determined
+_FACTOR = 1.75
 
 
 @lru_cache(maxsize=1024)
 def is_determined(term: Term, law: Law, case: Case) -> bool:
-    """Return whether a large sample would tell the metric: its upper bound is at most three times its lower one.
+    """Return whether some thousand instances can be expected to tell the metric within a factor of three.
 
     Examples
     --------
@@ -32,13 +36,13 @@ def is_determined(term: Term, law: Law, case: Case) -> bool:
     """
     shown = _setting(law, case).shown
     low, high = (float(shown @ Bound(upper).tables(term, law, [case])[0]) for upper in (False, True))
-    return high - low <= abs(high + low) / 2
+    return max(abs(low), abs(high)) <= _FACTOR * min(abs(low), abs(high)) and low * high >= 0
 
 
 def enough_draws(term: Term, law: Law, case: Case) -> int | None:
     """Return about how many draws would tell the metric; None if it takes a good part of the candidates."""
     m = 2 * case.m
-    while m <= case.N // _SHARE:
+    while m <= min(case.N // _SHARE, _LARGEST):
         if is_determined(term, law, case._replace(m=m)):
             return m
         m *= 2

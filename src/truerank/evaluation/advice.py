@@ -57,7 +57,7 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
     >>> import truerank as tr
     >>> sampled = tr.Ranks.from_sampled([1, 5], m=100, n=3_541)
     >>> remedy(tr.metric("recall@10"), sampled, "falling")
-    '; rank all candidates, or sample at least about 400'
+    '; rank all candidates, or sample at least about 1600'
     """
     case, design = _typical(ranks), ranks.design
     if case is None or design is None:
