@@ -179,7 +179,7 @@ def test_ties_are_averaged_over_all_orders(name: str, replace: bool) -> None:
     """The mean of the means, and the law of total variance, over every order of the ties."""
     ranks, design = TIED[name], tr.UniformSampling(3, replace)
     if replace and len(ranks.above) > 1:
-        with pytest.raises(tr.InputError, match="without replacement only"):
+        with pytest.raises(tr.InputError, match="only for sampling without replacement"):
             tr.risk(ranks, "ap", design)
         return
     orders = all_orders(ranks)

@@ -117,7 +117,9 @@ def test_a_part_that_is_complete_or_too_long(site: Site, tmp_path: Path, extra: 
 
 def test_a_wrong_checksum(site: Site, tmp_path: Path) -> None:
     site.content = site.content[:-1] + b"!"
-    with pytest.raises(tr.InputError, match=r"is not what GroupLens publishes \(its md5 differs\); it was removed"):
+    with pytest.raises(
+        tr.InputError, match=r"is not what GroupLens publishes \(its md5 differs\); the download was removed"
+    ):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "ml-1m.zip").write_bytes(b"mine")

@@ -135,9 +135,9 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
 
 def test_more_than_can_be_told_apart_is_refused() -> None:
     _, (axes,) = plots.panels(1, columns=1)
-    with pytest.raises(tr.InputError, match="up to 6 curves"):
+    with pytest.raises(tr.InputError, match="at most 6 curves"):
         plots.curves(axes, [1], {str(name): np.ones(1) for name in range(7)})
-    with pytest.raises(tr.InputError, match="up to 3 bars"):
+    with pytest.raises(tr.InputError, match="at most 3 bars"):
         plots.bars(axes, ["one"], {str(name): np.ones(1) for name in range(4)})
 
 

@@ -136,7 +136,7 @@ def _check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
         raise InputError(f"a catalogue must have at most {_MOST_ITEMS} items, got {n_items}.")
     ends, size = lists.indptr, len(lists.indices)
     if len(ends) != n_users + 1 or ends[0] < 0 or ends[-1] > size or np.any(ends[1:] < ends[:-1]):
-        raise InputError(f"`{name}` must have {n_users} consecutive lists within its {size} items.")
+        raise InputError(f"`{name}` must have {n_users} lists, in order and within its {size} items.")
     if size and (name == "test" or lists.indices.dtype != np.int32):
         least, most = lists.indices.min(), lists.indices.max()
         if not 0 <= least <= most < n_items:

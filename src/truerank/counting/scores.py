@@ -73,7 +73,7 @@ def users_per_block(n_items: int) -> int:
     Examples
     --------
     >>> users_per_block(3_706), users_per_block(100_000)
-    (512, 83)
+    (1024, 83)
     """
     return int(np.clip(SCORES_PER_BLOCK // max(n_items, 1), 1, USERS_PER_BLOCK))
 
