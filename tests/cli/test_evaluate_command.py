@@ -208,13 +208,15 @@ def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("user,item\n1,10\n1,20\n2,20\n2,10\n")
     (tmp_path / "truth.txt").write_text("1 20 5 978300760\n2 10 3 978302109\n")
     arguments = ["evaluate", tmp_path / "run.csv", "-t", tmp_path / "truth.txt", "-m", "rr@2", "-f", "json"]
-    assert refusal(*arguments).endswith("say which by --format-of truth=trec or --format-of truth=movielens.")
+    assert refusal(*arguments).endswith("choose with --format-of truth=trec or --format-of truth=movielens.")
     done = run_here(*arguments, "--format-of", "truth=movielens")
     assert means(done.stdout) == {("run", "rr@2"): 0.5}
     rule = "--format-of takes run or truth with one of csv, movielens, trec, as in truth=trec, each once, got"
     for wrong in ("truth=xml", "trec", "ranks=csv"):
         assert refusal(*arguments, "--format-of", wrong) == f"{rule} {wrong!r}."
-    assert refusal("evaluate", tmp_path / "run.csv", "-m", "ap", "--format-of", "run=csv").startswith("--format-of is")
+    assert refusal("evaluate", tmp_path / "run.csv", "-m", "ap", "--format-of", "run=csv").startswith(
+        "--format-of applies"
+    )
 
 
 def test_standard_input_serves_once(lists: tuple[Path, Path]) -> None:

@@ -17,7 +17,19 @@ from tests.cli.running import refusal, run_here, truerank
 from truerank.analysis import orders
 from truerank.cli import program
 
-COMMANDS = ["compare", "consistency", "correct", "data", "evaluate", "gate", "marp", "rank", "reproduce", "sample"]
+COMMANDS = [
+    "audit",
+    "compare",
+    "consistency",
+    "correct",
+    "data",
+    "evaluate",
+    "gate",
+    "marp",
+    "rank",
+    "reproduce",
+    "sample",
+]
 
 
 def test_commands_are_the_files_of_that_name() -> None:

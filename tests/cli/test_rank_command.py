@@ -59,6 +59,6 @@ def test_threads(factors: list[object], tmp_path: Path, threads: str) -> None:
 def test_pairs_that_look_like_qrels(factors: list[object], tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text("0 0 1 978300760\n1 0 2 978302109\n")
     out = tmp_path / "ranks.npz"
-    assert refusal(*factors, "-o", out).endswith("say so by --format-of FILE=movielens.")
+    assert refusal(*factors, "-o", out).endswith("give --format-of FILE=movielens.")
     assert run_here(*factors, "-o", out, "--format-of", "test=movielens").exit_code == 0
     assert tr.Ranks.load(out).rank.tolist() == [2, 1]

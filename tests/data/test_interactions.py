@@ -253,7 +253,7 @@ CSV = "userId,movieId,rating,timestamp\n1,2,3.0,4\n"
             "user,item,time\n1,2,2019-01-01\n1,3,2019-01-02T00:00:00Z\n",
             "line 3: the time must be an ISO date like '2019-01-01', got '2019-01-02T00:00:00Z'.",
         ),
-        ("a.csv", "user,item\n1,b\n1,\n", "line 3: there is no item."),
+        ("a.csv", "user,item\n1,b\n1,\n", "line 3: the item is missing."),
         ("a.csv", 'user,item\n1,"b"\n1,"c,d"\n2\n', "line 4: expected 2 fields, got 1."),
         ("a.csv", "user,item\n", "has no rows."),
         ("a.csv", "", "is empty."),

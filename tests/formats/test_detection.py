@@ -23,7 +23,7 @@ def test_four_columns_of_numbers_as_a_truth_are_ambiguous(ratings: Path) -> None
         tr.read_lists(LISTS, ratings)
     assert str(error.value) == (
         f"{str(ratings)!r} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, "
-        "relevance) or MovieLens ratings (user, item, rating, time): say which by truth_format='trec' or "
+        "relevance) or MovieLens ratings (user, item, rating, time): choose with truth_format='trec' or "
         "truth_format='movielens'."
     )
     as_ratings = tr.read_lists(LISTS, ratings, truth_format="movielens")
@@ -60,7 +60,7 @@ def test_a_run_is_neither_interactions_nor_ranks(tmp_path: Path) -> None:
     with pytest.raises(tr.InputError, match="holds ranked lists, not interactions"):
         tr.read_interactions(tmp_path / "run")
     with pytest.raises(
-        tr.InputError, match=r"holds ranked lists, not ranks; their truth \(the relevant items\) is needed"
+        tr.InputError, match=r"holds ranked lists, not ranks; their truth \(the relevant items\) is also needed"
     ):
         tr.read_ranks(tmp_path / "run")
     with pytest.raises(tr.InputError, match="holds ranked lists, not relevant items"):
@@ -69,13 +69,13 @@ def test_a_run_is_neither_interactions_nor_ranks(tmp_path: Path) -> None:
 
 def test_columns_of_files_without_a_header_are_told_by_number(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("x,1,10,0.9\nx,1,20,0.8\nx,2,30,0.7\n")
-    with pytest.raises(tr.InputError, match="has no header and 4 columns: say which is which by number, as in user=0"):
+    with pytest.raises(tr.InputError, match="has no header and 4 columns: give the columns by number, as in user=0"):
         tr.read_lists(tmp_path / "run.csv", LISTS)
     for columns in ({"user": 1, "item": 2, "score": 3}, {"user": "1", "item": "2", "score": "3"}):
         ranks = tr.read_lists(tmp_path / "run.csv", {1: [20], 2: [30]}, **columns)
         assert tr.values(ranks, "rr@2").tolist() == [1 / 2, 1]
     (tmp_path / "ranks.csv").write_text("1,9\n3,9\n")
-    with pytest.raises(tr.InputError, match="has no header and 2 columns: say which is which by number, as in rank=0"):
+    with pytest.raises(tr.InputError, match="has no header and 2 columns: give the columns by number, as in rank=0"):
         tr.read_ranks(tmp_path / "ranks.csv")
     assert tr.read_ranks(tmp_path / "ranks.csv", rank=0, n="1").rank.tolist() == [1, 3]
 

@@ -145,10 +145,10 @@ def test_dates_in_json_stay_text(tmp_path: Path) -> None:
     [
         ([1.0, 1.5], "row 2: the user id must be a whole number or text, got 1.5"),
         ([1.0, 2.0**60], "row 2: the user id must be text, got 1.15"),
-        ([1.0, float("nan")], "row 2: there is no user"),
+        ([1.0, float("nan")], "row 2: the user is missing"),
         ([True, False], "the user id must be a whole number or text, got True"),
         ([b"a", b"b"], "the user id must be a whole number or text, got b'a'"),
-        (["a", "b\0"], "row 2: the user id must not hold a character of code zero"),
+        (["a", "b\0"], "row 2: the user id must not contain a null character"),
     ],
 )
 def test_what_can_not_be_an_id(ids: list[Any], message: str) -> None:
@@ -158,7 +158,7 @@ def test_what_can_not_be_an_id(ids: list[Any], message: str) -> None:
 
 def test_missing_ids_among_numbers_are_no_names(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", "user,item\n1,2\nNA,3\n")
-    with pytest.raises(tr.InputError, match=r"a\.csv', line 3: there is no user"):
+    with pytest.raises(tr.InputError, match=r"a\.csv', line 3: the user is missing"):
         tr.read_interactions(path)
     named = tr.read_interactions(write(tmp_path, "b.csv", "user,item\nUS,2\nNA,3\n"))
     assert named.names.tolist() == ["NA", "US"]
@@ -172,17 +172,19 @@ def test_one_long_id_does_not_fill_the_memory(tmp_path: Path) -> None:
 
 def test_no_user_in_common_is_an_error() -> None:
     with pytest.raises(
-        tr.InputError, match=r"no user of the dict is in the dict: the ids do not match \('u1' there, 1 here\)"
+        tr.InputError, match=r"no user of the dict is in the dict: the ids do not match \(for example 'u1' and 1\)"
     ):
         tr.read_lists({1: [2, 3]}, {"u1": [2]})
     train, test = pd.DataFrame({"user": ["a"], "item": [1]}), pd.DataFrame({"user": ["b"], "item": [1]})
-    with pytest.raises(tr.InputError, match=r"no user of the dataframe is in the dataframe: .*\('b' there, 'a' here\)"):
+    with pytest.raises(
+        tr.InputError, match=r"no user of the dataframe is in the dataframe: .*\(for example 'b' and 'a'\)"
+    ):
         tr.read_split(train, test)
 
 
 def test_no_item_in_common_is_an_error_where_it_can_not_be_chance() -> None:
     with pytest.raises(
-        tr.InputError, match=r"no item .* do not match \(relevant is 'i2', for instance, and listed 2\)"
+        tr.InputError, match=r"no item .* do not match \(for example, 'i2' is relevant and 2 is listed\)"
     ):
         tr.read_lists({1: [2, 3]}, {1: ["i2"]})
     lists, truth = {1: list(range(20))}, {1: list(range(100, 120))}
@@ -196,9 +198,11 @@ def test_no_item_in_common_is_an_error_where_it_can_not_be_chance() -> None:
 
 def test_few_items_in_common_are_noted() -> None:
     ranks = tr.read_lists({1: [2, 3]}, {1: [4]})
-    assert ranks.notes == ("only 0 of 1 relevant items are in any list (relevant is 4, for instance, and listed 2)",)
+    assert ranks.notes == ("only 0 of 1 relevant items are in any list (for example, 4 is relevant and 2 is listed)",)
     ranks = tr.read_lists({1: list(range(100))}, {1: [0, *range(200, 240)]})
-    assert ranks.notes == ("only 1 of 41 relevant items are in any list (relevant is 200, for instance, and listed 0)",)
+    assert ranks.notes == (
+        "only 1 of 41 relevant items are in any list (for example, 200 is relevant and 0 is listed)",
+    )
     assert tr.read_lists({1: [2, 3]}, {1: [3, 4]}).notes == ()
 
 

@@ -41,7 +41,7 @@ def test_a_directory_with_one_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(CSV)
     check(tmp_path)
     (tmp_path / "b.csv").write_bytes(CSV)
-    with pytest.raises(tr.InputError, match=r"or one file in all, found a\.csv, b\.csv; name the file itself"):
+    with pytest.raises(tr.InputError, match=r"or only one file, found a\.csv, b\.csv; name the file itself"):
         tr.read_lists(tmp_path, {"ann": ["y"]})
 
 
@@ -158,7 +158,7 @@ def test_bombs_do_not_fill_the_memory(tmp_path: Path) -> None:
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"user": 1, "item": 2}\n{"user": ' + "[" * 100_000 + "\n")
-    with pytest.raises(tr.InputError, match=r"a\.jsonl', line 2: more than 64 brackets within each other"):
+    with pytest.raises(tr.InputError, match=r"a\.jsonl', line 2: brackets are nested more than 64 deep"):
         tr.read_interactions(tmp_path / "a.jsonl")
     smileys = "".join(f'{{"user": "{user} :[[{{", "item": 1}}\n' for user in range(200))
     (tmp_path / "a.jsonl").write_text(smileys)

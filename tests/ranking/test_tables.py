@@ -109,8 +109,8 @@ def test_stored_ranks_must_not_be_ragged(column: str) -> None:
     ("metadata", "message"),
     [
         ('{"depth": "deep"}', "the depth of stored ranks must be a whole number from 1, got 'deep'"),
-        ('{"notes": "a note"}', "the notes of stored ranks must be texts, got 'a note'"),
-        ('{"design": 5}', "the design of stored ranks must be a text, got 5"),
+        ('{"notes": "a note"}', "the notes of stored ranks must be strings, got 'a note'"),
+        ('{"design": 5}', "the design of stored ranks must be a string, got 5"),
         ("[]", "the metadata of stored ranks must be an object, got list"),
         ("{", "the metadata of stored ranks can't be read"),
     ],
@@ -141,9 +141,7 @@ def test_saved_ranks_take_no_other_design(tmp_path: Path) -> None:
 
 def test_an_irrelevant_item_twice_in_a_list_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "user,item,score\n1,x,3\n2,x,3\n1,y,2\n1,z,1\n2,y,1\n1,y,0\n")
-    with pytest.raises(
-        tr.InputError, match=r"ranks.csv', line [47]: item 'y' of user 1 stands more than once in the list"
-    ):
+    with pytest.raises(tr.InputError, match=r"ranks.csv', line [47]: item 'y' of user 1 is in the list more than once"):
         tr.read_lists(path, {1: ["z"], 2: ["x"]})
-    with pytest.raises(tr.InputError, match="item 7 of user 1 stands more than once in the list"):
+    with pytest.raises(tr.InputError, match="item 7 of user 1 is in the list more than once"):
         tr.read_lists(pd.DataFrame({"user": [1, 1, 1], "item": [7, 8, 7]}), {1: [8]})

@@ -183,6 +183,8 @@ class Estimate:
                 f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
                 f"and {other.metric!r} ({other.ties})."
             )
+        if (self.exact_range is None) != (other.exact_range is None):
+            raise InputError(f"only estimates with an exact range, or none, add up, got both for {self.metric!r}.")
         mean, squares, n = _merge(self._moments(), other._moments())
         return Estimate(
             self.metric,

@@ -188,7 +188,7 @@ def check_chosen(columns: Mapping[str, Column] | None, *sources: Opened) -> None
         if all(source.fixed or position(column, source.names, source.name) is None for source in sources):
             where = " or ".join(dict.fromkeys(source.name for source in sources))
             names = some(list(dict.fromkeys(name for source in sources for name in source.names)))
-            raise InputError(f"there is no column {column!r} for the {role} in {where}; there are {names}.")
+            raise InputError(f"there is no column {column!r} for the {role} in {where}; choose from {names}.")
 
 
 def _one_per_item(rows: Rows) -> Rows:
