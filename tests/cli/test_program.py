@@ -16,7 +16,7 @@ from tests.cli.running import refusal, run_here, truerank
 from truerank.analysis import orders
 from truerank.cli import program
 
-COMMANDS = ["consistency", "correct", "data", "evaluate", "marp", "rank", "reproduce", "sample"]
+COMMANDS = ["audit", "consistency", "correct", "data", "evaluate", "marp", "rank", "reproduce", "sample"]
 
 
 def test_commands_are_the_files_of_that_name() -> None:
