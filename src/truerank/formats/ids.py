@@ -16,8 +16,6 @@ from truerank.arrays import AnyArray
 from truerank.errors import InputError
 
 _MISSING_WORDS = pa.array(["#N/A", "N/A", "NA", "NULL", "NaN", "None", "nan", "null"])
-_DIGITS = np.zeros(256, dtype=np.bool_)
-_DIGITS[list(b"-0123456789")] = True
 
 
 def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
@@ -161,23 +159,30 @@ def _has_nulls(column: pa.ChunkedArray) -> bool:
 
 def _spelled_as_numbers(text: pa.Array) -> bool:
     """Whether all are digits after an optional minus, without leading zeros; the cast refuses what remains."""
-    starts, content = _bytes_of(text)
-    first, size = content[starts[:-1].clip(max=content.size - 1)] if content.size else starts[:0], np.diff(starts)
-    if not size.all() or not _DIGITS[content].all():
+    bounds, content = _bytes_of(text)
+    sizes = np.diff(bounds)
+    if not sizes.all():
         return False
-    second = content[np.minimum(starts[:-1] + 1, content.size - 1)]
-    padded = (size > 1) & ((first == ord("0")) | ((first == ord("-")) & (second == ord("0"))))
+    other = content - np.uint8(ord("0")) > 9
+    first = content[bounds[:-1]]
+    padded = (first == ord("0")) & (sizes > 1)
+    if other.any():
+        if np.any(content[other] != ord("-")):
+            return False
+        negative = np.flatnonzero((first == ord("-")) & (sizes > 1))
+        padded[negative] = content[bounds[negative] + 1] == ord("0")
     return not padded.any()
 
 
 def _bytes_of(text: pa.Array) -> tuple[AnyArray, AnyArray]:
-    """Return where each string starts, and the bytes of all strings."""
+    """Return where strings begin and end, and the bytes of all strings."""
     wide = np.int64 if pa.types.is_large_string(text.type) else np.int32
-    offsets = np.frombuffer(text.buffers()[1], dtype=wide, count=text.offset + len(text) + 1)[text.offset :]
+    bounds = np.frombuffer(text.buffers()[1], dtype=wide, count=text.offset + len(text) + 1)[text.offset :]
     content = text.buffers()[2]
-    if content is None:
-        return offsets - offsets[0], np.zeros(0, dtype=np.uint8)
-    return offsets - offsets[0], np.frombuffer(content, dtype=np.uint8)[offsets[0] : offsets[-1]]
+    if content is None or bounds[0] == bounds[-1]:
+        return np.zeros_like(bounds), np.zeros(0, dtype=np.uint8)
+    plain = np.frombuffer(content, dtype=np.uint8)[bounds[0] : bounds[-1]]
+    return bounds - bounds[0] if bounds[0] else bounds, plain
 
 
 def _has_negatives(column: pa.ChunkedArray) -> bool:

@@ -38,7 +38,7 @@ def first_repeat(items: Numbered, starts: Ints) -> int | None:
     """Return a row whose item is in its list more than once, the first one found; None if there is none.
 
     Every row writes its number at its list's place for its item, and reads it again: where another number is read,
-    another row of the list has the item.
+    another row of the list has the item. The numbers need to differ within a list only, so that few bits do.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ def first_repeat(items: Numbered, starts: Ints) -> int | None:
     """
     sizes, n_lists = np.diff(starts), starts.size - 1
     together = max(_TABLE // items.span, _LISTS)
-    longest = int(np.max(np.diff(starts[np.append(np.arange(0, n_lists, together), n_lists)]), initial=0))
-    rows = np.arange(longest, dtype=np.uint16 if longest < 2**16 else np.uint32)
+    most = int(np.max(np.diff(starts[np.append(np.arange(0, n_lists, together), n_lists)]), initial=0))
+    rows = np.arange(most).astype(np.min_scalar_type(int(sizes.max(initial=1)) - 1))
     table = np.zeros(min(together, n_lists) * items.span, dtype=rows.dtype)
-    shift, place, again = np.arange(together) * items.span - items.low, np.empty(longest, np.int64), np.empty_like(rows)
+    shift, place, again = np.arange(together) * items.span - items.low, np.empty(most, np.int64), np.empty_like(rows)
     for first in range(0, n_lists, together):
         block = slice(first, min(first + together, n_lists))
         begin, end = int(starts[block.start]), int(starts[block.stop])
@@ -65,6 +65,6 @@ def first_repeat(items: Numbered, starts: Ints) -> int | None:
         np.add(items.numbers[begin:end], np.repeat(shift[: block.stop - first], sizes[block]), out=place[:size])
         table[place[:size]] = rows[:size]
         table.take(place[:size], out=again[:size], mode="clip")
-        if not np.array_equal(again[:size], rows[:size]):
-            return int(begin + np.argmax(again[:size] != rows[:size]))
+        if np.any(differ := again[:size] != rows[:size]):
+            return int(begin + np.argmax(differ))
     return None
