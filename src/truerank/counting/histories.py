@@ -119,5 +119,5 @@ def _checked(similarity: sp.csr_array) -> library.Histories:
         similarity = similarity.copy()
         similarity.sum_duplicates()
     entries = _as_rows(similarity)
-    library.call("check_columns", entries.rows, similarity.shape[1])
+    library.call("check_columns", entries.arrays[0], similarity.shape[1])
     return entries
