@@ -15,6 +15,7 @@ from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.intervals import Assumption, Interval, check_level, student_interval, wilson_interval
+from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -185,26 +186,25 @@ class Estimate:
             )
         if (self.exact_range is None) != (other.exact_range is None):
             raise InputError(f"only estimates with an exact range, or none, add up, got both for {self.metric!r}.")
-        mean, squares, n = _merge(self._moments(), other._moments())
+        both = self._moments() + other._moments()
         return Estimate(
             self.metric,
-            mean,
-            _standard_error(squares, n),
-            n,
+            both.mean,
+            both.standard_error,
+            both.n,
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
-            binary=(self.binary or not self.n) and (other.binary or not other.n) and n > 0,
+            binary=(self.binary or not self.n) and (other.binary or not other.n) and both.n > 0,
             exact_range=(
                 None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
             ),
         )
 
-    def _moments(self) -> tuple[float, float, int]:
-        """Mean, sum of squared deviations, number of values."""
+    def _moments(self) -> Moments:
         squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
-        return (self.mean if self.n else 0.0), squares, self.n
+        return Moments(self.n, self.mean, squares)
 
     def error_text(self) -> str:
         """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
@@ -279,11 +279,9 @@ def summary(
     """Return the estimate from the values of the instances and what is known of the exact metric."""
     where = ~np.isnan(per_instance)
     defined = per_instance[where]
-    n = defined.size
-    mean = float(defined.mean()) if n else math.nan
-    clusters = _clusters(ranks, where)
-    plain = _standard_error(float(np.square(defined - mean).sum()), n)
-    error = plain if clusters is None else _clustered_error(defined - mean, n, clusters)
+    moments, clusters = Moments.of(per_instance), _clusters(ranks, where)
+    n, mean = moments.n, moments.mean
+    error = moments.standard_error if clusters is None else _clustered_error(defined - mean, n, clusters)
     found = Estimate(
         metric=str(metric),
         mean=mean,
@@ -313,16 +311,3 @@ def _clustered_error(deviations: Floats, weight: float, clusters: Ints | None) -
     units = deviations.size if clusters is None else int(np.unique(clusters).size)
     sums = deviations if clusters is None else np.bincount(clusters, deviations)
     return math.sqrt(units / (units - 1) * float(np.square(sums).sum())) / weight if units > 1 else math.nan
-
-
-def _standard_error(squares: float, n: int) -> float:
-    return math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan
-
-
-def _merge(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
-    (mean_a, squares_a, n_a), (mean_b, squares_b, n_b) = a, b
-    n = n_a + n_b
-    if n == 0:
-        return math.nan, 0.0, 0
-    gap = mean_b - mean_a
-    return mean_a + gap * n_b / n, squares_a + squares_b + gap**2 * n_a * n_b / n, n
