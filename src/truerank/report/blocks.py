@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 
 from truerank.arrays import AnyArray
 
-Format = Literal["text", "number", "signed", "interval", "share", "signed-share", "p-value", "count"]
-"""How a column is shown; an interval is a pair of numbers."""
+Format = Literal["text", "number", "signed", "interval", "estimate", "share", "signed-share", "p-value", "count"]
+"""How a column is shown; an interval is a pair of numbers, an estimate a mean and its interval."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Lines(Block):
-    """Curves over a common axis. With `recommenders` each curve is one, and has its colour and can be hidden with it."""
+    """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it."""
 
     kind: ClassVar[str] = "lines"
     x: Axis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from truerank.evaluation.differences import Difference
 from truerank.metrics.base import Metric
 from truerank.report.material import Material
@@ -21,9 +23,11 @@ def headline(material: Material) -> str:
     metric = material.metrics[0]
     if material.comparison is None:
         return _alone(material, metric)
-    best, second = _top_two(material, metric)
+    exact = {name: material.evaluation[name, str(metric)].mean for name in material.ranks}
+    best, second, *_ = _best_first(exact, metric)
     found = material.comparison[best, second, str(metric)]
-    return f"{_difference(found)}{_would_have_shown(material, metric, best, second)}."
+    shown = _would_have_shown(material, metric, best, second) if material.exact else ""
+    return f"{_difference(found)}{shown}."
 
 
 def _alone(material: Material, metric: Metric) -> str:
@@ -41,10 +45,8 @@ def _of(metric: Metric) -> str:
     return shown_name(str(metric))
 
 
-def _top_two(material: Material, metric: Metric) -> tuple[str, str]:
-    means = {name: material.evaluation[name, str(metric)].mean for name in material.ranks}
-    best, second, *_ = sorted(means, key=lambda name: means[name], reverse=not metric.lower_is_better)
-    return best, second
+def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
+    return sorted(means, key=means.__getitem__, reverse=not metric.lower_is_better)
 
 
 def _difference(found: Difference) -> str:
@@ -61,12 +63,11 @@ def _difference(found: Difference) -> str:
 
 
 def _would_have_shown(material: Material, metric: Metric, best: str, second: str) -> str:
-    if not material.exact:
-        return ""
+    """Say whom a sample would have put first, and by how much where that is the same one."""
     shown = material.expected(metric)
-    gain = shown[best] - shown[second]
-    gain = -gain if metric.lower_is_better else gain
-    candidates = f"; {material.sampled_m:,} sampled candidates would have shown "
-    if gain > 0:
-        return f"{candidates}{best} ahead too, by {decimals(gain)}"
-    return f"{candidates}the opposite" if gain < 0 else f"{candidates}no difference"
+    first, *_ = _best_first(shown, metric)
+    candidates = f"; {material.sampled_m:,} sampled candidates would have "
+    if first != best:
+        return f"{candidates}{'shown the opposite' if len(shown) == 2 else f'put {first} first'}"
+    gain = abs(shown[best] - shown[second])
+    return f"{candidates}shown {decimals(gain)}" if gain else f"{candidates}shown no difference"

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from truerank.analysis.orders import Consistency, consistency
+from truerank.analysis.orders import Consistency
 from truerank.analysis.risks import risk
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
@@ -20,11 +20,13 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
+from truerank.report.crossings import crossings
 from truerank.report.wording import shown_name
 from truerank.sampling.uniform import UniformSampling
 
 METRICS = ("ndcg@10", "recall@10", "ap", "auc")
 MOST_RECOMMENDERS = 20
+_CUTOFF = 10
 # instances that stand for all in the expectations over samples, which take a while
 _ENOUGH = 5_000
 _SEED = 0
@@ -70,6 +72,7 @@ class Material:
             raise InputError(f"a report is about 1 to {MOST_RECOMMENDERS} recommenders, got {len(named)}.")
         if not all(one.n_relevant.any() for one in named.values()):
             raise InputError("every recommender must have an instance with a relevant item.")
+        UniformSampling(m)  # refuses what is not a number of candidates
         same, notes = matched(named, "drop")
         chosen = as_metrics(_fitting(same) if metrics is None else metrics)
         if not chosen:
@@ -113,8 +116,10 @@ class Material:
         return next(iter(self.ranks.values()))
 
     @cached_property
-    def typical_n(self) -> int:
-        """The median number of candidates, before any sampling."""
+    def typical_n(self) -> int | None:
+        """The median number of candidates, before any sampling; None if lists are cut, which do not tell it."""
+        if any(one.depth is not None for one in self.ranks.values()):
+            return None
         counts = self.a_ranks.n_candidates if self.a_ranks.n_catalogue is None else self.a_ranks.n_catalogue
         return int(np.median(counts))
 
@@ -129,7 +134,7 @@ class Material:
         """Expected sampled metrics by sample size, for each metric; none unless several exact ranks are compared."""
         if not self.exact or len(self.ranks) < 2:
             return {}
-        return {str(metric): consistency(self.sample, metric) for metric in self.metrics}
+        return {str(metric): crossings(self.sample, metric) for metric in self.metrics}
 
     def expected(self, metric: Metric) -> dict[str, float]:
         """Return what each recommender would show on average among `sampled_m` candidates."""
@@ -143,7 +148,10 @@ class Material:
 
 
 def _fitting(ranks: Mapping[str, Ranks]) -> list[str]:
-    """Return the default metrics, corrected where the ranks are from uniform samples."""
+    """Return the default metrics: corrected where the ranks are from uniform samples, cut where they are cut."""
+    depth = min((one.depth for one in ranks.values() if one.depth is not None), default=None)
+    if depth is not None:
+        return [f"{name}@{min(depth, _CUTOFF)}" for name in ("ndcg", "recall", "ap")]
     uniform = all(one.design is not None and one.design.keeps_unbiased for one in ranks.values())
-    affine = {str(metric) for metric in as_metrics(METRICS) if metric.unbiased_when_sampled}
-    return [name if not uniform or name in affine else f"{name}~bv(0.1)" for name in METRICS]
+    biased = {str(metric) for metric in as_metrics(METRICS) if not metric.unbiased_when_sampled}
+    return [f"{name}~bv(0.1)" if uniform and name in biased else name for name in METRICS]

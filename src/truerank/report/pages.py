@@ -34,9 +34,14 @@ _CHART_STYLE = """:where(.chart) {
 }"""
 
 
+def check_page(path: str | Path) -> None:
+    """Raise `InputError` unless a page can be written to the path."""
+    check_writable(path, (".html", ".htm"))
+
+
 def write_page(path: str | Path, title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> None:
     """Write a page whose scripts, files of the folder `page`, show the data."""
-    check_writable(path)
+    check_page(path)
     with replacing(path) as (file,):
         file.write(page(title, data, scripts).encode())
 

@@ -13,12 +13,11 @@ from truerank.data.splits import Split
 from truerank.display.tables import Tabular
 from truerank.errors import InputError
 from truerank.evaluation.groups import Groups
-from truerank.formats.writing import check_writable
 from truerank.ranking.ranks import Ranks
 from truerank.report.blocks import Column, Section, TableBlock
 from truerank.report.headlines import headline
 from truerank.report.material import Material
-from truerank.report.pages import write_page
+from truerank.report.pages import check_page, write_page
 from truerank.report.sections import (
     comparisons,
     groups,
@@ -41,6 +40,7 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
     provenance.section,
 )
 """The sections of a report, in their order."""
+TITLE = "How good are these recommenders?"
 _SCRIPTS = ("dom.js", "state.js", "numbers.js", "tables.js", "charts.js", "report.js")
 
 
@@ -52,7 +52,7 @@ def write_report(
     metrics: AnyMetric | Iterable[AnyMetric] | None = None,
     m: int = 100,
     by: Groups | Mapping[Any, Any] | Any | None = None,
-    title: str = "How good are these recommenders?",
+    title: str = TITLE,
     progress: bool = False,
 ) -> None:
     """Write a report on recommenders, or on results, to one HTML file that opens in any browser.
@@ -89,7 +89,7 @@ def write_report(
     >>> path.stat().st_size < 1_500_000
     True
     """
-    check_writable(path, (".html", ".htm"))
+    check_page(path)
     results = _as_results(ranks_or_results)
     if results:
         _write(path, title, "", [_result_section(result) for result in results])

@@ -2,6 +2,7 @@
 // its numbers as a table. Series differ in colour, lightness and dashes, so that a copy in grey is readable.
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3", "1 3", "6 2 1 2 1 2"];
 const LOOKS = 8;
+const MOST_MARKS = 12;
 
 const look = (at) => ({ stroke: `var(--series-${at % LOOKS})`, strokeDasharray: DASHES[at % LOOKS] });
 
@@ -60,6 +61,7 @@ const CHARTS = {
         marks: [
           low < 0 ? Plot.ruleY([0], { stroke: "var(--faint)" }) : null,
           Plot.ruleX(block.marks, { x: "x", stroke: "var(--muted)", strokeDasharray: "1 3" }),
+          Plot.text(block.marks, { x: "x", frameAnchor: "top", dy: -10, fill: "var(--muted)", text: (_, at) => String(at + 1) }),
           curves.map((curve) => Plot.line(points(curve), { x: "x", y: "y", strokeWidth: 2, ...look(seriesNumber(curve.name, names)) })),
           ends.map((end) => Plot.dot([end], { x: "x", y: "y", r: 4.5, fill: look(seriesNumber(end.name, names)).stroke, stroke: "var(--paper)", clip: false })),
         ],
@@ -246,5 +248,7 @@ function legendOf(names, onchange) {
 
 function marksOf(block) {
   if (!block.marks?.length) return null;
-  return el("ul", { class: "marks" }, block.marks.map((mark) => el("li", {}, mark.text)));
+  const listed = block.marks.slice(0, MOST_MARKS).map((mark) => el("li", {}, mark.text));
+  const rest = block.marks.length - listed.length;
+  return el("ol", { class: "marks" }, listed, rest ? el("li", {}, `and ${rest} more`) : null);
 }

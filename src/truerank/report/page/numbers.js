@@ -21,6 +21,7 @@ const FORMATS = {
   number: (value) => minus(decimals(value)),
   signed: (value) => signed(decimals(value)),
   interval: ([low, high]) => `${minus(decimals(low))} to ${minus(decimals(high))}`,
+  estimate: ([mean, ...ends]) => `${minus(decimals(mean))} (${FORMATS.interval(ends)})`,
   share: percent,
   "signed-share": (value) => signed(percent(value)),
   "p-value": (value) => (value < 0.0001 ? "< 0.0001" : value.toFixed(4)),

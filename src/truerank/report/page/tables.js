@@ -18,11 +18,17 @@ function sorted(rows, { column, down }) {
   });
 }
 
+// What is copied for columns that hold several numbers: a column for each.
+const PARTS = { interval: ["low", "high"], estimate: ["", "low", "high"] };
+
 function tabSeparated(columns, rows) {
-  const cell = (value) => (isMissing(value) ? "" : Array.isArray(value) ? value.join(" to ") : String(value));
-  return [columns.map((column) => column.name), ...rows.map((row) => row.cells.map(cell))]
-    .map((line) => line.join("\t"))
-    .join("\n");
+  const header = columns.flatMap(({ name, format }) => (PARTS[format] ?? [""]).map((part) => `${name} ${part}`.trim()));
+  const cells = (row) => columns.flatMap(({ format }, at) => {
+    const value = row.cells[at];
+    return PARTS[format] ? PARTS[format].map((_, part) => value?.[part] ?? "") : [value ?? ""];
+  });
+  const plain = (value) => String(value).replace(/[\t\n]/g, " ");
+  return [header, ...rows.map(cells)].map((line) => line.map(plain).join("\t")).join("\n");
 }
 
 function copyButton(text) {
@@ -42,11 +48,17 @@ function headerCell(column, at, sort, resort) {
   return el("th", { scope: "col", "aria-sort": state, class: numeric ? "number" : "" }, label);
 }
 
+function cellContent(value, format) {
+  if (format !== "estimate" || isMissing(value)) return shown(value, format);
+  const [mean, ...ends] = value;
+  return [shown(mean, "number"), el("small", {}, shown(ends, "interval"))];
+}
+
 function bodyRow(columns, row) {
   const cells = columns.map((column, at) => {
-    const text = shown(row.cells[at], column.format);
     const numeric = column.format !== "text";
-    return el(at === 0 ? "th" : "td", { class: numeric ? "number" : "", scope: at === 0 ? "row" : null }, text);
+    const attributes = { class: numeric ? "number" : "", scope: at === 0 ? "row" : null };
+    return el(at === 0 ? "th" : "td", attributes, cellContent(row.cells[at], column.format));
   });
   return el("tr", {}, cells);
 }

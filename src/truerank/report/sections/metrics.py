@@ -8,9 +8,8 @@ from truerank.report.material import Material
 from truerank.report.wording import shown_name
 
 _TEXT = (
-    "Mean over the instances, with its 95 % interval: dots are means, bars are intervals. Intervals that overlap do not "
-    "mean that there is no difference, since all recommenders were evaluated on the same instances; the comparison "
-    "below takes that into account."
+    "Means over the instances as dots, their 95 % intervals as bars. Overlapping intervals do not mean that there is "
+    "no difference, since all recommenders were evaluated on the same instances; the comparison below allows for that."
 )
 
 
@@ -21,10 +20,11 @@ def section(material: Material) -> Section:
         metric: Dots(Axis(shown_name(metric)), [_dot(name, found[name, metric]) for name in found.recommenders])
         for metric in found.metrics
     }
-    columns = [Column("recommender", "text")]
-    for metric in found.metrics:
-        columns += [Column(shown_name(metric)), Column("95 % interval", "interval")]
-    rows = [[name, *_cells([found[name, metric] for metric in found.metrics])] for name in found.recommenders]
+    columns = [Column("recommender", "text"), *(Column(shown_name(metric), "estimate") for metric in found.metrics)]
+    rows = [
+        [name, *(_cell(found[name, metric]) for metric in found.metrics), found[name, found.metrics[0]].n_instances]
+        for name in found.recommenders
+    ]
     table = TableBlock([*columns, Column("instances", "count")], rows, [[name] for name in found.recommenders])
     return Section("Metrics", _TEXT, [ByMetric(charts), table], found.notes)
 
@@ -34,8 +34,5 @@ def _dot(name: str, estimate: Estimate) -> Dot:
     return Dot(name, estimate.mean, low, high, [name])
 
 
-def _cells(estimates: list[Estimate]) -> list[object]:
-    cells: list[object] = []
-    for estimate in estimates:
-        cells += [estimate.mean, list(estimate.confidence_interval())]
-    return [*cells, estimates[0].n_instances]
+def _cell(estimate: Estimate) -> list[float]:
+    return [estimate.mean, *estimate.confidence_interval()]

@@ -12,8 +12,8 @@ from truerank.report.material import Material
 
 _TEXT = (
     "How many relevant items each recommender puts at which ranks; rank 1 is the top. Metrics with a cut-off see only "
-    "the first bars, AUC sees all alike, and a sampled metric mixes them. Ties are counted by their chances in a random "
-    "order."
+    "the first bars, AUC sees all alike, and a sampled metric mixes them. Tied items count at each rank with their "
+    "chance of it in a random order."
 )
 _STEPS = (1, 3)
 
@@ -37,7 +37,7 @@ def rank_counts(ranks: Ranks, lasts: list[int]) -> Floats:
 
     Examples
     --------
-    >>> rank_counts(Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).tolist()
+    >>> rank_counts(Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).round(9).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
     within = [last * float(np.nansum(values(ranks, f"precision@{last}"))) for last in lasts]

@@ -26,12 +26,10 @@ _POINTS = 120
 def section(material: Material) -> Section | None:
     """Return a chart for each metric, from what can be computed for one relevant item."""
     n = material.typical_n
-    m = min(material.m, n - 1)
-    metrics = list(dict.fromkeys(str(metric.estimated) for metric in material.metrics))
-    if m < 1:
+    if n is None or n < 2:
         return None
+    m = min(material.m, n - 1)
     charts = {str(metric): weight_chart(metric.estimated, n, m) for metric in material.metrics}
-    assert len(charts) >= len(metrics)
     return Section("Weight of each rank", _TEXT.format(n=n, m=m), [ByMetric(charts)])
 
 
@@ -42,7 +40,7 @@ def weight_chart(metric: Metric, n: int, m: int) -> Lines:
     curves = {"exact": values(exact, metric), f"sampled, m = {m:,}": _expected(exact, str(metric), m)}
     for correction in _CORRECTIONS:
         curves[f"corrected by {correction}"] = _expected(exact, f"{metric}~{correction}", m)
-    y = Axis(shown_name(str(metric)), switch=False)
+    y = Axis(shown_name(str(metric)))
     shown = [Curve(name, ranks, curve) for name, curve in curves.items()]
     return Lines(Axis("true rank", log=True, switch=True), y, shown, recommenders=False)
 
