@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings that `write_columns` accepts."""
+PAGE_ENDINGS = (".html", ".htm")
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:

@@ -169,7 +169,7 @@ function cursor(figure, names) {
     line = d3.select(plot).append("line").attr("class", "cursor");
     ["x1", "y1", "x2", "y2"].forEach((name, side) => line.attr(name, ends[side]));
     const rows = stop.lines.map(([name, value, format]) =>
-      el("div", {}, names.includes(name) ? swatch(names.indexOf(name)) : null, el("span", {}, name), el("b", {}, shown(value, format ?? "number"))));
+      el("div", {}, names().includes(name) ? swatch(names().indexOf(name)) : null, el("span", {}, name), el("b", {}, shown(value, format ?? "number"))));
     box.replaceChildren(el("strong", {}, stop.title), ...rows);
     const shrink = plot.clientWidth / width;
     const left = (stop.at ?? width * 0.6) * shrink;
@@ -213,32 +213,47 @@ function scaleToggle(axis, name, logs, redraw) {
 function chartView(block, label) {
   const kind = CHARTS[block.kind];
   const own = block.recommenders === false;
-  const names = own ? kind.series(block) : DATA.recommenders;
+  let names = own ? kind.series(block) : DATA.recommenders;
   const off = new Set();
   const visible = (name) => (own ? !off.has(name) : isShown([name]));
   const logs = { x: block.x?.log ?? false, y: block.y?.log ?? false };
-  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group", "aria-label": `${label}: use the arrow keys to read values` });
-  const reading = cursor(canvas, names);
+  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group" });
+  const reading = cursor(canvas, () => names);
   const draw = () => {
     const width = Math.max(280, canvas.clientWidth);
     const plot = kind.draw(block, width, logs, names, visible);
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", label);
+    canvas.setAttribute("aria-label", `${label}: use the arrow keys to read values`);
     canvas.replaceChildren(plot, reading.box);
     reading.over(plot, kind.stops(block, plot, visible));
   };
-  const legend = own ? legendOf(names, (name, on) => (on ? off.delete(name) : off.add(name), draw())) : null;
+  const ownLegend = () => legendOf(names, (name, on) => (on ? off.delete(name) : off.add(name), draw()));
+  const legend = el("div", {}, own ? ownLegend() : null);
+  const marks = el("div", {}, marksOf(block));
   const numbers = el("div", { class: "numbers", hidden: true });
-  const asTable = toggle("Numbers", false, (now) => {
-    numbers.hidden = !now;
-    numbers.replaceChildren(...(now ? [tableView(kind.table(block), `${label}, numbers`)] : []));
-  }, { class: "quiet", title: "Show the numbers of this chart as a table" });
+  const fillNumbers = () => numbers.replaceChildren(...(numbers.hidden ? [] : [tableView(kind.table(block), `${label}, numbers`)]));
+  const asTable = toggle("Numbers", false, (now) => ((numbers.hidden = !now), fillNumbers()), { class: "quiet", title: "Show the numbers of this chart as a table" });
   const tools = el("div", { class: "tools" }, scaleToggle(block.x, "x", logs, draw), scaleToggle(block.y, "y", logs, draw), asTable);
   let drawnWidth = 0;
   new ResizeObserver(() => {
     if (canvas.clientWidth && canvas.clientWidth !== drawnWidth) ((drawnWidth = canvas.clientWidth), draw());
   }).observe(canvas);
-  return el("figure", { class: `figure ${block.kind}` }, legend, canvas, marksOf(block), tools, numbers);
+  const figure = el("figure", { class: `figure ${block.kind}` }, legend, canvas, marks, tools, numbers);
+  // shows another block of the same kind, or the same after the reader has hidden something; switches stay as they are
+  figure.update = (next, nextLabel = label) => {
+    const fresh = own && String(kind.series(next)) !== String(names);
+    [block, label] = [next, nextLabel];
+    if (fresh) {
+      names = kind.series(block);
+      off.clear();
+      legend.replaceChildren(ownLegend());
+    }
+    marks.replaceChildren(...[marksOf(block)].filter(Boolean));
+    fillNumbers();
+    if (canvas.clientWidth) draw();
+  };
+  return figure;
 }
 
 function legendOf(names, onchange) {
