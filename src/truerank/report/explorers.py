@@ -38,7 +38,7 @@ def write_explorer(path: str | Path, ranks: Mapping[str, Ranks] | None = None) -
         The .html file to write.
     ranks : dict of name to Ranks, optional
         Exact ranks of two recommenders or more, whose pairs can be chosen besides those of the paper's example. Every
-        relevant item counts as the only one of an instance, all instances have the median number of candidates, and
+        relevant item counts as the only one of an instance, all instances have as many candidates as the largest, and
         ties are broken at random (seed 0).
 
     Examples
@@ -69,7 +69,7 @@ def _pairs(ranks: Mapping[str, Ranks], start: str = "") -> dict[str, Any]:
     """Return each pair of recommenders: how often each rank occurs, and the number of candidates."""
     return {
         f"{start}{one} and {other}": {
-            "n": int(np.median(ranks[one].n_candidates)),
+            "n": max(int(ranks[name].n_candidates.max()) for name in (one, other)),
             "ranks": {name: _counts(ranks[name]) for name in (one, other)},
         }
         for one, other in combinations(ranks, 2)

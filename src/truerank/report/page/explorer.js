@@ -12,10 +12,11 @@ const HELP = {
   n: "candidates, one of them relevant",
   m: "sampled irrelevant candidates",
   k: "cut-off of the metric",
-  gamma: "weight of the variance against the bias",
+  gamma: "weight of the variance",
 };
 const setting = { n: 10000, m: 100, k: 10, gamma: 0.1, metric: "ap", replace: false, correction: "none" };
 const POINTS = 120;
+const MOST_TYPED = 200;
 
 const metricText = () => METRIC_NAMES[setting.metric].replace("@k", `@${setting.k}`);
 const correctionText = () => (setting.correction === "none" ? "" : setting.correction === "bv" ? `, bv(${setting.gamma})` : ", rank estimate");
@@ -180,7 +181,7 @@ function twoRecommenders() {
       names.forEach((name, at) => (pair[name] = counts[at].filter(([rank]) => rank <= setting.n)));
       if (Object.values(pair).some((own) => !own.length)) throw new Error(`All ranks are beyond n = ${setting.n}.`);
       const left = d3.sum(counts.flat().filter(([rank]) => rank > setting.n), ([, times]) => times);
-      problem.textContent = left ? `${left} ranks beyond n = ${setting.n} are left out.` : "";
+      problem.textContent = left ? `${left} ${left === 1 ? "rank" : "ranks"} beyond n = ${setting.n} left out.` : "";
     } catch (error) {
       problem.textContent = error.message;
       return;
@@ -198,7 +199,11 @@ function twoRecommenders() {
     if (example.n) set({ n: Math.min(LIMITS.n[1], example.n) });
     names = Object.keys(example.ranks);
     given = Object.values(example.ranks);
-    given.forEach((ranks, at) => (inputs[at].area.value = d3.sum(ranks, ([, times]) => times) > 200 ? "" : ranks.flatMap(([rank, times]) => Array(times).fill(rank)).join(" ")));
+    given.forEach((ranks, at) => {
+      const total = d3.sum(ranks, ([, times]) => times);
+      inputs[at].area.value = total > MOST_TYPED ? "" : ranks.flatMap(([rank, times]) => Array(times).fill(rank)).join(" ");
+      inputs[at].area.placeholder = `${total.toLocaleString("en")} ranks of ${names[at]}`;
+    });
     draw();
   };
   examples.value = Object.keys(DATA.pairs)[0];
