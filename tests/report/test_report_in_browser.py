@@ -210,7 +210,7 @@ def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, 
     opened.page.keyboard.press("Escape")
     assert readout.is_hidden()
     dots = section(opened, "Metrics")
-    dots.locator("circle").first.hover()
+    dots.locator("[aria-label=dot] path").first.hover()
     mean = tr.estimate(ranks[ALERT], "ndcg@10").mean
     assert dots.locator(".readout b").first.inner_text() == f"{mean:.4f}"
 
@@ -292,8 +292,8 @@ def test_the_reproduction_is_a_report_too(visit: Visit, tmp_path: Path) -> None:
     opened = visit(write_paper_report(some, tables, tmp_path / "paper"))
     titles = opened.page.locator("h2").all_inner_texts()
     assert [title.split(":")[0] for title in titles] == [
-        "Figure 2", "Figures 1, 3 and 4", "MovieLens 1M", "MovieLens 1M", "Figure 5", "Figure 6", "Figure 6, right", "Ties",
-        "Table 1", "Table 2", "How it was computed",
+        "Figure 2", "Figures 1, 3 and 4", "MovieLens 1M", "MovieLens 1M", "Figure 5", "Figure 6", "Figure 6, right",
+        "Ties", "Table 1", "Table 2", "How it was computed",
     ]  # fmt: skip
     assert cells(section(opened, "Table 1").locator("table"))[0] == [
         "A",
