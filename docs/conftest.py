@@ -43,5 +43,5 @@ def shell_examples(page: str) -> Iterator[doctest.Example]:
 
 def shell(line: str) -> None:
     """Run a line of a console block, and print what it prints."""
-    done = subprocess.run(["bash", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(["bash", "-c", f"({line}) 2>&1"], stdout=subprocess.PIPE, text=True, check=False)
     print(done.stdout, end="")
