@@ -69,11 +69,11 @@ class Consistency(Tabular):
 
     def orders(self) -> list[tuple[int, str]]:
         """Return the orders from best to worst, each with the smallest size from which it holds."""
-        means = [
-            dict(zip(self.curves, at, strict=True)) for at in np.stack(list(self.curves.values()), axis=1).tolist()
-        ]
         places = np.flatnonzero(np.append(True, _changes(self.curves)))
-        return [(int(self.sizes[place]), self._best_first(means[place])) for place in places]
+        return [(int(self.sizes[place]), self._order_at(int(place))) for place in places]
+
+    def _order_at(self, place: int) -> str:
+        return self._best_first({name: float(curve[place]) for name, curve in self.curves.items()})
 
     def _best_first(self, means: dict[str, float]) -> str:
         """Names from best to worst, those that differ by no more than rounding joined by =."""
