@@ -15,7 +15,7 @@ demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 test: .venv/.test .venv-peers/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/site --ignore tests/wheels
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers
 
 check: .venv/.lint
@@ -29,7 +29,7 @@ docs: .venv/.docs
 	.venv/bin/python docs/make_figures.py
 	.venv/bin/python docs/make_api.py
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
-	.venv/bin/python -m pytest tests/site
+	.venv/bin/python -m pytest tests/website
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
