@@ -63,13 +63,6 @@ static void count_between(
         count_group(1, scores, stop, highs + t, lows + t, above + t, close + t);
 }
 
-INLINE int is_any(wholes hits) {
-    whole any = 0;
-    UNROLLED for (int lane = 0; lane < LANES; lane++)
-        any |= hits[lane];
-    return any != 0;
-}
-
 /* Recompute in float64 the scores that are too close to target t; `scores` are of the items from `low` on. */
 static void settle(const Narrow *narrow, int64_t user, const number *scores, int64_t stop, int64_t low, int64_t t) {
     Block *block = narrow->block;
