@@ -81,9 +81,7 @@ class Factors(Scorer):
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
 
-    def best(
-        self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None
-    ) -> Best:
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Score and search in one compiled loop."""
         given = (self.user_factors, self.item_factors, users, excluded, k)
         return best_factors(*given, item_bias=self.item_bias, threads=threads, progress=progress)

@@ -69,9 +69,7 @@ class Scorer(ABC):
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
         return count_scores(self.scores, self._width(), train, test, threads=threads, progress=progress)
 
-    def best(
-        self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None
-    ) -> Best:
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
         return best_scores(self.scores, self._width(), users, excluded, k, threads=threads, progress=progress)
 

@@ -67,8 +67,6 @@ class Similarity(Scorer):
         """Score and count in one pass, without holding the scores of a block."""
         return count_histories(self.history, self.similarity, train, test, threads=threads, progress=progress)
 
-    def best(
-        self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None
-    ) -> Best:
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Score and search in one pass, without holding the scores of a block."""
         return best_histories(self.history, self.similarity, users, excluded, k, threads=threads, progress=progress)
