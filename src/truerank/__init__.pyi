@@ -50,6 +50,9 @@ from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
 from .evaluation.value_frames import values_frame as values_frame
 from .formats.negatives import read_negatives as read_negatives
+from .lists.reading import read_recommendations as read_recommendations
+from .lists.recommendations import Recommendations as Recommendations
+from .lists.recommending import recommend as recommend
 from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric

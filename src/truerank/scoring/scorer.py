@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.scores import count_scores, users_per_block
+from truerank.counting.scores import best_scores, count_scores, users_per_block
 from truerank.errors import InputError
 from truerank.scoring.names import match_names
 
@@ -17,8 +18,8 @@ from truerank.scoring.names import match_names
 class Scorer(ABC):
     """Gives each user a score for each item; higher is better.
 
-    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs` and `count`
-    if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
+    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs`, `count`
+    and `best` if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
     users and items with those of the data by name.
 
     Attributes
@@ -67,6 +68,10 @@ class Scorer(ABC):
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
         return count_scores(self.scores, self._width(), train, test, threads=threads, progress=progress)
+
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
+        return best_scores(self.scores, self._width(), users, excluded, k, threads=threads, progress=progress)
 
     def sized(self, n_items: int) -> Scorer:
         """Return a copy with this number of items; only for a scorer that does not know it."""
