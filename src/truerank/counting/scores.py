@@ -25,6 +25,7 @@ def count_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Counts:
     """Return the counts of the scores that a function returns for blocks of users.
 
@@ -36,6 +37,8 @@ def count_scores(
         have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
+    batch_size : int, optional
+        Users per block; `users_per_block` of them by default.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def count_scores(
             refuse_score(block.users[row], item, scores[row, item])
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
-    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, batch_size or users_per_block(n_items), n_items, train, test, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:
