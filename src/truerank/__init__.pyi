@@ -74,6 +74,8 @@ from .sampling.registry import register_design as register_design
 from .sampling.sequential import HeadFirst as HeadFirst
 from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling
+from .scoring.adapters.registry import register_adapter as register_adapter
+from .scoring.conversion import as_scorer as as_scorer
 from .scoring.factors import Factors as Factors
 from .scoring.functions import FunctionScorer as FunctionScorer
 from .scoring.functions import PairFunctionScorer as PairFunctionScorer

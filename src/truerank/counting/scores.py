@@ -26,6 +26,7 @@ def count_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Counts:
     """Return the counts of the scores that a function returns for blocks of users.
 
@@ -37,6 +38,8 @@ def count_scores(
         have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
+    batch_size : int, optional
+        Users per block; `users_per_block` of them by default.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def count_scores(
         _check_finite(count_block(block, scores), block.users, scores)
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
-    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, batch_size or users_per_block(n_items), n_items, train, test, threads, progress)
 
 
 def best_scores(

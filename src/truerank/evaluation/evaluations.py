@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Floats
+from truerank.conventions import convention as find_convention
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
+from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -140,6 +142,7 @@ def evaluate(
     ties: Ties = "expected",
     rng: Rng = None,
     assume: Assumption = "nothing",
+    convention: str | None = None,
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
@@ -168,6 +171,9 @@ def evaluate(
     assume : {"nothing", "falling"}
         What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
         the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
+                  "scikit-learn"}, optional
+        Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -202,6 +208,8 @@ def evaluate(
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if convention is not None:
+        return _by_convention(named, chosen, convention, by, ties, rng)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -233,6 +241,17 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ra
     columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
     estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
     return Evaluation(tuple(given), tuple(column.name for column in columns), estimates, notes)
+
+
+def _by_convention(
+    named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, by: object, ties: Ties, rng: Rng
+) -> Evaluation:
+    if by is not None:
+        raise InputError("give either `by` or `convention`, not both.")
+    found = find_convention(name)
+    rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, _notes(named, rows, ()))
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
