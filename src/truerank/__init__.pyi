@@ -71,6 +71,7 @@ from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling
 from .sampling.registry import register_design as register_design
+from .sampling.roulette import Roulette as Roulette
 from .sampling.sequential import HeadFirst as HeadFirst
 from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling
