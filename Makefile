@@ -62,7 +62,7 @@ clean:
 	touch $@
 
 .venv/.test: .venv/.installed
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
 	touch $@
 
 .venv/.wheels: .venv/.test
