@@ -23,6 +23,7 @@ TITLES = {
     "recommenders": "Baseline recommenders",
     "sampling": "Sampling designs",
     "ranking": "Ranking",
+    "lists": "Recommended lists",
     "metrics": "Metrics",
     "corrections": "Corrections",
     "evaluation": "Evaluation and comparison",
