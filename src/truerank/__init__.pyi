@@ -28,6 +28,7 @@ from .data.splitting import hold_out_fraction as hold_out_fraction
 from .data.splitting import k_fold as k_fold
 from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
+from .data.splitting import rolling_splits as rolling_splits
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
 from .evaluation.chance_levels import ChanceLevel as ChanceLevel

@@ -53,7 +53,7 @@ class PlannedDesign:
     repetitions: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Tabular):
     """What it takes to order two recommenders by several metrics and sample sizes."""
 

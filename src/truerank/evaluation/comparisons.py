@@ -37,7 +37,7 @@ _FEW = 30
 _PER_SKEWNESS = 25.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
