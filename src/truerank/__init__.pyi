@@ -58,6 +58,7 @@ from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric
 from .metrics.registry import register_metric as register_metric
+from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks
