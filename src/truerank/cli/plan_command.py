@@ -13,10 +13,6 @@ def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple
     return tuple(options.read_whole(size.strip(), param) for size in text.split(",") if size.strip())
 
 
-def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    return texts
-
-
 @click.command()
 @options.sources_argument("RANKS")
 @options.metrics_option
@@ -69,7 +65,7 @@ def command(
     """
     from truerank.analysis.plans import plan
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.registry import design as read_design
+    from truerank.sampling.registry import read_design
 
     if len(sources) != 2:
         raise InputError(f"a plan is about two recommenders, got {len(sources)} files.")
