@@ -16,6 +16,8 @@ from truerank.sampling.designs import SamplingDesign
 
 # chances of cells, or terms in them, that are computed at once: 64 MB
 _CHUNK = 8_000_000
+# the same where they are used several times: a part of the cache
+_BLOCK = 200_000
 # a law is fitted to at least so many relevant items, if there are
 _FEW = 200
 # numbers of relevant items, and places among them, that have laws of their own
@@ -157,7 +159,7 @@ def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Fl
 def _row_products(a: Floats, which_a: Ints, b: Floats, which_b: Ints) -> Floats:
     """Return the sums of the products of rows of two matrices."""
     found = np.empty(which_a.size)
-    step = max(_CHUNK // a.shape[1], 1)
+    step = max(_BLOCK // a.shape[1], 1)
     for start in range(0, found.size, step):
         part = slice(start, start + step)
         found[part] = np.einsum("uc,uc->u", a[which_a[part]], b[which_b[part]])
@@ -174,19 +176,28 @@ class Errors:
 
     def of_group(self, number: int, parts: tuple[Terms, ...]) -> tuple[float, float]:
         """Return M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data)."""
-        group, fit = self.laws.groups[number], self.fits[number]
-        chances = self.laws.posteriors[number][group.which]
-        values = self._values(group, parts)
-        mean = np.einsum("uc,uc->u", chances, values)
-        square = np.einsum("uc,uc,uc->u", chances, values, values)
-        centred = chances * (values - mean[:, None])
+        group, posteriors = self.laws.groups[number], self.laws.posteriors[number]
+        cases = [cell_means(part.term, self.ranks, group.items, group.seen.cells) for part in parts]
+        variance, covariance = 0.0, np.zeros(len(group.seen.cells))
+        step = max(_BLOCK // covariance.size, 1)
+        for start in range(0, group.items.size, step):
+            some = slice(start, start + step)
+            chances = posteriors[group.which[some]]
+            values = _weighted(parts, cases, group.items, some)
+            joint = chances * values
+            mean = joint.sum(axis=1)
+            variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0).sum())
+            covariance += joint.sum(axis=0) - mean @ chances
         n = max(int((self.ranks.n_relevant > 0).sum()), 1)
-        slope = centred.sum(axis=0) @ fit.basis / n
-        return float(np.maximum(square - mean**2, 0.0).sum()) / n**2, fit.variance(slope) ** 0.5
+        fit = self.fits[number]
+        return variance / n**2, fit.variance(covariance @ fit.basis / n) ** 0.5
 
-    def _values(self, group: Observed, parts: tuple[Terms, ...]) -> Floats:
-        total = np.zeros((group.items.size, len(group.seen.cells)))
-        for part in parts:
-            means, case = cell_means(part.term, self.ranks, group.items, group.seen.cells)
-            total += means[case] if part.weight is None else part.weight[group.items, None] * means[case]
-        return total
+
+def _weighted(parts: tuple[Terms, ...], cases: list[tuple[Floats, Ints]], items: Ints, some: slice) -> Floats:
+    """Return the mean of a metric's terms over each cell for some of the items, weights included."""
+    return np.asarray(
+        sum(
+            means[case[some]] if part.weight is None else part.weight[items[some], None] * means[case[some]]
+            for part, (means, case) in zip(parts, cases, strict=True)
+        )
+    )
