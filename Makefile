@@ -7,7 +7,7 @@ TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
 SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
 
-.PHONY: setup demo test check sanitize wheels clean
+.PHONY: setup demo test check docs sanitize wheels clean
 
 setup: .venv/.installed
 
@@ -15,13 +15,21 @@ demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 test: .venv/.test .venv-peers/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/wheels
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/site --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers
 
 check: .venv/.lint
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
+	.venv/bin/codespell *.md src docs benchmarks
+
+# the documentation site, built without a network connection; its start page is build/docs/index.html
+docs: .venv/.docs
+	.venv/bin/python docs/make_figures.py
+	.venv/bin/python docs/make_api.py
+	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
+	.venv/bin/python -m pytest tests/site
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
@@ -54,11 +62,15 @@ clean:
 	touch $@
 
 .venv/.test: .venv/.installed
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
 	touch $@
 
 .venv/.wheels: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'
+	touch $@
+
+.venv/.docs: .venv/.test
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,docs]'
 	touch $@
 
 .venv/.lint: .venv/.test

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from tqdm import tqdm
 
-from truerank.arrays import Floats
+from truerank.arrays import AnyArray, Floats
+from truerank.conventions import convention as find_convention
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
+from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -24,13 +27,20 @@ from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
+from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
+    from truerank.data.interactions import Interactions
     from truerank.evaluation.exact_ranges import ExactRange
+    from truerank.formats.source import Source
+    from truerank.metrics.list_metrics import ListMetric
+
+Evaluable = Ranks | Recommendations
+"""What has metrics: ranks of relevant items, or recommended lists."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Evaluation(Tabular):
         if len(given) == 1 and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
         cells = dict(zip(self._keys(), self.estimates, strict=True))
-        named = (given[0], *(self._column(str(metric)) for metric in as_metrics(given[1:2])), *given[2:])
+        named = (given[0], *(self._column(str(metric)) for metric in given[1:2]), *given[2:])
         if named not in cells:
             grouped = f", groups {self.groups}" if self.groups else ""
             raise InputError(
@@ -73,8 +83,14 @@ class Evaluation(Tabular):
 
     def _column(self, name: str) -> str:
         """Return the name of a column, which may have an estimator behind the name that was asked for."""
-        estimated = [column for column in self.metrics if column.startswith(f"{name}~")]
-        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
+        if name in self.metrics:
+            return name
+        from truerank.evaluation.list_evaluations import as_list_metric
+
+        named = as_list_metric(name)
+        text = str(as_metrics(name)[0] if named is name else named)
+        estimated = [column for column in self.metrics if column.startswith(f"{text}~")]
+        return estimated[0] if text not in self.metrics and len(estimated) == 1 else text
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
@@ -116,24 +132,35 @@ def _fields(cell: Estimate) -> dict[str, Any]:
 
 
 def evaluate(
-    ranks: Ranks | Mapping[str, Ranks],
-    metrics: AnyMetric | Iterable[AnyMetric],
+    ranks: Evaluable | Mapping[str, Evaluable],
+    metrics: AnyMetric | ListMetric | Iterable[AnyMetric | ListMetric],
     *,
+    train: Interactions | None = None,
+    truth: Source = None,
+    item_vectors: AnyArray | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
     assume: Assumption = "nothing",
+    convention: str | None = None,
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
 
     Parameters
     ----------
-    ranks : Ranks, or dict of name to Ranks
+    ranks : Ranks or Recommendations, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
         the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
+        Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
+    train : Interactions, optional
+        For lists: the training interactions, where a metric depends on the popularity of items.
+    truth : Interactions, or what `read_lists` accepts, optional
+        For lists: the relevant items, where a metric compares lists with them.
+    item_vectors : array of shape (n_items, d), optional
+        For lists: a vector per item, where a metric compares items.
     by : dict, dataframe or Groups, optional
         Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
@@ -144,6 +171,9 @@ def evaluate(
     assume : {"nothing", "falling"}
         What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
         the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
+                  "scikit-learn"}, optional
+        Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -163,11 +193,23 @@ def evaluate(
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
-    named = {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
-    chosen = as_metrics(metrics)
+    given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
+    if any(isinstance(one, Recommendations) for one in given.values()):
+        return _evaluate_lists(
+            given,
+            metrics,
+            by,
+            partial(evaluate, ties=ties, rng=rng, assume=assume, progress=progress),
+            truth=truth,
+            train=train,
+            item_vectors=item_vectors,
+        )
+    named, chosen = cast("dict[str, Ranks]", given), as_metrics(cast("AnyMetric", metrics))
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if convention is not None:
+        return _by_convention(named, chosen, convention, by, ties, rng)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -188,6 +230,28 @@ def evaluate(
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
     return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+
+
+def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
+    """Return a table of metrics of lists, and of the ranks of relevant items in them."""
+    from truerank.evaluation.list_evaluations import list_columns
+
+    if by is not None or not all(isinstance(one, Recommendations) for one in given.values()):
+        raise InputError("lists are evaluated without groups (`by`), and not in one table with ranks.")
+    columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
+    return Evaluation(tuple(given), tuple(column.name for column in columns), estimates, notes)
+
+
+def _by_convention(
+    named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, by: object, ties: Ties, rng: Rng
+) -> Evaluation:
+    if by is not None:
+        raise InputError("give either `by` or `convention`, not both.")
+    found = find_convention(name)
+    rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, _notes(named, rows, ()))
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
