@@ -12,6 +12,7 @@ from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
 from truerank.evaluation.differences import Difference, check_margin, one_sided
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
@@ -23,7 +24,7 @@ from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
-from truerank.sampling.designs import Rng
+from truerank.sampling.designs import Rng, SamplingDesign
 
 TestName = Literal["t", "bootstrap", "randomisation"]
 """The tests by name."""
@@ -176,18 +177,34 @@ def compare(
         one_sided(level)
     pairs = _pairs(tuple(named), baseline)
     method = _as_test(test, replicates, rng)
-    same, dropped = matched(named, unmatched)
-    for metric in chosen:
-        _check_same_candidates(same, metric)
-    broken = untied(same, ties, rng)
-    parts = parts_by(broken, None if by is None else Groups.of(by))
-    task = Task(tuple(same), chosen, pairs, level, margin)
-    found = tested_differences(task, blocks_of(broken, chosen, parts, next(iter(same.values())).clusters), method)
+    task = Task(tuple(named), chosen, pairs, level, margin)
+    engine, options = engine_of(named), {"by": by, "unmatched": unmatched, "ties": ties, "rng": rng}
+    found, notes, groups = (_differences if engine is None else engine.differences)(named, task, method, **options)
     p_values = adjusted([each.p_value for each in found], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
-    notes = (*dropped, *_notes(same, chosen), *_rough(final, method))
-    groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
+    notes = (*notes, *_rough(final, method))
     return Comparison(tuple(named), tuple(map(str, chosen)), final, level, adjustment, notes, groups)
+
+
+def _differences(
+    ranks: Mapping[str, Ranks],
+    task: Task,
+    test: PairedTest,
+    *,
+    by: Groups | Mapping[Any, Any] | Any | None,
+    unmatched: Unmatched,
+    ties: Ties,
+    rng: Rng,
+) -> tuple[list[Difference], tuple[str, ...], tuple[str, ...]]:
+    """Return all differences before p-values are adjusted, notes, and the names of the groups."""
+    same, dropped = matched(ranks, unmatched)
+    for metric in task.metrics:
+        check_same_candidates({name: one.design for name, one in same.items()}, metric)
+    broken = untied(same, ties, rng)
+    parts = parts_by(broken, None if by is None else Groups.of(by))
+    blocks = blocks_of(broken, task.metrics, parts, next(iter(same.values())).clusters)
+    groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
+    return tested_differences(task, blocks, test), (*dropped, *_notes(same, task.metrics)), groups
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -213,9 +230,8 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng) -> PairedTe
     return tests[test]
 
 
-def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
+def check_same_candidates(designs: Mapping[str, SamplingDesign | None], metric: Metric) -> None:
     """Refuse to compare exact with sampled values, or values of different designs, unless both are unbiased."""
-    designs = {name: one.design for name, one in ranks.items()}
     if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
         candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
         raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {candidates}.")

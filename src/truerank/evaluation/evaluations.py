@@ -13,6 +13,7 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -129,7 +130,7 @@ def evaluate(
 
     Parameters
     ----------
-    ranks : Ranks, or dict of name to Ranks
+    ranks : Ranks or Spark dataframe of ranks, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
@@ -163,11 +164,13 @@ def evaluate(
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
-    named = {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
+    named = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
     chosen = as_metrics(metrics)
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if (engine := engine_of(named)) is not None:
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -187,7 +190,8 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+    notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown)
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
@@ -222,9 +226,11 @@ def _summary(
     return weighted_summary(values, part.weights, own, metric, ties)
 
 
-def _notes(named: Mapping[str, Ranks], rows: Mapping[str, list[Estimate]], groups: Sequence[str]) -> tuple[str, ...]:
-    """Return all notes once; with several recommenders each names those that it is about."""
-    return by_name({name: [*ranks.notes, *_cell_notes(rows[name], groups)] for name, ranks in named.items()})
+def table_notes(
+    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
+    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
 def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:

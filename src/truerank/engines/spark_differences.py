@@ -1,0 +1,139 @@
+"""What `truerank.compare` does with Spark dataframes of ranks: they are joined by id, and moments are merged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truerank.engines.spark_groups import Grouping
+from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
+from truerank.errors import InputError
+from truerank.evaluation.comparisons import check_same_candidates
+from truerank.evaluation.differences import Difference
+from truerank.evaluation.group_parts import parts_by
+from truerank.evaluation.matching import Unmatched, matched
+from truerank.evaluation.paired_differences import Task, blocks_of
+from truerank.evaluation.paired_moments import PairedMoments
+from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.per_instance import Ties, untied
+from truerank.formats.ids import shown
+from truerank.notes import counted
+from truerank.ranking.rank_rows import fields_from_rows
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+Parts = dict[Any, Any]
+"""Moments by the name of the group and the place of the metric; instances left out by the place of the recommender."""
+
+
+def differences(
+    ranks: Mapping[str, Any], task: Task, test: PairedTest, *, by: Any, unmatched: Unmatched, ties: Ties, rng: Rng
+) -> tuple[list[Difference], tuple[str, ...], tuple[str, ...]]:
+    """Return all differences before p-values are adjusted, notes, and the names of the groups."""
+    check_frames(ranks)
+    if not isinstance(test, StudentTest):
+        raise InputError("on Spark the test must be 't'; collect the ranks with tr.Ranks.from_spark for others.")
+    for metric in task.metrics:
+        check_separate(metric)
+    grouping = Grouping.of(by)
+    step = _step(task, grouping.for_tasks(), unmatched, ties, fixed_seed(rng))
+    found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)
+    moments = {key: value for key, value in found.items() if isinstance(key, tuple)}
+    if not moments:
+        raise InputError(f"the recommenders {', '.join(map(repr, ranks))} have no instance in common.")
+    groups = grouping.in_order(group for group, _ in moments)
+    results = [
+        _difference(task, group, place, pair, moments[group, place])
+        for group in groups
+        for place in range(len(task.metrics))
+        for pair in range(len(task.pairs))
+    ]
+    words = ("instance that not all recommenders have is", "instances that not all recommenders have are")
+    left_out = [f"{name}: {counted(found[at], *words)} left out" for at, name in enumerate(task.names) if found.get(at)]
+    return results, tuple(left_out), tuple(groups) if grouping.is_given else ()
+
+
+def _together(frames: list[DataFrame]) -> DataFrame:
+    """Return a row per id with the ranks of each recommender as a struct, null if it does not have the instance."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    packed = [frame.select("id", F.struct(*frame.columns).alias(f"ranks{at}")) for at, frame in enumerate(frames)]
+    whole = packed[0]
+    for other in packed[1:]:
+        whole = whole.join(other, "id", "full_outer")
+    return whole
+
+
+def _step(task: Task, grouping: Grouping, unmatched: Unmatched, ties: Ties, seed: int) -> Any:
+    """Return the function that compares a batch of instances."""
+
+    def step(table: pa.Table) -> Parts:
+        columns = [table[f"ranks{at}"].combine_chunks() for at in range(len(task.names))]
+        present = np.array([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+        everywhere = present.all(axis=0)
+        if unmatched == "refuse":
+            _refuse_unmatched(task, table, present)
+        left_out = dict(enumerate((present & ~everywhere).sum(axis=1).tolist()))
+        if not everywhere.any():
+            return left_out
+        return left_out | _moments(task, table.filter(everywhere), grouping, ties, seed)
+
+    return step
+
+
+def _moments(task: Task, table: pa.Table, grouping: Grouping, ties: Ties, seed: int) -> Parts:
+    """Return the moments of a batch of instances that all recommenders have."""
+    import pyarrow as pa
+
+    structs = {name: table[f"ranks{at}"].combine_chunks() for at, name in enumerate(task.names)}
+    given = {name: Ranks(**fields_from_rows(pa.Table.from_struct_array(column))) for name, column in structs.items()}
+    ranks, _ = matched(given, "refuse")
+    for metric in task.metrics:
+        check_same_candidates({name: one.design for name, one in ranks.items()}, metric)
+    first = next(iter(ranks.values()))
+    broken = untied(ranks, ties, batch_seed(seed, first))
+    blocks = blocks_of(broken, task.metrics, parts_by(broken, grouping.within(table)), None)
+    return {(block.group, block.metric): PairedMoments.of(block.values, task.pairs) for block in blocks}
+
+
+def _refuse_unmatched(task: Task, table: pa.Table, present: Any) -> None:
+    if not present.all():
+        at = int(np.argmin(present.all(axis=0)))
+        without = task.names[int(np.argmin(present[:, at]))]
+        raise InputError(
+            f"instance {shown(table['id'][at].as_py())} is missing from {without!r}; leave such instances out with "
+            "unmatched='drop'."
+        )
+
+
+def _difference(task: Task, group: str, place: int, pair: int, moments: PairedMoments) -> Difference:
+    one, other = task.pairs[pair]
+    outcome, metric = moments.outcome(pair), task.metrics[place]
+    means = moments.means if moments.n else np.full(len(task.names), math.nan)
+    return Difference(
+        recommender=task.names[one],
+        baseline=task.names[other],
+        metric=str(metric),
+        group=group,
+        mean=float(means[one]),
+        baseline_mean=float(means[other]),
+        difference=outcome.difference,
+        standard_error=outcome.standard_error,
+        n=moments.n,
+        n_undefined=moments.n_undefined,
+        n_units=moments.n,
+        skewness=moments.skewness(pair),
+        p_value=outcome.p_value,
+        adjusted_p_value=outcome.p_value,
+        level=task.level,
+        margin=task.margin,
+        lower_is_better=metric.lower_is_better,
+        outcome=outcome,
+    )
