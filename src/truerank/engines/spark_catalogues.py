@@ -5,10 +5,12 @@ A broadcast would be unpickled in each Python worker; files are mapped into memo
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from truerank.engines.catalogues import (
@@ -35,12 +37,15 @@ def ship(factors: FactorFrames, items_per_block: int | None, popularity: pa.Tabl
     the columns item and count.
     """
     pieces = _frame_pieces(factors.items) if is_frame(factors.items) else array_pieces(factors.items)
-    with TemporaryDirectory(prefix="truerank-") as folder, raised_elsewhere():
+    folder = mkdtemp(prefix="truerank-")
+    # Spark copies the files from here whenever a new executor needs them
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with raised_elsewhere():
         catalogue = write_catalogue(pieces, folder, items_per_block)
         if popularity is not None:
             counts = popularity["count"].to_numpy()
             catalogue = add_popularity(catalogue, folder, popularity["item"].combine_chunks(), counts)
-        factors.session.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
+    factors.session.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
     return catalogue
 
 

@@ -5,7 +5,7 @@ Nothing here starts a Spark session: everything belongs to that of the given dat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ def assemble(
     columns: Mapping[str, Column],
     users: int | None = None,
     seed: int = 0,
+    partitions: int | None = None,
 ) -> Assembled:
     """Join factors, training and held-out items of each user; lazily, by Spark's own joins.
 
@@ -91,19 +92,34 @@ def assemble(
         How many users to draw at random.
     seed : int
         Of the draw, which does not depend on partitions.
+    partitions : int, optional
+        As for `spread`.
     """
     held = pairs(test, "test", columns, _GRADED if columns["grade"] is not None else PAIRS)
     kinds = {"user": _kind(factors.users, "user"), "item": factors.item_kind}
     _check_kinds(held, "test", kinds)
-    if users is not None:
-        held = held.join(_drawn(held, users, seed), "user", "left_semi")
-    names = {"item": "held", "grade": "grades"}
-    rows = collected(held, names).join(factors.users, "user", "left")
-    if train is not None:
-        seen = pairs(train, "train", columns)
+    seen = None if train is None else pairs(train, "train", columns)
+    if seen is not None:
         _check_kinds(seen, "train", kinds)
-        rows = rows.join(collected(seen.distinct(), {"item": "seen"}), "user", "left")
+    chosen = (lambda frame: frame) if users is None else _chooser(held, users, seed)
+    rows = collected(spread(chosen(held), partitions), {"item": "held", "grade": "grades"})
+    rows = rows.join(chosen(factors.users), "user", "left")
+    if seen is not None:
+        rows = rows.join(collected(chosen(seen).distinct(), {"item": "seen"}), "user", "left")
     return Assembled(rows, kinds["user"], kinds["item"], "grade" in held.columns)
+
+
+def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
+    """Return a dataframe with the rows of a user in one of so many partitions, which joins by user keep.
+
+    By default there are ``spark.sql.shuffle.partitions``. Without this, Spark would merge partitions of few bytes,
+    although they take long to rank.
+    """
+    if partitions is None:
+        return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
+        raise InputError(f"`partitions` must be a whole number from 1, got {partitions!r}.")
+    return frame.repartition(partitions, "user")
 
 
 def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -175,13 +191,14 @@ def _factors(frame: Any, role: str) -> DataFrame:
     return frame.select(ids, frame[_quoted(lists[0])].alias("features"))
 
 
-def _drawn(held: DataFrame, users: int, seed: int) -> DataFrame:
-    """Return so many of the users, those with the smallest hash."""
+def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that keeps the rows of so many users, those with the smallest hash."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if isinstance(users, bool) or not isinstance(users, int) or users < 1:
         raise InputError(f"`users` must be a whole number from 1, got {users!r}.")
-    return held.select("user").distinct().orderBy(F.xxhash64(F.lit(seed), "user"), "user").limit(users)
+    drawn = held.select("user").distinct().orderBy(F.xxhash64(F.lit(seed), "user"), "user").limit(users)
+    return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
 
 
 def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:

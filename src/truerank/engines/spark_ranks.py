@@ -16,6 +16,7 @@ from truerank.engines.spark_frames import (
     pairs,
     require_pyspark,
     same_kinds,
+    spread,
 )
 from truerank.engines.spark_parts import fixed_seed
 from truerank.errors import InputError, raised_elsewhere
@@ -75,7 +76,7 @@ def rank(
     items_per_block : int, optional
         Items that a worker holds in memory at a time; by default as many as fit into 64 MB.
     partitions : int, optional
-        Partitions to spread the users over before they are ranked; by default those that Spark's join makes.
+        Partitions to spread the users over; by default ``spark.sql.shuffle.partitions``.
 
     Returns
     -------
@@ -90,13 +91,13 @@ def rank(
     """
     given = FactorFrames.of(factors)
     columns = {"user": user, "item": item, "grade": grade}
-    rows = assemble(given, train, test, columns=columns, users=users, seed=fixed_seed(rng))
+    rows = assemble(given, train, test, columns=columns, users=users, seed=fixed_seed(rng), partitions=partitions)
     catalogue = ship(given, items_per_block)
 
     def step(table: pa.Table) -> Ranks:
         return rank_users(table, shipped(catalogue))
 
-    return _mapped(rows, step, {}, partitions)
+    return _mapped(rows, step, {})
 
 
 def rank_sampled(
@@ -133,14 +134,14 @@ def rank_sampled(
         raise InputError(f"on Spark a design can't have a proxy of its own, got one for {chosen}.")
     given, seed = FactorFrames.of(factors), fixed_seed(rng)
     columns = {"user": user, "item": item, "grade": grade}
-    rows = assemble(given, train, test, columns=columns, users=users, seed=seed)
+    rows = assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     popularity = None if train is None else _popularity(train, columns)
     catalogue = ship(given, items_per_block, popularity)
 
     def step(table: pa.Table) -> Ranks:
         return sample_users(table, shipped(catalogue), chosen, seed)
 
-    return _mapped(rows, step, _SAMPLED, partitions)
+    return _mapped(rows, step, _SAMPLED)
 
 
 def read_lists(
@@ -182,18 +183,17 @@ def read_lists(
     relevant = pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
     kinds = same_kinds({"run": listed, "truth": relevant})
     held = {"item": "held", "relevance": "grades"}
-    rows = collected(relevant, held).join(collected(listed, {name: name for name in listed.columns}), "user", "left")
+    lists = collected(listed, {name: name for name in listed.columns})
+    rows = collected(spread(relevant, partitions), held).join(lists, "user", "left")
     graded = "relevance" in relevant.columns
 
     def step(table: pa.Table) -> Ranks:
         return rank_listed(table, depth)
 
-    return _mapped(Assembled(rows, **kinds, graded=graded), step, {"depth": "bigint"}, partitions)
+    return _mapped(Assembled(rows, **kinds, graded=graded), step, {"depth": "bigint"})
 
 
-def _mapped(
-    rows: Assembled, step: Callable[[pa.Table], Ranks], extra: Mapping[str, str], partitions: int | None
-) -> DataFrame:
+def _mapped(rows: Assembled, step: Callable[[pa.Table], Ranks], extra: Mapping[str, str]) -> DataFrame:
     """Return the ranks that a step makes of batches of rows; it sees the users of a partition in order."""
     columns = _columns(rows) | extra
     schema = _arrow_schema(columns)
@@ -205,9 +205,8 @@ def _mapped(
             if batch.num_rows:
                 yield from to_rows(step(pa.Table.from_batches([batch])), schema).to_batches()
 
-    spread = rows.rows if partitions is None else rows.rows.repartition(_checked(partitions), "user")
     declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return spread.sortWithinPartitions("user").mapInArrow(run, declared)
+    return rows.rows.sortWithinPartitions("user").mapInArrow(run, declared)
 
 
 def _columns(rows: Assembled) -> dict[str, str]:
@@ -230,9 +229,3 @@ def _popularity(train: DataFrame, columns: Mapping[str, Column]) -> pa.Table:
     seen = pairs(train, "train", columns)
     with raised_elsewhere():
         return seen.distinct().groupBy("item").count().toArrow()
-
-
-def _checked(partitions: int) -> int:
-    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
-        raise InputError(f"`partitions` must be a whole number from 1, got {partitions!r}.")
-    return partitions
