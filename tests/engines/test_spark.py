@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.cli.running import truerank
 from tests.engines.cases import CASES, Case, assert_same, in_order, make
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
@@ -88,7 +89,10 @@ def both_items(case: Case) -> tuple[AnyArray, AnyArray]:
     return case.items, case.items + np.random.default_rng(0).standard_normal(case.items.shape).astype(case.items.dtype)
 
 
-@pytest.mark.parametrize(("case", "blocks", "partitions"), zip(CASES, [1, 4, 7, 2] * 2, [None, 1, 3, 7] * 2), ids=str)
+SPREAD = zip(CASES, [1, 4, 7, 2] * 2, [None, 1, 3, 7] * 2, strict=True)
+
+
+@pytest.mark.parametrize(("case", "blocks", "partitions"), SPREAD, ids=str)
 def test_ranks_equal_those_of_the_local_engine(spark: Any, case: Case, blocks: int, partitions: int | None) -> None:
     per_block = -(-len(case.items) // blocks)
     frame = tr.spark.rank(**inputs(spark, case), items_per_block=per_block, partitions=partitions)
@@ -324,6 +328,24 @@ def test_ids_that_do_not_match(spark: Any) -> None:
     shifted = given["train"].selectExpr("user", "item + 1000000 as item")
     with pytest.raises(InputError, match=r"of user .* has no factors; leave it out"):
         tr.evaluate(tr.spark.rank(**given | {"train": shifted}), "ap")
+
+
+def test_the_command_takes_the_master_from_the_environment(tmp_path: Path) -> None:
+    case = make("files", 33, users=30, items=50)
+    assert case.train is not None
+    for name, rows in (("users", case.users), ("items", case.items)):
+        np.save(tmp_path / f"{name}.npy", rows)
+    for name, lists in (("train", case.train), ("test", case.test)):
+        lines = [f"{user}\t{item}" for user, own in enumerate(lists) for item in own]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(["user\titem", *lines]) + "\n")
+    files = [tmp_path / name for name in ("users.npy", "items.npy")]
+    command = ["rank", "--factors", *files, "--train", tmp_path / "train.tsv", "--test", tmp_path / "test.tsv"]
+    submit = "--master local[1] --driver-memory 512m --conf spark.ui.enabled=false pyspark-shell"
+    env = {"PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = truerank(*command, "--engine", "spark", "-o", tmp_path / "spark.npz", **env)
+    assert done.returncode == 0, done.stderr
+    assert truerank(*command, "-o", tmp_path / "local.npz").returncode == 0
+    assert_same(tr.Ranks.load(tmp_path / "spark.npz"), tr.Ranks.load(tmp_path / "local.npz"))
 
 
 def test_an_executor_that_is_killed_does_not_change_the_answer(spark: Any, tmp_path: Path) -> None:
