@@ -170,9 +170,8 @@ def print_growth(bench: Bench, quick: bool) -> None:
     for field in ("users", "items", "factors"):
         sizes = [getattr(base, field), 4 * getattr(base, field)]
         times = [bench.time(base._replace(**{field: size}), partitions=2) for size in sizes]
-        print(
-            f"{field} {sizes[0]:,} -> {sizes[1]:,}: {times[0]:.2f} -> {times[1]:.2f} s, exponent {exponent(sizes, times):.2f}"
-        )
+        power = exponent(sizes, times)
+        print(f"{sizes[0]:,} -> {sizes[1]:,} {field}: {times[0]:.2f} -> {times[1]:.2f} s, exponent {power:.2f}")
 
 
 def print_estimate(speed: float, user: float, task: float) -> None:
@@ -180,13 +179,11 @@ def print_estimate(speed: float, user: float, task: float) -> None:
     users, items, factors = FAR
     counting = float(users) * items * factors / speed / 3600
     rest = (users * user + users / 10_000 * task) / 3600
+    label = f"{users:.0e} users x {items:.0e} items x {factors}"
+    print(f"{label}: {counting:,.0f} core-hours of counting, {rest:,.0f} of all else")
+    sampled, error = (counting + rest) * SAMPLE / users, math.sqrt(0.1 * 0.9 / SAMPLE)
     print(
-        f"{users:.0e} users x {items:.0e} items x {factors}: {counting:,.0f} core-hours of counting, {rest:,.0f} of all else"
-    )
-    share = SAMPLE / users
-    error = math.sqrt(0.1 * 0.9 / SAMPLE)
-    print(
-        f"{SAMPLE:,} random users: {(counting + rest) * share:.2f} core-hours, standard error of a Recall@10 of 0.1: {error:.4f}"
+        f"{SAMPLE:,} random users: {sampled:.2f} core-hours; a Recall@10 of 0.1 then has a standard error of {error:.4f}"
     )
 
 

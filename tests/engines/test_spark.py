@@ -147,6 +147,19 @@ def test_estimates_differences_and_groups_equal_the_local_ones(spark: Any) -> No
         )
 
 
+def test_groups_of_items(spark: Any) -> None:
+    case = make("groups of items", 34, tied=True)
+    frame, local, metrics = tr.spark.rank(**inputs(spark, case)), case.expected(), ["ndcg@10", "ap", "auc"]
+    found, expected = (tr.evaluate(ranks, metrics, by=item_groups(case)) for ranks in (frame, local))
+    assert found.groups == expected.groups == ("head", "tail", "unknown")
+    assert_close(found.rows(), expected.rows())
+
+
+def item_groups(case: Case) -> tr.Groups:
+    names = {item: "head" if at < 20 else "tail" for at, item in enumerate(case.item_ids[:-30])}
+    return tr.Groups.named(np.array(list(names)), list(names.values()), of_items=True)
+
+
 def assert_close(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     """Compare records: numbers up to the order of adding, all else exactly."""
     assert len(found) == len(expected)
@@ -215,8 +228,8 @@ def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     assert tr.evaluate(frame, "ap").metrics == ("ap~unbiased",)
     with pytest.raises(InputError, match="the test must be 't'"):
         tr.compare({"A": frame, "B": frame}, "ap~unbiased", test="bootstrap")
-    with pytest.raises(InputError, match="groups of items are not merged on Spark"):
-        tr.evaluate(frame, "ap", by=tr.evaluation.groups.Groups(np.array([1]), np.array([0]), ("a",), of_items=True))
+    with pytest.raises(InputError, match="on Spark groups of items are not compared"):
+        tr.compare({"A": frame, "B": frame}, "ap~unbiased", by=item_groups(case))
 
 
 def test_lists_and_their_truth(spark: Any) -> None:

@@ -43,6 +43,8 @@ def differences(
     for metric in task.metrics:
         check_separate(metric)
     grouping = Grouping.of(by)
+    if grouping.of_items:
+        raise InputError("on Spark groups of items are not compared; collect the ranks with tr.Ranks.from_spark first.")
     step = _step(task, grouping.for_tasks(), unmatched, ties, fixed_seed(rng))
     found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)
     moments = {key: value for key, value in found.items() if isinstance(key, tuple)}

@@ -1,4 +1,4 @@
-"""Groups of instances on Spark: given here, or as a dataframe that is joined to the ranks."""
+"""Groups on Spark: given here, or as a dataframe that is joined to the ranks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,16 @@ class Grouping:
         if by is None:
             return cls()
         if not is_frame(by):
-            return cls(groups=_of_instances(Groups.of(by)))
+            return cls(groups=Groups.of(by))
         if len(by.columns) != 2:
             raise InputError(f"`by` must have a column of ids and one of names, got {', '.join(by.columns)}.")
         ids = id_column(by, by.columns[0], "user", "`by`").alias("id")
         return cls(frame=by.select(ids, by[by.columns[1]].cast("string").alias(COLUMN)))
+
+    @property
+    def of_items(self) -> bool:
+        """Whether they are groups of items."""
+        return self.groups is not None and self.groups.of_items
 
     @property
     def is_given(self) -> bool:
@@ -61,9 +66,3 @@ class Grouping:
     def for_tasks(self) -> Grouping:
         """Return what tasks need, which is not the dataframe."""
         return Grouping(self.groups)
-
-
-def _of_instances(groups: Groups) -> Groups:
-    if groups.of_items:
-        raise InputError("groups of items are not merged on Spark; collect the ranks with tr.Ranks.from_spark first.")
-    return groups

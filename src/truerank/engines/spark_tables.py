@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truerank.corrections.recommended import recommended
@@ -13,8 +14,10 @@ from truerank.engines.spark_parts import batch_seed, check_frames, check_separat
 from truerank.evaluation import evaluations
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.evaluations import Evaluation, table_notes
+from truerank.evaluation.group_parts import split_by, values_by_part
 from truerank.evaluation.intervals import Assumption
-from truerank.evaluation.per_instance import Ties, check_ties
+from truerank.evaluation.per_instance import Ties, check_ties, checked_terms, untied
+from truerank.evaluation.weighted_parts import WeightedPart
 from truerank.metrics.base import Metric
 from truerank.ranking.rank_rows import fields_from_rows
 from truerank.ranking.ranks import Ranks
@@ -23,8 +26,10 @@ from truerank.sampling.designs import Rng
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Cells = dict[tuple[str, int], Estimate]
-"""Estimates by the name of the group and the place of the metric."""
+Key = tuple[str, int]
+"""The name of a group and the place of a metric."""
+Cells = dict[Key, Estimate]
+Step = Callable[["pa.Table"], dict[Key, Any]]
 
 
 def evaluate(
@@ -34,8 +39,10 @@ def evaluate(
     check_frames(ranks)
     check_ties(ties)
     grouping, seed = Grouping.of(by), fixed_seed(rng)
-    step = _step(tuple(metrics), grouping.for_tasks(), ties, seed, assume)
-    found = {name: merged(grouping.joined(frame), step) for name, frame in ranks.items()}
+    options = (tuple(metrics), grouping.for_tasks(), ties, seed)
+    step = _item_step(*options) if grouping.of_items else _step(*options, assume)
+    parts = {name: merged(grouping.joined(frame), step) for name, frame in ranks.items()}
+    found = {name: {key: part.estimate() for key, part in own.items()} for name, own in parts.items()}
     groups = grouping.in_order(group for cells in found.values() for group, _ in cells)
     names = [_column(found.values(), place, metric) for place, metric in enumerate(metrics)]
     rows = {name: _row(cells, groups, names, ties) for name, cells in found.items()}
@@ -44,20 +51,56 @@ def evaluate(
     return Evaluation(tuple(ranks), tuple(names), tuple(cell for row in rows.values() for cell in row), notes, shown)
 
 
-def _step(metrics: tuple[Metric, ...], grouping: Grouping, ties: Ties, seed: int, assume: Assumption) -> Any:
+def _step(metrics: tuple[Metric, ...], grouping: Grouping, ties: Ties, seed: int, assume: Assumption) -> Step:
     """Return the function that evaluates a batch of ranks."""
 
-    def step(table: pa.Table) -> Cells:
-        ranks = Ranks(**fields_from_rows(table.select([name for name in table.column_names if name != COLUMN])))
-        for metric in metrics:
-            check_separate(recommended(metric, ranks))
+    def step(table: pa.Table) -> dict[Key, Any]:
+        ranks = _ranks(table, metrics)
         found = evaluations.evaluate(
             ranks, metrics, by=grouping.within(table), ties=ties, rng=batch_seed(seed, ranks), assume=assume
         )
         places = [(group, place) for group in found.groups or ("",) for place in range(len(metrics))]
-        return dict(zip(places, found.estimates, strict=True))
+        return {key: _Plain(cell) for key, cell in zip(places, found.estimates, strict=True)}
 
     return step
+
+
+def _item_step(metrics: tuple[Metric, ...], grouping: Grouping, ties: Ties, seed: int) -> Step:
+    """Return the function that evaluates groups of items in a batch of ranks."""
+
+    def step(table: pa.Table) -> dict[Key, Any]:
+        ranks = _ranks(table, metrics)
+        broken = untied({"": ranks}, ties, batch_seed(seed, ranks))[""]
+        parts = [part for part in split_by(broken, grouping.groups) if part.rows.size]
+        found: dict[Key, Any] = {}
+        for place, metric in enumerate(recommended(one, ranks) for one in metrics):
+            values = values_by_part(broken, checked_terms(broken, metric), parts)
+            for own, part in zip(values, parts, strict=True):
+                found[part.name, place] = WeightedPart.of(own, part.weights, ranks[part.rows], metric, ties)
+        return found
+
+    return step
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """An estimate that merges as it is."""
+
+    found: Estimate
+
+    def __add__(self, other: _Plain) -> _Plain:
+        return _Plain(self.found + other.found)
+
+    def estimate(self) -> Estimate:
+        return self.found
+
+
+def _ranks(table: pa.Table, metrics: Sequence[Metric]) -> Ranks:
+    """Return the ranks of a batch, which must be enough for the metrics."""
+    ranks = Ranks(**fields_from_rows(table.select([name for name in table.column_names if name != COLUMN])))
+    for metric in metrics:
+        check_separate(recommended(metric, ranks))
+    return ranks
 
 
 def _column(found: Iterable[Cells], place: int, metric: Metric) -> str:
