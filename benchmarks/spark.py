@@ -66,7 +66,8 @@ def local_ranks(folder: Path, threads: int) -> Callable[[], object]:
         pairs = pq.read_table(folder / f"{name}.parquet")
         user, item = (pairs[column].to_numpy() for column in ("user", "item"))
         lists.append(np.split(item, np.searchsorted(user, np.arange(1, len(factors[0])))))
-    split = tr.Split(*(tr.Interactions.of(own, "lists", n_items=len(factors[1])) for own in lists))
+    train, test = (tr.Interactions.of(own, "lists", n_items=len(factors[1])) for own in lists)
+    split = tr.Split(train, test)
     return lambda: tr.evaluate(tr.rank(tr.Factors(*factors), split, threads=threads), "recall@10")
 
 
@@ -139,11 +140,12 @@ class Bench:
 def print_throughput(bench: Bench, shape: Shape, executors: int) -> float:
     """Compare with the local engine; return multiply-adds per second and core of the local one."""
     local, spark = bench.local(shape, executors), bench.time(shape)
-    label = f"{shape.users:,} users x {shape.items:,} items x {shape.factors}"
-    print(
-        f"{label}: {executors} executor(s) {spark:.2f} s, local engine on {executors} thread(s) {local:.2f} s, ", end=""
+    speed, label = (
+        shape.work / spark / executors / 1e9,
+        f"{shape.users:,} users x {shape.items:,} items x {shape.factors}",
     )
-    print(f"ratio {spark / local:.2f}; {shape.work / spark / executors / 1e9:.1f} G multiply-adds/s and core")
+    print(f"{label}: {executors} executor(s) {spark:.2f} s, {speed:.1f} G multiply-adds/s and core, ", end="")
+    print(f"{spark / local:.2f} times the local engine with as many threads")
     return shape.work / local / executors
 
 
@@ -182,9 +184,7 @@ def print_estimate(speed: float, user: float, task: float) -> None:
     label = f"{users:.0e} users x {items:.0e} items x {factors}"
     print(f"{label}: {counting:,.0f} core-hours of counting, {rest:,.0f} of all else")
     sampled, error = (counting + rest) * SAMPLE / users, math.sqrt(0.1 * 0.9 / SAMPLE)
-    print(
-        f"{SAMPLE:,} random users: {sampled:.2f} core-hours; a Recall@10 of 0.1 then has a standard error of {error:.4f}"
-    )
+    print(f"{SAMPLE:,} random users: {sampled:.2f} core-hours, standard error {error:.4f} for a Recall@10 of 0.1")
 
 
 def main() -> None:

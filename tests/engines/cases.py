@@ -38,7 +38,7 @@ class Case:
 
     def expected(self, items: AnyArray | None = None) -> tr.Ranks:
         """Return the ranks of the local engine, without its notes."""
-        names = {"user_ids": self.user_ids, "item_ids": self.item_ids}
+        names: dict[str, Any] = {"user_ids": self.user_ids, "item_ids": self.item_ids}
         scorer = tr.Factors(self.users, self.items if items is None else items, **names)
         train = None if self.train is None else tr.Interactions(self._matrix(self.train, None), **names)
         return tr.rank(scorer, train=train, test=tr.Interactions(self._matrix(self.test, self.grades), **names))

@@ -125,7 +125,7 @@ def test_item_factors_as_an_array_and_a_random_draw_of_users(spark: Any) -> None
     drawn = [tr.spark.rank((users, case.items), **given, users=25, rng=3, partitions=n) for n in (1, 5)]
     first, second = (in_order(tr.Ranks.from_spark(frame)) for frame in drawn)
     assert len(first) == 25
-    assert first == second == expected[first.ids]
+    assert first == second == expected[np.asarray(first.ids)]
 
 
 def test_estimates_differences_and_groups_equal_the_local_ones(spark: Any) -> None:
@@ -179,7 +179,13 @@ def test_no_row_per_user_reaches_the_driver(spark: Any, monkeypatch: pytest.Monk
 
     sizes: list[int] = []
     collect = DataFrame.collect
-    monkeypatch.setattr(DataFrame, "collect", lambda self: sizes.append(len(rows := collect(self))) or rows)
+
+    def counted(self: Any) -> Any:
+        rows = collect(self)
+        sizes.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(DataFrame, "collect", counted)
     monkeypatch.setattr(DataFrame, "toArrow", None)
     monkeypatch.setattr(DataFrame, "toPandas", None)
     one, other = graded_frames(spark, make("collected", 24))
@@ -279,6 +285,29 @@ def test_an_als_model(spark: Any) -> None:
     expected = tr.rank(tr.Factors(*rows), train=lists[0], test=lists[1])
     assert ranks.above.tolist() == expected.above.tolist()
     assert ranks.ids.tolist() == ids[0][expected.ids].tolist()  # type: ignore[union-attr]
+
+
+def test_the_code_of_the_page(spark: Any) -> None:
+    case = make("page", 35, users=40, seen=10)
+    given = inputs(spark, case)
+    user_factors, item_factors = given.pop("factors")
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    code = [part.partition("```")[0] for part in page.read_text().split("```python\n")[1:]]
+    run = spark.createDataFrame([("q1", "d1", 2.0), ("q1", "d2", 1.0)], "query string, doc string, score double")
+    names: dict[str, Any] = {
+        "model": (user_factors, item_factors),
+        "user_factors": user_factors,
+        "item_factors": item_factors,
+        "other_ranks": tr.spark.rank((user_factors, item_factors), **given),
+        "run": run,
+        "qrels": run.selectExpr("query", "doc", "1 as rel"),
+        "segments": groups_frame(spark, dict.fromkeys(case.user_ids, "all")),
+        **given,
+    }
+    of_spark = [block for block in code if "tr.spark" in block]
+    assert len(of_spark) == 4
+    exec("\n".join(of_spark), names)
+    assert_same(names["local"], case.expected())
 
 
 def test_empty_partitions_skewed_partitions_and_nobody(spark: Any) -> None:

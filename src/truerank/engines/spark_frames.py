@@ -101,7 +101,7 @@ def assemble(
     seen = None if train is None else pairs(train, "train", columns)
     if seen is not None:
         _check_kinds(seen, "train", kinds)
-    chosen = (lambda frame: frame) if users is None else _chooser(held, users, seed)
+    chosen = _everyone if users is None else _chooser(held, users, seed)
     rows = collected(spread(chosen(held), partitions), {"item": "held", "grade": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
     if seen is not None:
@@ -117,9 +117,7 @@ def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
     """
     if partitions is None:
         return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
-    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
-        raise InputError(f"`partitions` must be a whole number from 1, got {partitions!r}.")
-    return frame.repartition(partitions, "user")
+    return frame.repartition(_whole("partitions", partitions), "user")
 
 
 def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -191,14 +189,23 @@ def _factors(frame: Any, role: str) -> DataFrame:
     return frame.select(ids, frame[_quoted(lists[0])].alias("features"))
 
 
+def _everyone(frame: DataFrame) -> DataFrame:
+    return frame
+
+
 def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
     """Return a function that keeps the rows of so many users, those with the smallest hash."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if isinstance(users, bool) or not isinstance(users, int) or users < 1:
-        raise InputError(f"`users` must be a whole number from 1, got {users!r}.")
-    drawn = held.select("user").distinct().orderBy(F.xxhash64(F.lit(seed), "user"), "user").limit(users)
+    order = F.xxhash64(F.lit(seed), "user"), F.col("user")
+    drawn = held.select("user").distinct().orderBy(*order).limit(_whole("users", users))
     return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
+
+
+def _whole(name: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InputError(f"`{name}` must be a whole number from 1, got {given!r}.")
+    return given
 
 
 def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -38,22 +37,26 @@ def merged(frame: DataFrame, step: Callable[[pa.Table], dict[Key, Value]]) -> di
         import pyarrow as pa
 
         parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
-        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(reduce(_added, parts, {}))], pa.binary())})
+        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(_total(parts))], pa.binary())})
 
     with raised_elsewhere():
         rows = frame.mapInArrow(run, "part binary").collect()
-    return reduce(_added, (pickle.loads(row.part) for row in rows), {})
+    return _total(pickle.loads(row.part) for row in rows)
 
 
-def _added(one: dict[Key, Value], other: Mapping[Key, Value]) -> dict[Key, Value]:
+def _total(parts: Iterable[Mapping[Key, Value]]) -> dict[Key, Value]:
     """Add up what has the same key.
 
     Examples
     --------
-    >>> _added({"a": 1}, {"b": 2, "a": 3})
+    >>> _total([{"a": 1}, {"b": 2, "a": 3}])
     {'a': 4, 'b': 2}
     """
-    return one | {key: one[key] + value if key in one else value for key, value in other.items()}
+    total: dict[Key, Value] = {}
+    for part in parts:
+        for key, value in part.items():
+            total[key] = total[key] + value if key in total else value
+    return total
 
 
 def check_frames(ranks: Mapping[str, Any]) -> None:

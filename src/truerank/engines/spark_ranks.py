@@ -193,7 +193,7 @@ def read_lists(
     return _mapped(Assembled(rows, **kinds, graded=graded), step, {"depth": "bigint"})
 
 
-def _mapped(rows: Assembled, step: Callable[[pa.Table], Ranks], extra: Mapping[str, str]) -> DataFrame:
+def _mapped(rows: Assembled, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
     """Return the ranks that a step makes of batches of rows; it sees the users of a partition in order."""
     columns = _columns(rows) | extra
     schema = _arrow_schema(columns)

@@ -178,8 +178,9 @@ def compare(
     pairs = _pairs(tuple(named), baseline)
     method = _as_test(test, replicates, rng)
     task = Task(tuple(named), chosen, pairs, level, margin)
-    engine, options = engine_of(named), {"by": by, "unmatched": unmatched, "ties": ties, "rng": rng}
-    found, notes, groups = (_differences if engine is None else engine.differences)(named, task, method, **options)
+    engine = engine_of(named)
+    differences = _differences if engine is None else engine.differences
+    found, notes, groups = differences(named, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng)
     p_values = adjusted([each.p_value for each in found], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
     notes = (*notes, *_rough(final, method))

@@ -41,4 +41,4 @@ def engine_of(ranks: Mapping[str, Any]) -> Engine | None:
     """
     libraries = {type(one).__module__.partition(".")[0] for one in ranks.values()}
     names = libraries & set(ENGINES)
-    return import_module(ENGINES[names.pop()]) if names else None  # type: ignore[return-value]
+    return import_module(ENGINES[names.pop()]) if names else None
