@@ -140,10 +140,8 @@ class Bench:
 def print_throughput(bench: Bench, shape: Shape, executors: int) -> float:
     """Compare with the local engine; return multiply-adds per second and core of the local one."""
     local, spark = bench.local(shape, executors), bench.time(shape)
-    speed, label = (
-        shape.work / spark / executors / 1e9,
-        f"{shape.users:,} users x {shape.items:,} items x {shape.factors}",
-    )
+    label = f"{shape.users:,} users x {shape.items:,} items x {shape.factors}"
+    speed = shape.work / spark / executors / 1e9
     print(f"{label}: {executors} executor(s) {spark:.2f} s, {speed:.1f} G multiply-adds/s and core, ", end="")
     print(f"{spark / local:.2f} times the local engine with as many threads")
     return shape.work / local / executors

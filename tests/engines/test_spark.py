@@ -89,7 +89,7 @@ def both_items(case: Case) -> tuple[AnyArray, AnyArray]:
     return case.items, case.items + np.random.default_rng(0).standard_normal(case.items.shape).astype(case.items.dtype)
 
 
-SPREAD = zip(CASES, [1, 4, 7, 2] * 2, [None, 1, 3, 7] * 2, strict=True)
+SPREAD = list(zip(CASES, [1, 4, 7, 2] * 2, [None, 1, 3, 7] * 2, strict=True))
 
 
 @pytest.mark.parametrize(("case", "blocks", "partitions"), SPREAD, ids=str)
