@@ -105,7 +105,7 @@ def assemble(
     rows = collected(spread(chosen(held), partitions), {"item": "held", "grade": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
     if seen is not None:
-        rows = rows.join(collected(chosen(seen).distinct(), {"item": "seen"}), "user", "left")
+        rows = rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
     return Assembled(rows, kinds["user"], kinds["item"], "grade" in held.columns)
 
 
