@@ -28,6 +28,7 @@ COMMANDS = [
     "gate",
     "marp",
     "rank",
+    "recommend",
     "report",
     "reproduce",
     "sample",

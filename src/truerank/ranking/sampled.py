@@ -114,7 +114,7 @@ def rank_sampled(
     held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        ranked = _by_design(chosen, held, held.scorers[: len(scorers)], np.random.default_rng(rng))
+        ranked = rank_by_design(chosen, held, held.scorers[: len(scorers)], np.random.default_rng(rng))
     else:
         sample = _given(negatives, held)
         ranked = [_rank(one, sample, held) for one in held.scorers]
@@ -122,11 +122,18 @@ def rank_sampled(
     return ranks if isinstance(scorer, Mapping) else ranks[""]
 
 
-def _by_design(
-    design: SamplingDesign, held: HeldOut, scorers: Sequence[Scorer], rng: np.random.Generator
+def rank_by_design(
+    design: SamplingDesign,
+    held: HeldOut,
+    scorers: Sequence[Scorer],
+    rng: np.random.Generator,
+    popularity: Ints | None = None,
 ) -> list[Ranks]:
-    """Rank by each scorer; all of them see the same candidates, or the same order of candidates."""
-    pool = _pool(held, len(scorers))
+    """Rank by each scorer; all of them see the same candidates, or the same order of candidates.
+
+    `popularity` counts the training interactions of each item, unless those of `held` are all there are.
+    """
+    pool = _pool(held, len(scorers), popularity)
     if design.sequential is None:
         sample = _Sample(design.sample(pool, rng), design)
         return [_rank(scorer, sample, held) for scorer in scorers]
@@ -144,13 +151,14 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def _pool(held: HeldOut, n_ranked: int) -> Pool:
+def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
     own = [held.test.of_user(user) for user in held.users]
     proxies = held.scorers[n_ranked:]
     if held.train is None:
         return Pool(held.test.n_items, own, users=held.users, proxies=proxies)
     excluded = [np.union1d(items, held.train.of_user(user)) for user, items in zip(held.users, own, strict=True)]
-    popularity = np.bincount(held.train.items, minlength=held.test.n_items)
+    if popularity is None:
+        popularity = np.bincount(held.train.items, minlength=held.test.n_items)
     return Pool(held.test.n_items, excluded, popularity, held.users, proxies)
 
 
