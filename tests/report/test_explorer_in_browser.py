@@ -83,6 +83,8 @@ def check_moments(opened: Opened, given: Setting) -> None:
     expected = tr.risk(tr.Ranks.from_ranks(ranks, n=given["n"]), named(given), design(given))
     np.testing.assert_allclose([each["mean"] for each in found], expected.expected, atol=1e-9)
     np.testing.assert_allclose([each["variance"] for each in found], expected.variance, atol=1e-9)
+    alone = "([given, ranks], table = LAWS.table(given)) => ranks.map(rank => LAWS.expectation(table, given, rank))"
+    np.testing.assert_allclose(opened.evaluate(alone, [given, ranks.tolist()]), expected.expected, atol=1e-9)
 
 
 def charts(opened: Opened) -> list[str]:

@@ -64,6 +64,16 @@ function set(changes) {
   change({});
 }
 
+// A function that computes again only after what it depends on has changed.
+function shared(compute, depends = () => setting) {
+  let key = null, value = null;
+  return () => {
+    const now = JSON.stringify(depends());
+    if (now !== key) [key, value] = [now, compute()];
+    return value;
+  };
+}
+
 const sampledAs = () => `expected, m = ${setting.m}${correctionText()}`;
 
 function momentsByRank() {
@@ -148,16 +158,23 @@ function pairTable(studies) {
   return { columns, rows: Object.entries(studies).map(([name, { exact, expected, deviation, total }]) => [name, total, exact, expected, deviation]) };
 }
 
-// The uncorrected metric of both at growing m, as in Figure 2 of the paper.
-function pairChart() {
+// The uncorrected metric of both at growing m, as in Figure 2 of the paper; the sliders of m and gamma do not change it.
+const curvesByM = shared(() => {
   const sizes = growing(Math.min(setting.n - 1, 2000), 40);
-  const curves = Object.entries(pair).map(([name, counts]) => ({
+  const samples = sizes.map((m) => ({ ...setting, m, correction: "none" }));
+  const tables = samples.map(LAWS.table);
+  const f = LAWS.term(setting);
+  return Object.entries(pair).map(([name, counts]) => ({
     name,
     x: sizes,
-    y: sizes.map((m) => study(counts, { ...setting, m, correction: "none" }).expected),
-    end: study(counts, { ...setting, m: 1, correction: "none" }).exact,
+    y: samples.map((sample, at) => meanOver(counts, counts.map(([rank]) => LAWS.expectation(tables[at], sample, rank)))),
+    end: meanOver(counts, counts.map(([rank]) => f(rank, setting.n))),
   }));
-  return linesBlock("sampled candidates m", `expected ${metricText()}, uncorrected`, curves, { marks: [{ x: setting.m, text: `m = ${setting.m}` }] });
+}, () => [setting.n, setting.k, setting.metric, setting.replace, pair]);
+
+function pairChart() {
+  const marks = [{ x: setting.m, text: `m = ${setting.m}` }];
+  return linesBlock("sampled candidates m", `expected ${metricText()}, uncorrected`, curvesByM(), { marks });
 }
 
 function ranksInput(name, onchange) {
@@ -224,16 +241,6 @@ function live(title, text, make) {
     else holder.replaceChildren((view = chartView(block, title)));
   });
   return el("section", {}, el("h2", {}, title), el("p", {}, text), holder);
-}
-
-// Sections that show the moments by rank share one computation of them.
-function shared(compute) {
-  let key = null, value = null;
-  return () => {
-    const now = JSON.stringify(setting);
-    if (now !== key) [key, value] = [now, compute()];
-    return value;
-  };
 }
 
 function startExplorer() {

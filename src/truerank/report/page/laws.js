@@ -119,5 +119,17 @@ const LAWS = (() => {
     });
   }
 
-  return { METRICS, law, term, table, moments };
+  // The same expectation alone, without keeping the probabilities: for many ranks and samples.
+  function expectation(values, { n, m, replace }, rank) {
+    const sample = { g: rank - 1, m, N: n - 1, replace };
+    if (rank === 1 || rank === n) return values[rank === 1 ? 0 : m];
+    const peak = mode(sample);
+    let total = 1, sum = values[peak];
+    const add = (h, p) => ((total += p), (sum += p * values[h]), p > NEGLIGIBLE);
+    for (let h = peak, p = 1; h > 0 && add(h - 1, (p /= ratioUp(h - 1, sample))); h--);
+    for (let h = peak, p = 1; h < m && add(h + 1, (p *= ratioUp(h, sample))); h++);
+    return sum / total;
+  }
+
+  return { METRICS, law, term, table, moments, expectation };
 })();
