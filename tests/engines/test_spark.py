@@ -43,6 +43,7 @@ def spark() -> Iterator[Any]:
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": SOURCE,
         "spark.log.level": "ERROR",
+        "spark.task.maxFailures": "2",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.enabled": "false",
