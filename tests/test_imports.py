@@ -14,7 +14,7 @@ import truerank as tr
 SOURCE = Path(tr.__file__).parent
 
 ROOMS = [
-    ["errors", "arrays", "notes", "sums", "text_forms", "threads"],
+    ["errors", "arrays", "conventions", "notes", "sums", "text_forms", "threads"],
     ["compiled"],
     ["display"],
     ["formats"],
@@ -24,6 +24,7 @@ ROOMS = [
     ["recommenders"],
     ["sampling"],
     ["ranking"],
+    ["lists"],
     ["metrics"],
     ["corrections"],
     ["evaluation"],

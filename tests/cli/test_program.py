@@ -27,6 +27,8 @@ COMMANDS = [
     "gate",
     "marp",
     "rank",
+    "recommend",
+    "report",
     "reproduce",
     "sample",
 ]

@@ -170,7 +170,7 @@ def test_pooled_values_are_posterior_means(metric: str, estimator: str) -> None:
         sampled = design.draw(exact, rng=4)
         chosen = tr.metric(f"{metric}~{estimator}")
         assert isinstance(chosen, tr.Corrected)
-        law = chosen.correction._laws(sampled).laws[0]  # type: ignore[attr-defined]
+        law = chosen.correction.laws(sampled).laws[0]  # type: ignore[attr-defined]
         for place, found in enumerate(tr.values(sampled, chosen)):
             N = int(sampled.item_irrelevant[place])
             count = np.arange(N + 1)
@@ -189,7 +189,7 @@ def test_pooled_estimators_with_ties(estimator: str) -> None:
     tied = tr.Ranks(above=[1, 0, 4], tied=[2, 0, 0], n_candidates=7, design=tr.UniformSampling(6), n_catalogue=25)
     found = tr.values(tied, f"ap~{estimator}")
     chosen = tr.metric(f"ap~{estimator}")
-    laws = chosen.correction._laws(tied)  # type: ignore[attr-defined]
+    laws = chosen.correction.laws(tied)  # type: ignore[attr-defined]
     values = []
     for above in (1, 2, 3):
         count = np.arange(25)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +11,16 @@ import numpy as np
 from truerank.engines.spark_groups import Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
 from truerank.errors import InputError
-from truerank.evaluation.comparisons import check_same_candidates
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.matching import Unmatched, matched
-from truerank.evaluation.paired_differences import Task, blocks_of
+from truerank.evaluation.paired_differences import Compared, Task, blocks_of
 from truerank.evaluation.paired_moments import PairedMoments
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
+from truerank.evaluation.runs import Entrant
 from truerank.formats.ids import shown
+from truerank.metrics.base import Metric
 from truerank.notes import counted
 from truerank.ranking.rank_rows import fields_from_rows
 from truerank.ranking.ranks import Ranks
@@ -34,18 +35,27 @@ Parts = dict[Any, Any]
 
 
 def differences(
-    ranks: Mapping[str, Any], task: Task, test: PairedTest, *, by: Any, unmatched: Unmatched, ties: Ties, rng: Rng
-) -> tuple[list[Difference], tuple[str, ...], tuple[str, ...]]:
-    """Return all differences before p-values are adjusted, notes, and the names of the groups."""
+    ranks: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    task: Task,
+    test: PairedTest,
+    *,
+    by: Any,
+    unmatched: Unmatched,
+    ties: Ties,
+    rng: Rng,
+    **_: Any,
+) -> Compared:
+    """Return all differences between exact ranks before p-values are adjusted."""
     check_frames(ranks)
     if not isinstance(test, StudentTest):
         raise InputError("on Spark the test must be 't'; collect the ranks with tr.Ranks.from_spark for others.")
-    for metric in task.metrics:
+    for metric in metrics:
         check_separate(metric)
     grouping = Grouping.of(by)
     if grouping.of_items:
         raise InputError("on Spark groups of items are not compared; collect the ranks with tr.Ranks.from_spark first.")
-    step = _step(task, grouping.for_tasks(), unmatched, ties, fixed_seed(rng))
+    step = _step(task, metrics, grouping.for_tasks(), unmatched, ties, fixed_seed(rng))
     found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)
     moments = {key: value for key, value in found.items() if isinstance(key, tuple)}
     if not moments:
@@ -59,7 +69,7 @@ def differences(
     ]
     words = ("instance that not all recommenders have is", "instances that not all recommenders have are")
     left_out = [f"{name}: {counted(found[at], *words)} left out" for at, name in enumerate(task.names) if found.get(at)]
-    return results, tuple(left_out), tuple(groups) if grouping.is_given else ()
+    return Compared(task.metrics, results, tuple(left_out), tuple(groups) if grouping.is_given else ())
 
 
 def _together(frames: list[DataFrame]) -> DataFrame:
@@ -73,7 +83,9 @@ def _together(frames: list[DataFrame]) -> DataFrame:
     return whole
 
 
-def _step(task: Task, grouping: Grouping, unmatched: Unmatched, ties: Ties, seed: int) -> Any:
+def _step(
+    task: Task, metrics: Sequence[Metric], grouping: Grouping, unmatched: Unmatched, ties: Ties, seed: int
+) -> Any:
     """Return the function that compares a batch of instances."""
 
     def step(table: pa.Table) -> Parts:
@@ -85,23 +97,27 @@ def _step(task: Task, grouping: Grouping, unmatched: Unmatched, ties: Ties, seed
         left_out = dict(enumerate((present & ~everywhere).sum(axis=1).tolist()))
         if not everywhere.any():
             return left_out
-        return left_out | _moments(task, table.filter(everywhere), grouping, ties, seed)
+        return left_out | _moments(task, metrics, table.filter(everywhere), grouping, ties, seed)
 
     return step
 
 
-def _moments(task: Task, table: pa.Table, grouping: Grouping, ties: Ties, seed: int) -> Parts:
+def _moments(
+    task: Task, metrics: Sequence[Metric], table: pa.Table, grouping: Grouping, ties: Ties, seed: int
+) -> Parts:
     """Return the moments of a batch of instances that all recommenders have."""
     import pyarrow as pa
 
     structs = {name: table[f"ranks{at}"].combine_chunks() for at, name in enumerate(task.names)}
     given = {name: Ranks(**fields_from_rows(pa.Table.from_struct_array(column))) for name, column in structs.items()}
     ranks, _ = matched(given, "refuse")
-    for metric in task.metrics:
-        check_same_candidates({name: one.design for name, one in ranks.items()}, metric)
+    if any(one.design is not None for one in ranks.values()):
+        raise InputError("on Spark only exact ranks are compared; collect sampled ones with tr.Ranks.from_spark first.")
     first = next(iter(ranks.values()))
     broken = untied(ranks, ties, batch_seed(seed, first))
-    blocks = blocks_of(broken, task.metrics, parts_by(broken, grouping.within(table)), None)
+    parts = parts_by(broken, grouping.within(table))
+    entrants = {name: Entrant.of([one], metrics, [parts[name]]) for name, one in broken.items()}
+    blocks = blocks_of(entrants, None, "nothing")
     return {(block.group, block.metric): PairedMoments.of(block.values, task.pairs) for block in blocks}
 
 
@@ -117,17 +133,19 @@ def _refuse_unmatched(task: Task, table: pa.Table, present: Any) -> None:
 
 def _difference(task: Task, group: str, place: int, pair: int, moments: PairedMoments) -> Difference:
     one, other = task.pairs[pair]
-    outcome, metric = moments.outcome(pair), task.metrics[place]
+    outcome = moments.outcome(pair)
     means = moments.means if moments.n else np.full(len(task.names), math.nan)
     return Difference(
         recommender=task.names[one],
         baseline=task.names[other],
-        metric=str(metric),
+        metric=task.metrics[place],
         group=group,
         mean=float(means[one]),
         baseline_mean=float(means[other]),
         difference=outcome.difference,
         standard_error=outcome.standard_error,
+        sampling_error=0.0,
+        order_probability=1.0,
         n=moments.n,
         n_undefined=moments.n_undefined,
         n_units=moments.n,
@@ -136,6 +154,8 @@ def _difference(task: Task, group: str, place: int, pair: int, moments: PairedMo
         adjusted_p_value=outcome.p_value,
         level=task.level,
         margin=task.margin,
-        lower_is_better=metric.lower_is_better,
+        lower_is_better=task.lower_is_better[place],
+        bounded=False,
         outcome=outcome,
+        expectation=outcome,
     )

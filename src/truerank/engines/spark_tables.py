@@ -13,7 +13,7 @@ from truerank.engines.spark_groups import COLUMN, Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
 from truerank.evaluation import evaluations
 from truerank.evaluation.estimates import Estimate
-from truerank.evaluation.evaluations import Evaluation, table_notes
+from truerank.evaluation.evaluations import Evaluation, directions, table_notes
 from truerank.evaluation.group_parts import split_by, values_by_part
 from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, check_ties, checked_terms, untied
@@ -48,7 +48,8 @@ def evaluate(
     rows = {name: _row(cells, groups, names, ties) for name, cells in found.items()}
     shown = tuple(groups) if grouping.is_given else ()
     notes = table_notes(dict.fromkeys(ranks, ()), rows, shown)
-    return Evaluation(tuple(ranks), tuple(names), tuple(cell for row in rows.values() for cell in row), notes, shown)
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    return Evaluation(tuple(ranks), tuple(names), estimates, notes, shown, directions(metrics))
 
 
 def _step(metrics: tuple[Metric, ...], grouping: Grouping, ties: Ties, seed: int, assume: Assumption) -> Step:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from truerank.metrics.base import Metric
 
 if TYPE_CHECKING:
-    from truerank.evaluation.differences import Difference
     from truerank.evaluation.evaluations import Evaluation
-    from truerank.evaluation.paired_differences import Task
+    from truerank.evaluation.paired_differences import Compared, Task
     from truerank.evaluation.paired_tests import PairedTest
 
 ENGINES = {"pyspark": "truerank.engines.spark_tables"}
@@ -25,9 +24,9 @@ class Engine(Protocol):
         """Return what `truerank.evaluate` returns."""
 
     def differences(
-        self, ranks: Mapping[str, Any], task: Task, test: PairedTest, **options: Any
-    ) -> tuple[list[Difference], tuple[str, ...], tuple[str, ...]]:
-        """Return the differences of `truerank.compare` before p-values are adjusted, notes, and names of groups."""
+        self, ranks: Mapping[str, Any], metrics: Sequence[Metric], task: Task, test: PairedTest, **options: Any
+    ) -> Compared:
+        """Return the differences of `truerank.compare`."""
 
 
 def engine_of(ranks: Mapping[str, Any]) -> Engine | None:
