@@ -85,7 +85,7 @@ def test_one_evaluation_pools_the_instances_and_clusters_errors_by_user() -> Non
     parts = [tr.rank(tr.Popularity().fit(split.train), split) for split in splits]
     pooled = tr.estimate(tr.Ranks.concatenate(parts), "recall@10")
     values = [tr.values(part, "recall@10") for part in parts]
-    together, users = np.concatenate(values), np.concatenate([part.ids for part in parts])  # type: ignore[misc]
+    together, users = np.concatenate(values), np.concatenate([part.ids for part in parts])
     assert pooled.mean == pytest.approx(together.mean(), abs=1e-15)
     assert pooled.n == together.size
     distinct = np.unique(users)

@@ -72,7 +72,7 @@ def mean_of_means(rows: list[list[int]], number: Any) -> float:
     return sum(means) / len(means)
 
 
-SLOW = {
+SLOW: dict[str, Any] = {
     "coverage": slow_coverage,
     "gini": slow_gini,
     "entropy": slow_entropy,

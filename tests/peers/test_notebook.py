@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+nbformat = pytest.importorskip("nbformat", reason="install the extra 'peers'")
+nbclient = pytest.importorskip("nbclient", reason="install the extra 'peers'")
 
 SETUP = """
 import numpy as np, truerank as tr
@@ -29,7 +30,7 @@ CELLS = {
 def shown() -> dict[str, Any]:
     """Run all cells in one notebook, and return what each shows."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in (SETUP, *CELLS)])
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     return {cell.source: cell.outputs[0]["data"] for cell in notebook.cells[1:]}
 
 
