@@ -77,7 +77,7 @@ def recommend(
     ['a', 'c']
     """
     workers = check_threads(threads)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+    if not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
     model = as_scorer(scorer)
     data = _catalogue(model, _training(split, train))
