@@ -7,7 +7,7 @@ TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
 SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
 
-.PHONY: setup demo test check sanitize wheels clean
+.PHONY: setup demo test check docs sanitize wheels clean
 
 setup: .venv/.installed
 
@@ -15,7 +15,7 @@ demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 test: .venv/.test .venv-peers/.installed .venv-models/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/wheels
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
 	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models --ignore tests/models/test_rectools.py
 
@@ -23,6 +23,14 @@ check: .venv/.lint
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
+	.venv/bin/codespell *.md src docs benchmarks
+
+# the documentation site, built without a network connection; its start page is build/docs/index.html
+docs: .venv/.docs
+	.venv/bin/python docs/make_figures.py
+	.venv/bin/python docs/make_api.py
+	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
+	.venv/bin/python -m pytest tests/website
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
@@ -55,11 +63,15 @@ clean:
 	touch $@
 
 .venv/.test: .venv/.installed
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
 	touch $@
 
 .venv/.wheels: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'
+	touch $@
+
+.venv/.docs: .venv/.test
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,docs]'
 	touch $@
 
 .venv/.lint: .venv/.test

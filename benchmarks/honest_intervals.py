@@ -43,19 +43,23 @@ def narrow(values: Floats) -> tuple[float, float]:
 
 
 def show(name: str, ranks: tr.Ranks, m: int, repetitions: int) -> None:
-    for metric in METRICS:
+    """Print a row for each metric and assumption; all of them see the same samples."""
+    found = np.empty((len(METRICS), len(ASSUMPTIONS), repetitions, AGAIN + 2, 2))
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([repetition, m])
+        sampled = tr.UniformSampling(m).draw(ranks, rng=rng)
+        for row, metric in enumerate(METRICS):
+            found[row, :, repetition, -1] = narrow(tr.values(sampled, f"{metric}~bv(0.1)"))
+            for column, assume in enumerate(ASSUMPTIONS):
+                found[row, column, repetition, :-1] = intervals(sampled, metric, assume, rng)
+    for row, metric in enumerate(METRICS):
         truth = float(tr.values(ranks, metric).mean())
-        for assume in ASSUMPTIONS:
-            found = np.empty((repetitions, AGAIN + 2, 2))
-            for repetition in range(repetitions):
-                rng = np.random.default_rng([repetition, m])
-                sampled = tr.UniformSampling(m).draw(ranks, rng=rng)
-                found[repetition, :-1] = intervals(sampled, metric, assume, rng)
-                found[repetition, -1] = narrow(tr.values(sampled, f"{metric}~bv(0.1)"))
-            covers = np.mean((found[..., 0] <= truth) & (truth <= found[..., 1]), axis=0)
-            low, high = found[:, 0].mean(axis=0)
+        for column, assume in enumerate(ASSUMPTIONS):
+            ends = found[row, column]
+            covers = np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1]), axis=0)
+            low, high = ends[:, 0].mean(axis=0)
             print(
-                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | {covers[0]:.0%} | "
+                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | {covers[0]:.1%} | "
                 f"{covers[1:-1].mean():.1%} | {covers[-1]:.0%} |",
                 flush=True,
             )

@@ -24,6 +24,7 @@ ROOMS = [
     ["recommenders"],
     ["sampling"],
     ["ranking"],
+    ["lists"],
     ["metrics"],
     ["corrections"],
     ["evaluation"],

@@ -50,6 +50,9 @@ from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
 from .evaluation.value_frames import values_frame as values_frame
 from .formats.negatives import read_negatives as read_negatives
+from .lists.reading import read_recommendations as read_recommendations
+from .lists.recommendations import Recommendations as Recommendations
+from .lists.recommending import recommend as recommend
 from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric
@@ -65,9 +68,11 @@ from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN
 from .recommenders.loading import load_model as load_model
 from .recommenders.popularity import Popularity as Popularity
+from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling
 from .sampling.registry import register_design as register_design
+from .sampling.roulette import Roulette as Roulette
 from .sampling.sequential import HeadFirst as HeadFirst
 from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling

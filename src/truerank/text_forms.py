@@ -146,6 +146,11 @@ class Registry(Generic[Kind]):
         """Return the entry with this name."""
         return self._entries[name]
 
+    def has(self, text: str) -> bool:
+        """Whether a text is the name of an entry, with or without parameters."""
+        name = re.split(r"[(@~]|-(?=\d)", plain(text))[0]
+        return name in self._entries or name in self._aliases
+
     def read(self, text: str) -> Kind:
         """Return the value that a text form describes."""
         form = self._form(text)

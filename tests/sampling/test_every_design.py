@@ -81,7 +81,7 @@ def test_scoring_items_gives_what_is_drawn_from_ranks(design: tr.SamplingDesign)
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
-@pytest.mark.parametrize("design", DRAWN, ids=str)
+@pytest.mark.parametrize("design", [*DRAWN, tr.Roulette(3), tr.Roulette(2, budget=4)], ids=str)
 def test_round_trips(design: tr.SamplingDesign, kind: str, tmp_path: Path) -> None:
     sampled = design.draw(EXACT, rng=3)
     sampled.save(tmp_path / f"ranks.{kind}")
@@ -162,10 +162,24 @@ def test_head_first_survives_files(tmp_path: Path) -> None:
     for name in ("a.npz", "a.parquet"):
         ranks.save(tmp_path / name)
         assert tr.read_ranks(tmp_path / name) == ranks
-    with pytest.raises(tr.InputError, match=r"head-first@3 depends on the order of its proxy"):
-        tr.HeadFirst(3, scores).draw(tr.Ranks.from_ranks([1], n=9))
+    assert read_design("head-first@3") == tr.HeadFirst(3)
     with pytest.raises(tr.InputError, match="give `train`, or a `proxy`"):
         tr.rank_sampled(scores, test=[[0]] * 5, design=tr.HeadFirst(3))
+
+
+def test_head_first_drawn_from_ranks() -> None:
+    """Without a proxy the order is random: metrics are exact, and cost what the law of the k-th draw above says."""
+    exact = tr.Ranks.from_ranks([[1, 4], [30], [2], [59]] * 500, n=60)
+    ranks = tr.HeadFirst(3).draw(exact, rng=1)
+    np.testing.assert_allclose(tr.values(ranks, "ndcg@3"), tr.values(exact, "ndcg@3"), atol=1e-14)
+    assert ranks.depth == 3
+    # the 3rd of the candidates above comes after 3 (N + 1) / (above + 1) draws on average; all are drawn if there are 2
+    expected = np.array([58 + 2, 3 * 60 / 30 + 1, 59 + 1, 3 * 60 / 59 + 1])
+    spent = ranks.n_scored.reshape(-1, 4)
+    assert (spent[:, [0, 2]] == expected[[0, 2]]).all()
+    for column in (1, 3):
+        error = spent[:, column].std() / 500**0.5
+        assert abs(spent[:, column].mean() - expected[column]) < 5 * error
 
 
 def test_orders_hold_every_candidate_once() -> None:

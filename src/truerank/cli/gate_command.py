@@ -96,6 +96,8 @@ def judge(found: Difference, margin: float) -> tuple[str, int]:
 
 
 def _needed(found: Difference, margin: float) -> str:
+    if found.bounded:
+        return "the sampled candidates do not determine it, so rank all of them"
     needed = found.instances_needed(margin)
     if not math.isfinite(needed):
         return "no number of instances would settle it if the true difference is the observed one"

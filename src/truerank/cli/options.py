@@ -171,18 +171,25 @@ metric_option = click.option(
     shell_complete=_complete_metric,
     help="For instance ap or ndcg@10.",
 )
-metrics_option = click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    metavar="METRIC",
-    multiple=True,
-    required=True,
-    callback=_read_metrics,
-    shell_complete=_complete_metric,
-    help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
-    "separated by commas.",
-)
+
+
+def _metrics_option(**settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "-m",
+        "--metric",
+        "metrics",
+        metavar="METRIC",
+        multiple=True,
+        callback=_read_metrics,
+        shell_complete=_complete_metric,
+        help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
+        "separated by commas.",
+        **settings,
+    )
+
+
+metrics_option = _metrics_option(required=True)
+optional_metrics_option = _metrics_option()
 assume_option = click.option(
     "--assume",
     type=click.Choice(["nothing", "falling"]),

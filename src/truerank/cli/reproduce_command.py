@@ -90,7 +90,7 @@ def command(
 
 def _can_draw(*, required: bool) -> bool:
     """Return whether figures can be drawn; where they were not asked for, a note says why not."""
-    from truerank.report.plots import check_matplotlib
+    from truerank.report.drawing import check_matplotlib
 
     try:
         check_matplotlib()

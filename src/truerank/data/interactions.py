@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,9 @@ import scipy.sparse as sp
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
 from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ALIGNED = ("times", "ratings", "positions")
 """Attributes with one entry per interaction."""
@@ -153,6 +156,29 @@ class Interactions:
     def of_user(self, user: int) -> Ints:
         """Items of one user, ascending."""
         return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table with a row per interaction: user, item, and their value, time and rating where there are any.
+
+        The value is called `relevance`, because the values of held-out interactions are grades; it is left out if
+        all values are 1.
+
+        Examples
+        --------
+        >>> Interactions.of([[0, 1], [1]], "data").to_arrow().to_pydict()
+        {'user': [0, 0, 1], 'item': [0, 1, 1]}
+        """
+        import pyarrow as pa
+
+        columns = {"user": self.names[self.users], "item": self.item_names[self.items]}
+        if not np.all(self.matrix.data == 1):
+            columns["relevance"] = self.matrix.data
+        columns |= {"time": self.times} if self.times is not None else {}
+        return pa.table(columns | ({"rating": self.ratings} if self.ratings is not None else {}))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the interactions as Arrow data, so that readers of tables take them."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
         """Return the chosen stored entries, with the same users and items.

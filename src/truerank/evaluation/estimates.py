@@ -24,7 +24,7 @@ from truerank.sampling.designs import Rng
 if TYPE_CHECKING:
     from truerank.evaluation.exact_ranges import ExactRange
 
-_ASSUMING: dict[Assumption, str] = {
+ASSUMING: dict[Assumption, str] = {
     "nothing": "whatever the distribution of the ranks",
     "falling": "if deeper ranks are never more likely among the top tenth",
 }
@@ -115,7 +115,7 @@ class Estimate:
     def _range_notes(self) -> list[str]:
         if self.exact_range is None or self.n < 2:
             return []
-        notes = [f"in brackets: 95 % interval of the exact metric, {_ASSUMING[self.exact_range.assumption]}"]
+        notes = [f"in brackets: 95 % interval of the exact metric, {ASSUMING[self.exact_range.assumption]}"]
         low, high = self.confidence_interval()
         if not self.determined:
             notes.append(f"{self.metric} is not determined by this sample{self.exact_range.remedy}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from tqdm import tqdm
 
-from truerank.arrays import Floats
+from truerank.arrays import AnyArray, Floats
 from truerank.conventions import convention as find_convention
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
@@ -26,13 +27,20 @@ from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
+from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
+    from truerank.data.interactions import Interactions
     from truerank.evaluation.exact_ranges import ExactRange
+    from truerank.formats.source import Source
+    from truerank.metrics.list_metrics import ListMetric
+
+Evaluable = Ranks | Recommendations
+"""What has metrics: ranks of relevant items, or recommended lists."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class Evaluation(Tabular):
         if len(given) == 1 and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
         cells = dict(zip(self._keys(), self.estimates, strict=True))
-        named = (given[0], *(self._column(str(metric)) for metric in as_metrics(given[1:2])), *given[2:])
+        named = (given[0], *(self._column(str(metric)) for metric in given[1:2]), *given[2:])
         if named not in cells:
             grouped = f", groups {self.groups}" if self.groups else ""
             raise InputError(
@@ -75,8 +83,14 @@ class Evaluation(Tabular):
 
     def _column(self, name: str) -> str:
         """Return the name of a column, which may have an estimator behind the name that was asked for."""
-        estimated = [column for column in self.metrics if column.startswith(f"{name}~")]
-        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
+        if name in self.metrics:
+            return name
+        from truerank.evaluation.list_evaluations import as_list_metric
+
+        named = as_list_metric(name)
+        text = str(as_metrics(name)[0] if named is name else named)
+        estimated = [column for column in self.metrics if column.startswith(f"{text}~")]
+        return estimated[0] if text not in self.metrics and len(estimated) == 1 else text
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
@@ -118,9 +132,12 @@ def _fields(cell: Estimate) -> dict[str, Any]:
 
 
 def evaluate(
-    ranks: Ranks | Mapping[str, Ranks],
-    metrics: AnyMetric | Iterable[AnyMetric],
+    ranks: Evaluable | Mapping[str, Evaluable],
+    metrics: AnyMetric | ListMetric | Iterable[AnyMetric | ListMetric],
     *,
+    train: Interactions | None = None,
+    truth: Source = None,
+    item_vectors: AnyArray | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
@@ -132,11 +149,18 @@ def evaluate(
 
     Parameters
     ----------
-    ranks : Ranks, or dict of name to Ranks
+    ranks : Ranks or Recommendations, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
         the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
+        Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
+    train : Interactions, optional
+        For lists: the training interactions, where a metric depends on the popularity of items.
+    truth : Interactions, or what `read_lists` accepts, optional
+        For lists: the relevant items, where a metric compares lists with them.
+    item_vectors : array of shape (n_items, d), optional
+        For lists: a vector per item, where a metric compares items.
     by : dict, dataframe or Groups, optional
         Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
@@ -169,8 +193,18 @@ def evaluate(
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
-    named = {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
-    chosen = as_metrics(metrics)
+    given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
+    if any(isinstance(one, Recommendations) for one in given.values()):
+        return _evaluate_lists(
+            given,
+            metrics,
+            by,
+            partial(evaluate, ties=ties, rng=rng, assume=assume, progress=progress),
+            truth=truth,
+            train=train,
+            item_vectors=item_vectors,
+        )
+    named, chosen = cast("dict[str, Ranks]", given), as_metrics(cast("AnyMetric", metrics))
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
@@ -196,6 +230,17 @@ def evaluate(
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
     return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+
+
+def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
+    """Return a table of metrics of lists, and of the ranks of relevant items in them."""
+    from truerank.evaluation.list_evaluations import list_columns
+
+    if by is not None or not all(isinstance(one, Recommendations) for one in given.values()):
+        raise InputError("lists are evaluated without groups (`by`), and not in one table with ranks.")
+    columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
+    return Evaluation(tuple(given), tuple(column.name for column in columns), estimates, notes)
 
 
 def _by_convention(

@@ -58,6 +58,9 @@ class Ranks:
         need not share them. None: all that were sampled for the instance.
     scored : array of int, one per instance, optional
         Candidates whose scores were computed, where they are not `n_candidates`; see `n_scored`.
+    count_weights : array of float, shape (relevant items, k), optional
+        For designs that estimate the top k only: weights of the counts 0..k - 1 above each item. The sum of what the
+        item adds at each count, times its weight, is an unbiased estimate of what it adds.
     grades : array of float above 0, one per relevant item, optional
         How relevant each one is, for graded metrics; None: all are equally relevant.
     same_score : array of bool, one per relevant item, optional
@@ -99,6 +102,7 @@ class Ranks:
     n_catalogue: Ints | None
     drawn: Ints | None
     scored: Ints | None
+    count_weights: Floats | None
     grades: Floats | None
     same_score: Bools | None
     items: AnyArray | None
@@ -117,6 +121,7 @@ class Ranks:
         n_catalogue: ArrayLike | None = None,
         drawn: ArrayLike | None = None,
         scored: ArrayLike | None = None,
+        count_weights: ArrayLike | None = None,
         grades: ArrayLike | None = None,
         same_score: ArrayLike | None = None,
         items: ArrayLike | None = None,
@@ -124,8 +129,8 @@ class Ranks:
     ) -> None:
         counts = checked_fields(
             above=above, tied=tied, n_candidates=n_candidates, indptr=indptr, ids=ids, depth=depth, design=design,
-            n_catalogue=n_catalogue, drawn=drawn, scored=scored, grades=grades, same_score=same_score, items=items,
-            notes=notes,
+            n_catalogue=n_catalogue, drawn=drawn, scored=scored, count_weights=count_weights, grades=grades,
+            same_score=same_score, items=items, notes=notes,
         )  # fmt: skip
         vars(self).update(counts)
 
@@ -427,9 +432,12 @@ class Ranks:
         )
 
     def sampled(
-        self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None
+        self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None, **more: Any
     ) -> Ranks:
-        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item."""
+        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item.
+
+        Other fields that the sample changes are named.
+        """
         return dataclasses.replace(
             self,
             above=above,
@@ -438,6 +446,7 @@ class Ranks:
             design=design,
             n_catalogue=self.n_candidates,
             drawn=drawn,
+            **more,
         )
 
     def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:

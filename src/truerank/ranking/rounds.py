@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +10,11 @@ from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.courses import run
 from truerank.sampling.orders import Order
 from truerank.sampling.sequential import SequentialDesign
 from truerank.scoring.scorer import Scorer
 
-# candidates of each user in the first batch; each further one adds a quarter of what was drawn, which bounds the waste
-_FIRST, _GROWTH = 16, 0.25
 # pairs that are scored at once
 _CHUNK = 2_000_000
 
@@ -40,17 +38,7 @@ def rank_in_rounds(
         For candidates with the score of a relevant item, if the design breaks ties.
     """
     relevant = _relevant(scorer, held, n_candidates, rng)
-    state = _State(relevant, design, rng)
-    for start, size in _batches(order, design.cap):
-        places = state.open_instances()
-        if not places.size:
-            break
-        block = max(_CHUNK // size, 1)
-        for first in range(0, places.size, block):
-            state.look(places[first : first + block], start, size, order, scorer)
-    return design.found(
-        relevant.ranks, above=state.above, tied=state.tied, drawn=state.drawn, scored=state.scored
-    )  # fmt: skip
+    return run(design.course(relevant.ranks, rng), _State(relevant, design, order, scorer, rng))
 
 
 @dataclass(frozen=True)
@@ -89,35 +77,36 @@ def _scored(scorer: Scorer, users: Ints, items: Ints) -> Floats:
     return scores
 
 
-def _batches(order: Order, cap: int | None) -> Iterator[tuple[int, int]]:
-    """Yield from where, and how many, candidates of each user are scored next."""
-    end = int(order.pool.sizes.max(initial=0))
-    end = end if cap is None else min(end, cap)
-    start = 0
-    while start < end:
-        size = min(max(_FIRST, int(start * _GROWTH)), end - start)
-        yield start, size
-        start += size
-
-
 class _State:
     """What has been counted so far for each relevant item."""
 
-    def __init__(self, relevant: _Relevant, design: SequentialDesign, rng: np.random.Generator) -> None:
-        self.relevant, self.enough, self.rng = relevant, design.enough_above, rng
-        self.breaks_ties = design.breaks_ties
+    def __init__(
+        self,
+        relevant: _Relevant,
+        design: SequentialDesign,
+        order: Order,
+        scorer: Scorer,
+        rng: np.random.Generator,
+    ) -> None:
+        self.relevant, self.order, self.scorer, self.rng = relevant, order, scorer, rng
+        self.enough, self.breaks_ties = design.enough_above(relevant.ranks.i), design.breaks_ties
         self.above, self.tied, self.drawn = (np.zeros_like(relevant.ranks.above) for _ in range(3))
         self.scored = np.zeros(len(relevant.ranks), dtype=np.int64)
-        self.open = np.ones(relevant.scores.size, dtype=np.bool_)
+        self.open = self.enough > 0
 
     def open_instances(self) -> Ints:
         return np.unique(self.relevant.ranks.instance[self.open])
 
-    def look(self, places: Ints, start: int, size: int, order: Order, scorer: Scorer) -> None:
+    def look(self, places: Ints, start: int, size: int) -> None:
         """Score the next candidates of some instances, and count them for each of their open items."""
-        items = order.part(places, start, start + size)
+        block = max(_CHUNK // size, 1)
+        for first in range(0, places.size, block):
+            self._look(places[first : first + block], start, size)
+
+    def _look(self, places: Ints, start: int, size: int) -> None:
+        items = self.order.part(places, start, start + size)
         sizes = np.array([own.size for own in items])
-        scores = _scored(scorer, np.repeat(self.relevant.users[places], sizes), np.concatenate(items))
+        scores = _scored(self.scorer, np.repeat(self.relevant.users[places], sizes), np.concatenate(items))
         inside = np.arange(size) < sizes[:, None]
         table = np.full(inside.shape, -np.inf)
         table[inside] = scores
@@ -141,11 +130,11 @@ class _State:
         self.tied[at] += (equal & steps).sum(axis=1)
         self.drawn[at] = start + ends
         # an instance whose candidates have run out is not asked again
-        self.open[at] = (self.above[at] < self.enough) & (sizes == table.shape[1])
+        self.open[at] = (self.above[at] < self.enough[at]) & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
         """Return which candidates count, and how many: those up to the one that is enough."""
-        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough
+        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough[at, None]
         done = reached.any(axis=1)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
         return np.arange(higher.shape[1]) < ends[:, None], ends

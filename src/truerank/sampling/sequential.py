@@ -10,6 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
+from truerank.sampling.courses import Course
 from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
@@ -24,7 +25,7 @@ class SequentialDesign(SamplingDesign):
     """A design under which each relevant item has a number of draws of its own, found while scoring.
 
     A subclass tells in which order candidates are scored (`order`), how many above an item end its draws
-    (`enough_above`), and turns the counts into ranks (`found`).
+    (`enough_above`), and turns the counts into ranks (`found`). Which instances go on may depend on more (`course`).
     """
 
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
@@ -35,9 +36,8 @@ class SequentialDesign(SamplingDesign):
     def sequential(self) -> SequentialDesign:
         return self
 
-    @property
-    def enough_above(self) -> int:
-        """How many candidates above a relevant item end its draws."""
+    def enough_above(self, i: Ints) -> Ints:
+        """Return how many candidates above end the draws for the i-th relevant items of their instances."""
         raise NotImplementedError
 
     @property
@@ -48,6 +48,17 @@ class SequentialDesign(SamplingDesign):
     def order(self, pool: Pool, rng: np.random.Generator) -> Order:
         """Return the order in which candidates are scored."""
         raise NotImplementedError
+
+    def course(self, ranks: Ranks, rng: np.random.Generator) -> Course:
+        """Return how a run of the design goes on."""
+        return Course(self, ranks)
+
+    def untied(self, ranks: Ranks, rng: np.random.Generator) -> Ranks:
+        """Return exact ranks to draw from, with ties broken at random; refuse others."""
+        if ranks.design is not None or ranks.depth is not None:
+            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
+        self.check(ranks.draws[ranks.n_relevant > 0], 1)
+        return ranks.break_ties("random", rng=rng) if ranks.has_ties else ranks
 
     def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
         """Return ranks from what was counted.
@@ -65,6 +76,15 @@ class SequentialDesign(SamplingDesign):
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
         raise InputError(f"{self} has no sample without scores: what is drawn depends on them.")
+
+    def _drawn_until(self, ranks: Ranks, hits: int, rng: Rng) -> Ranks:
+        """Draw from exact ranks in a random order until so many stand above each item."""
+        generator = np.random.default_rng(rng)
+        untied = self.untied(ranks, generator)
+        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, hits, self.cap, generator)
+        scored = np.zeros(len(ranks), dtype=np.int64)
+        np.maximum.at(scored, ranks.instance, drawn)
+        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
 
 
 @dataclass(frozen=True)
@@ -105,9 +125,8 @@ class InverseSampling(SequentialDesign):
             if (role, number) != ("most", None) and (isinstance(number, bool) or number != int(number) or number < 1):
                 raise InputError(f"`{role}` must be a whole number from 1, got {number!r}.")
 
-    @property
-    def enough_above(self) -> int:
-        return self.hits
+    def enough_above(self, i: Ints) -> Ints:
+        return np.full_like(i, self.hits)
 
     @property
     def cap(self) -> int | None:
@@ -134,16 +153,7 @@ class InverseSampling(SequentialDesign):
             raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
-        if ranks.design is not None or ranks.depth is not None:
-            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
-        generator = np.random.default_rng(rng)
-        n_irrelevant = ranks.draws
-        self.check(n_irrelevant[ranks.n_relevant > 0], 1)
-        untied = ranks.break_ties("random", rng=generator) if ranks.has_ties else ranks
-        drawn, above = draw_until(untied.above, ranks.indptr, n_irrelevant, self.hits, self.most, generator)
-        scored = np.zeros(len(ranks), dtype=np.int64)
-        np.maximum.at(scored, ranks.instance, drawn)
-        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
+        return self._drawn_until(ranks, self.hits, rng)
 
     def law(self, what: str) -> Any:
         raise InputError(
@@ -187,9 +197,8 @@ class HeadFirst(SequentialDesign):
         if isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1:
             raise InputError(f"`k` must be a whole number from 1, got {self.k!r}.")
 
-    @property
-    def enough_above(self) -> int:
-        return self.k
+    def enough_above(self, i: Ints) -> Ints:
+        return np.full_like(i, self.k)
 
     @property
     def proxies(self) -> tuple[Any, ...]:
@@ -217,7 +226,8 @@ class HeadFirst(SequentialDesign):
         return f"{self.name}@{self.k}"
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
-        raise InputError(f"{self} depends on the order of its proxy, which ranks don't tell; use rank_sampled.")
+        """Return what exact ranks would have shown if candidates came in a random order, as ranks tell of no proxy."""
+        return self._drawn_until(ranks, self.k, rng)
 
 
-DESIGNS.add_built_in(InverseSampling)
+DESIGNS.add_built_in(InverseSampling, HeadFirst)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.factors import count_factors
+from truerank.counting.factors import best_factors, count_factors
 from truerank.errors import InputError
 from truerank.scoring.names import optional_ids
 from truerank.scoring.numbers import to_numpy
@@ -125,6 +126,11 @@ class Factors(Scorer):
         """Count in one compiled loop that computes and compares scores."""
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
+
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Score and search in one compiled loop."""
+        given = (self.user_factors, self.item_factors, users, excluded, k)
+        return best_factors(*given, item_bias=self.item_bias, threads=threads, progress=progress)
 
     def _renumbered(self, users: Ints, items: Ints) -> Factors:
         bias = None if self.item_bias is None else self.item_bias[items]

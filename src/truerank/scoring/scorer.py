@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.scores import count_scores, users_per_block
+from truerank.counting.scores import best_scores, count_scores, users_per_block
 from truerank.errors import InputError
 from truerank.scoring.names import match_names
 
@@ -18,8 +19,8 @@ from truerank.scoring.names import match_names
 class Scorer(ABC):
     """Gives each user a score for each item; higher is better.
 
-    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs` and `count`
-    if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
+    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs`, `count`
+    and `best` if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
     users and items with those of the data by name.
 
     Attributes
@@ -79,6 +80,10 @@ class Scorer(ABC):
         copied.user_ids = self.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
         copied.item_ids = self.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
         return copied
+
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
+        return best_scores(self.scores, self._width(), users, excluded, k, threads=threads, progress=progress)
 
     def sized(self, n_items: int) -> Scorer:
         """Return a copy with this number of items; only for a scorer that does not know it."""
