@@ -25,7 +25,7 @@ from truerank.sampling.courses import Course, run
 from truerank.sampling.designs import DESIGNS, Rng
 from truerank.sampling.drawing import draw_counts
 from truerank.sampling.laws import HYPERGEOMETRIC
-from truerank.sampling.sequential import HeadFirst
+from truerank.sampling.sequential import HeadFirst, require_drawn
 from truerank.text_forms import write
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class Roulette(HeadFirst):
         return np.maximum(self.k - i + 1, 0)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
-        if drawn is None:
-            raise InputError(f"under {self} each relevant item has its own number of draws, but `drawn` is missing.")
+        require_drawn(self, drawn)
 
     def course(self, ranks: Ranks, rng: np.random.Generator) -> RouletteCourse:
         return RouletteCourse(self, ranks, rng)
