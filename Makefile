@@ -14,9 +14,10 @@ setup: .venv/.installed
 demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
-test: .venv/.test .venv-peers/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/site --ignore tests/wheels
-	.venv-peers/bin/python -m pytest tests/peers
+test: .venv/.test .venv-peers/.installed .venv-models/.installed
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
+	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models --ignore tests/models/test_rectools.py
 
 check: .venv/.lint
 	.venv/bin/ruff check
@@ -29,7 +30,7 @@ docs: .venv/.docs
 	.venv/bin/python docs/make_figures.py
 	.venv/bin/python docs/make_api.py
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
-	.venv/bin/python -m pytest tests/site
+	.venv/bin/python -m pytest tests/website
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
@@ -53,7 +54,7 @@ wheels: .venv/.wheels
 	.venv/bin/python -m pytest tests/wheels
 
 clean:
-	rm -rf .venv .venv-peers build dist src/truerank/compiled/kernels-*.*
+	rm -rf .venv .venv-peers .venv-models build dist src/truerank/compiled/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
@@ -81,4 +82,13 @@ clean:
 .venv-peers/.installed: .venv/.installed constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(INSTALL) --constraint constraints-peers.txt --editable '.[peers]'
+	touch $@
+
+# these need newer versions than RecTools; torch comes first, so that nothing else chooses a larger build of it, and
+# RecBole without its dependencies, because it wants a version of ray that new Pythons do not have
+.venv-models/.installed: .venv/.installed constraints-models.txt
+	$(PYTHON) -m venv .venv-models
+	.venv-models/bin/python $(INSTALL) torch==2.13.0
+	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --editable '.[models]'
+	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --no-deps recbole
 	touch $@

@@ -23,6 +23,7 @@ TITLES = {
     "recommenders": "Baseline recommenders",
     "sampling": "Sampling designs",
     "ranking": "Ranking",
+    "lists": "Recommended lists",
     "metrics": "Metrics",
     "corrections": "Corrections",
     "evaluation": "Evaluation and comparison",
@@ -63,12 +64,20 @@ def _exported(node: ast.stmt) -> Iterator[tuple[str, str]]:
 def page(stage: str, names: list[str]) -> str:
     """Return the page of a stage: its purpose, a table of its names, and the docstring of each."""
     purpose = inspect.getdoc(importlib.import_module(f"truerank.{stage}")) or ""
-    modules = [name for name in names if inspect.ismodule(getattr(tr, name))]
-    listed = [name for name in names if name not in modules]
-    listed += [f"{module}.{name}" for module in modules for name in getattr(tr, module).__all__]
+    listed = [each for name in names for each in _with_members(name)]
     parts = [f"# {TITLES.get(stage, stage.capitalize())}", purpose.splitlines()[0]]
     parts += [_directives([_summary(listed), *map(_documented, listed)])]
     return "\n\n".join(parts) + "\n"
+
+
+def _with_members(name: str) -> list[str]:
+    """Return a name, or the names in it if it is a module."""
+    found = getattr(tr, name)
+    if not inspect.ismodule(found):
+        return [name]
+    own = [each for each, value in vars(found).items() if getattr(value, "__module__", None) == found.__name__]
+    public = getattr(found, "__all__", [each for each in own if not each.startswith("_")])
+    return [f"{name}.{each}" for each in public]
 
 
 def _directives(directives: list[str]) -> str:
@@ -89,6 +98,8 @@ def _documented(name: str) -> str:
 
 def main() -> None:
     make_folder(TARGET)
+    for old in TARGET.glob("*.md"):
+        old.unlink()
     pages = public_names()
     for stage, names in pages.items():
         write_text(TARGET / f"{stage}.md", page(stage, names))

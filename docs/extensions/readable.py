@@ -19,8 +19,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def escape(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Keep ``|R|`` from being a substitution, and an author's initial from starting a numbered list."""
-    lines[:] = [re.sub(r"^( *)([A-Z]\. )", r"\1\\\2", line).replace("|R|", r"\|R\|") for line in lines]
+    """Keep ``|R|`` from being a substitution, and an author's initial from starting a numbered list.
+
+    Lines with a backslash are LaTeX and stay as they are.
+    """
+    lines[:] = [line if "\\" in line else _escaped(line) for line in lines]
+
+
+def _escaped(line: str) -> str:
+    plain = re.sub(r"^( *)([A-Z]\. )", r"\1\\\2", line)
+    return re.sub(r"\|(\w[^|`]*)\|", r"\\|\1\\|", plain)
 
 
 def strip_blank_ends(app: Sphinx, page: nodes.document) -> None:

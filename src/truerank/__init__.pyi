@@ -28,6 +28,7 @@ from .data.splitting import hold_out_fraction as hold_out_fraction
 from .data.splitting import k_fold as k_fold
 from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
+from .data.splitting import rolling_splits as rolling_splits
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
 from .evaluation.chance_levels import ChanceLevel as ChanceLevel
@@ -57,6 +58,7 @@ from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric
 from .metrics.registry import register_metric as register_metric
+from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks

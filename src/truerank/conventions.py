@@ -145,9 +145,7 @@ CONVENTIONS = {
         Convention("ranx", _RANX, without_relevant=0.0),
         Convention("rectools", _RECTOOLS, equal_scores="listed"),
         Convention("implicit", _IMPLICIT, {"auc": "it counts training items as irrelevant candidates"}),
-        Convention(
-            "lenskit", _LENSKIT, {"precision@k": _LENGTH, "ap@k": _LENGTH}, unlisted="drop", equal_scores="listed"
-        ),
+        Convention("lenskit", _LENSKIT, _LENGTHS, unlisted="drop", equal_scores="listed"),
         Convention("recbole", _RECBOLE),
         Convention("cornac", _CORNAC, {"ap": _BLOCKS}),
         Convention("scikit-learn", _SCIKIT_LEARN, {"ap": _BLOCKS}, without_relevant=0.0, equal_scores="tie"),

@@ -27,6 +27,7 @@ COMMANDS = [
     "gate",
     "marp",
     "rank",
+    "recommend",
     "report",
     "reproduce",
     "sample",

@@ -63,11 +63,8 @@ def slow_distance(rows: list[list[int]], vectors: Any, **_: Any) -> float:
     def cosine(a: int, b: int) -> float:
         return float(vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]))
 
-    means = []
-    for row in rows:
-        if len(row) > 1:
-            means.append(np.mean([1 - cosine(a, b) for a, b in itertools.combinations(row, 2)]))
-    return float(np.mean(means)) if means else math.nan
+    distances = [[1 - cosine(a, b) for a, b in itertools.combinations(row, 2)] for row in rows if len(row) > 1]
+    return float(np.mean([np.mean(own) for own in distances])) if distances else math.nan
 
 
 def mean_of_means(rows: list[list[int]], number: Any) -> float:

@@ -43,32 +43,30 @@ def events(part: tr.Interactions, seed: int = 1) -> list[tuple[int, int]]:
     return [(int(user), int(item)) for user, item in np.random.default_rng(seed).permutation(pairs)]
 
 
-def check_ranks(model: Any, scores: Scores) -> tr.Ranks:
+def check_ranks(model: Any, scores: Scores, data: tr.Split | None = None) -> tr.Ranks:
     """Rank a model, check the counts against its library's scores, and return the ranks.
 
     Two scores are the same to within what another order of float32 additions can change.
     """
-    ranks = tr.rank(model, split())
+    data = split() if data is None else data
+    ranks, train, test = tr.rank(model, data), _items(data.train), _items(data.test)
     assert ranks.ids is not None
-    train = {name: set(split().train.item_names[split().train.of_user(row)]) for row, name in _rows()}
-    test = {name: set(split().test.item_names[split().test.of_user(row)]) for row, name in _rows()}
     assert set(ranks.ids) == {name for name, items in test.items() if items}
     for place in range(0, len(ranks), 5):
-        user = ranks.ids[place]
-        own = scores(user)
+        user = ranks.ids[place].item()
+        own, part = scores(user), ranks[place]
         others = np.array([score for item, score in own.items() if item not in train[user] | test[user]])
         targets = np.sort([own[item] for item in test[user]])[::-1]
-        part, near = ranks[place], 1e-5 * max(np.abs(others).max(), 1e-3)
-        above, tied = part.above, part.tied
+        near = 1e-5 * max(np.abs(others).max(), 1e-3)
         assert part.n_candidates[0] == others.size + targets.size
-        assert np.all(above >= _over(others, targets + near))
-        assert np.all(above + tied <= _over(others, targets - near))
-        assert np.all(above <= _over(others, targets - near))
+        assert np.all(part.above >= _over(others, targets + near))
+        assert np.all(part.above + part.tied <= _over(others, targets - near))
     return ranks
 
 
-def _rows() -> list[tuple[int, Any]]:
-    return list(enumerate(split().test.names.tolist()))
+def _items(part: tr.Interactions) -> dict[Any, set[Any]]:
+    """Return the items of each user, by name."""
+    return {name: set(part.item_names[part.of_user(row)]) for row, name in enumerate(part.names.tolist())}
 
 
 def _over(others: Floats, targets: Floats) -> AnyArray:

@@ -27,16 +27,9 @@ METRICS = ["ndcg@10", "recall@10", "precision@10", "hr@10", "f1@10", "auc"]
 
 
 def datasets() -> tuple[Dataset, Dataset]:
-    users: dict[int, int] = {}
-    items: dict[int, int] = {}
-    train, test = (
-        Dataset.build(
-            [(user, item, 1.0 + user * item % 5) for user, item in events(part)],
-            global_uid_map=users,
-            global_iid_map=items,
-        )
-        for part in (split().train, split().test)
-    )
+    maps: dict[str, dict[int, int]] = {"global_uid_map": {}, "global_iid_map": {}}
+    parts = split().train, split().test
+    train, test = (Dataset.build([(*pair, 1.0 + sum(pair) % 5) for pair in events(part)], **maps) for part in parts)
     return train, test
 
 
@@ -45,7 +38,7 @@ def fitted(model: Any) -> Any:
 
 
 def own_scores(model: Any, user: int) -> dict[int, float]:
-    scores = np.asarray(model.score(model.uid_map[user]))
+    scores = np.ravel(model.score(model.uid_map[user]))
     return {item: float(scores[number]) for item, number in model.iid_map.items()}
 
 

@@ -15,6 +15,7 @@ from implicit.utils import ParameterWarning
 
 import truerank as tr
 from tests.models.data import check_ranks, shuffled, split
+from truerank.arrays import AnyArray
 from truerank.scoring.conversion import as_scorer
 
 FACTORS = [
@@ -80,10 +81,23 @@ def test_another_numbering_of_neighbours() -> None:
     assert tr.rank(tr.as_scorer(other, history), split()).rank.tolist() == tr.rank(model, split()).rank.tolist()
 
 
+def test_factors_on_a_gpu_are_fetched() -> None:
+    """There is no GPU here: an object with the interface of implicit's `Matrix`, which is not an array."""
+
+    class OnGPU:
+        def __init__(self, array: AnyArray) -> None:
+            self.to_numpy = lambda: array
+
+    model = fitted(FACTORS[0])
+    other = AlternatingLeastSquares(factors=16)
+    other.user_factors, other.item_factors = OnGPU(model.user_factors), OnGPU(model.item_factors)
+    assert tr.rank(other, split()) == tr.rank(model, split())
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(tr.InputError, match="CosineRecommender keeps no histories of users; give `train`"):
         tr.rank(fitted(NEIGHBOURS[0]), test=split().test)
-    with pytest.raises(tr.InputError, match=r"`test` must have \d+ items, got 3"):
+    with pytest.raises(tr.InputError, match=r"`test` must have \d+ users, got 3"):
         tr.rank(fitted(FACTORS[0]), test=sp.csr_array(np.eye(3)))
-    with pytest.raises(tr.InputError, match="can't get scores from AlternatingLeastSquares"):
+    with pytest.raises(tr.InputError, match="AlternatingLeastSquares must be fitted before it can score"):
         tr.rank(AlternatingLeastSquares(), split())

@@ -96,3 +96,53 @@ def test_training_mode_is_refused() -> None:
 def test_tensors_are_score_matrices() -> None:
     scores = module(Product)(torch.arange(split().train.n_users))
     assert isinstance(as_scorer(scores), tr.ScoreMatrix)
+
+
+def batches(size: int, dtype: torch.dtype) -> tuple[tr.Ranks, tr.Ranks]:
+    """Return ranks counted from tensors in batches, and those of `rank`, with many ties."""
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 9, (40, 30)) / 4
+    relevant, exclude = rng.random((2, *scores.shape)) < 0.1
+    counter = tr.RankCounter()
+    for first in range(0, len(scores), size):
+        rows = slice(first, first + size)
+        marks = torch.as_tensor(relevant[rows]), torch.as_tensor(exclude[rows])
+        counter.update(torch.as_tensor(scores[rows], dtype=dtype), marks[0], exclude=marks[1], ids=np.arange(40)[rows])
+    listed = [[np.flatnonzero(row) for row in mask] for mask in (exclude, relevant)]
+    return counter.ranks(), tr.rank(scores, train=listed[0], test=listed[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_counter(size: int, dtype: torch.dtype) -> None:
+    ours, expected = batches(size, dtype)
+    assert expected.tied_share > 0.5
+    assert ours == expected
+
+
+def test_counter_takes_item_numbers_and_lists() -> None:
+    scores = module(Product)(torch.arange(5))
+    held = torch.tensor([3, 1, 4, 1, 5])
+    by_tensor, by_list, by_array = tr.RankCounter(), tr.RankCounter(), tr.RankCounter()
+    by_tensor.update(scores, held)
+    by_list.update(scores, [[int(item)] for item in held])
+    by_array.update(scores.detach().numpy(), held.numpy())
+    assert by_tensor.ranks() == by_list.ranks() == by_array.ranks()
+
+
+def test_only_the_counts_leave_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no second device here, so what is copied to the CPU is observed instead."""
+    counter, moved = tr.RankCounter(), []
+    to_cpu = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: moved.append(tensor.shape) or to_cpu(tensor))
+    counter.update(torch.rand(50, 1_000), torch.arange(50))
+    assert not moved
+    counter.ranks()
+    assert max(shape.numel() for shape in moved) == 50
+
+
+def test_counter_refuses_scores_that_are_not_finite() -> None:
+    counter = tr.RankCounter()
+    counter.update(torch.tensor([[0.0, torch.nan, 1.0]]), torch.tensor([0]))
+    with pytest.raises(tr.InputError, match="scores must be finite, got NaN or an infinity"):
+        counter.ranks()

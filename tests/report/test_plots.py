@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import truerank as tr
 from truerank.papers.krichene_rendle_2020 import experiment, figures, toy
 from truerank.papers.krichene_rendle_2020.figures import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
-from truerank.report import plots
+from truerank.report import drawing
 
 CURVES = [figure_1, figure_2, figure_3, figure_4]
 
@@ -32,7 +32,7 @@ def test_curves_of_a_panel_differ_in_dashes_and_lightness(draw: Callable[[], tup
     figure, _ = draw()
     for panel in figure.axes:
         drawn = panel.get_lines()
-        assert 3 <= len(drawn) <= len(plots.LOOKS)
+        assert 3 <= len(drawn) <= len(drawing.LOOKS)
         assert panel.get_xlabel()
         assert panel.get_ylabel()
         for one, other in combinations(drawn, 2):
@@ -119,7 +119,7 @@ def test_figure_6_says_from_where_the_order_is_right() -> None:
 def test_files_are_the_same_every_time_and_settings_stay(tmp_path: Path) -> None:
     before = dict(rcParams)
     for folder in ("first", "second"):
-        plots.save(figure_1()[0], tmp_path / folder, "figure", plots.FORMATS)
+        drawing.save(figure_1()[0], tmp_path / folder, "figure", drawing.FORMATS)
     for form, begin in {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}.items():
         first, second = ((tmp_path / folder / f"figure.{form}").read_bytes() for folder in ("first", "second"))
         assert first == second
@@ -129,19 +129,19 @@ def test_files_are_the_same_every_time_and_settings_stay(tmp_path: Path) -> None
 
 def test_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tr.InputError, match="one of svg, pdf, png, got 'gif'"):
-        plots.save(figure_1()[0], tmp_path / "new", "figure", ["gif"])
+        drawing.save(figure_1()[0], tmp_path / "new", "figure", ["gif"])
     assert not (tmp_path / "new").exists()
 
 
 def test_more_than_can_be_told_apart_is_refused() -> None:
-    _, (axes,) = plots.panels(1, columns=1)
+    _, (axes,) = drawing.panels(1, columns=1)
     with pytest.raises(tr.InputError, match="at most 6 curves"):
-        plots.curves(axes, [1], {str(name): np.ones(1) for name in range(7)})
+        drawing.curves(axes, [1], {str(name): np.ones(1) for name in range(7)})
     with pytest.raises(tr.InputError, match="at most 3 bars"):
-        plots.bars(axes, ["one"], {str(name): np.ones(1) for name in range(4)})
+        drawing.bars(axes, ["one"], {str(name): np.ones(1) for name in range(4)})
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     with pytest.raises(tr.InputError, match="extra 'plots'"):
         figure_1()

@@ -12,7 +12,7 @@ import click
 from truerank.cli.sources import named_paths
 from truerank.errors import InputError
 
-FORMATS = ("table", "tsv", "json", "latex", "markdown")
+FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
 TEXT_FORMATS = ("csv", "movielens", "trec")
 
 LARGEST = 10**12

@@ -41,7 +41,7 @@ def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence
     --------
     >>> import truerank as tr
     >>> from truerank.evaluation.group_parts import split_by
-    >>> exact = tr.Ranks.from_ranks([3, 40, 500] * 1_000, n=1_000)
+    >>> exact = tr.Ranks.from_ranks(np.random.default_rng(0).geometric(0.01, 3_000).clip(1, 1_000), n=1_000)
     >>> sampled = tr.UniformSampling(100).draw(exact, rng=0)
     >>> found = variances_of_totals(sampled, [tr.metric("ap")], split_by(sampled, None))[0, 0]
     >>> true = tr.risk(exact, "ap", m=100).variance.sum()

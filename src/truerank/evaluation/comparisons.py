@@ -37,7 +37,7 @@ _FEW = 30
 _PER_SKEWNESS = 25.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
@@ -267,15 +267,15 @@ def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
 
 def _bound_notes(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
     """Return what intervals are about, and what would determine an order that the sample leaves open."""
-    bounded = [each for each in differences if each.bounded]
-    if not bounded:
+    if not any(each.bounded for each in differences):
         return []
-    notes = [f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"]
-    first = next(iter(entrants.values()))
-    if any(each.verdict == each.open_words for each in bounded) and first.sampled:
-        more = remedy(first.metrics[0].estimated, first.runs[0], assume).removeprefix("; ")
-        notes.append(f"to determine the order, {more}")
-    return notes
+    first, notes = next(iter(entrants.values())), []
+    left_open = {each.metric for each in differences if each.bounded and each.verdict == each.open_words}
+    for metric in first.metrics:
+        if str(metric) in left_open and first.sampled:
+            more = remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
+            notes.append(f"to determine the order by {metric.estimated}, {more}")
+    return [f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}", *notes]
 
 
 def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Floats
@@ -43,7 +45,7 @@ Evaluable = Ranks | Recommendations
 """What has metrics: ranks of relevant items, or recommended lists."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Tabular):
     """A table of estimates: a row per recommender, and per group if there are groups; a column per metric.
 
@@ -57,6 +59,8 @@ class Evaluation(Tabular):
     """Row by row, in the order of `recommenders`, `groups` and `metrics`."""
     notes: tuple[str, ...]
     groups: tuple[str, ...] = ()
+    directions: tuple[int, ...] = ()
+    """For each metric, whether high values (1) or low ones (-1) are good, or neither (0); if empty, nothing is bold."""
 
     def __getitem__(self, key: tuple[str, ...] | str) -> Estimate:
         """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
@@ -110,23 +114,71 @@ class Evaluation(Tabular):
         width = len(self.metrics)
         parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
         labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
-        rows = tuple((*label, *_shown(part)) for label, part in zip(labels, parts, strict=True))
+        best = self._best()
+        rows = tuple(
+            (*label, *_shown(part, best[place * width : (place + 1) * width]))
+            for place, (label, part) in enumerate(zip(labels, parts, strict=True))
+        )
         return Table(header, rows, tuple(self.rows()), self.notes)
 
+    def _best(self) -> list[bool]:
+        """Return for each estimate whether none of another recommender is better, in the same group."""
+        signs = np.array(self.directions or [0] * len(self.metrics))
+        scores = signs * np.array([cell.mean for cell in self.estimates]).reshape(
+            len(self.recommenders), -1, signs.size
+        )
+        best = (scores == np.fmax.reduce(scores)) & (signs != 0) & (len(self.recommenders) > 1)
+        return best.ravel().tolist()
 
-def _shown(part: Sequence[Estimate]) -> list[Cell]:
+    def to_dict(self, *, safe: bool = False) -> dict[str, float]:
+        """Return the means by name, and their standard errors with ``/se`` behind it, for experiment trackers.
+
+        Parameters
+        ----------
+        safe : bool
+            Whether names have letters, digits, ``_``, ``-``, ``.`` and ``/`` only, as MLflow and others demand:
+            ``ndcg@10`` becomes ``ndcg_at_10``.
+
+        Returns
+        -------
+        dict of str to float
+            Names begin with the recommender if there are several, and with the group if there are groups.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.evaluate(tr.Ranks.from_ranks([1, 2], n=10), "rr@10").to_dict(safe=True)
+        {'rr_at_10': 0.75, 'rr_at_10/se': 0.25}
+        """
+        several, found = len(self.recommenders) > 1, {}
+        for (name, metric, *group), cell in zip(self._keys(), self.estimates, strict=True):
+            parts = [*((name,) if several else ()), *group, metric]
+            key = "/".join(_safe(part) if safe else part for part in parts)
+            if key in found:
+                raise InputError(f"two results would have the name {key!r}; rename a recommender or a group.")
+            found |= {key: cell.mean, f"{key}/se": cell.standard_error}
+        return found
+
+
+def _safe(name: str) -> str:
+    """Return a part of a name that experiment trackers accept, which is also a part of a path."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.replace("@", "_at_")).strip("_")
+    return plain if plain.strip(".") else "_"
+
+
+def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
     means = [
-        measured(cell.mean, cell.standard_error)
+        measured(cell.mean, cell.standard_error, best=first)
         if cell.exact_range is None
-        else Cell(f"{cell.mean:.4f} {cell.error_text()}")
-        for cell in part
+        else Cell(f"{cell.mean:.4f} {cell.error_text()}", best=first)
+        for cell, first in zip(part, best, strict=True)
     ]
     return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     # the first is among the notes, the second a label, the others say how the interval was found
-    hidden = ("caveats", "weight", "n_users", "binary", "exact_range")
+    hidden = ("caveats", "weight", "n_users", "binary", "skewness", "exact_range")
     record = {field.name: getattr(cell, field.name) for field in fields(cell) if field.name not in hidden}
     return record | {"tied_share": cell.tied_share, "determined": cell.determined}
 
@@ -229,7 +281,8 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+    signs = tuple(-1 if metric.estimated.lower_is_better else 1 for metric in chosen)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown, signs)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
@@ -240,7 +293,8 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ra
         raise InputError("lists are evaluated without groups (`by`), and not in one table with ranks.")
     columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
     estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
-    return Evaluation(tuple(given), tuple(column.name for column in columns), estimates, notes)
+    names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
+    return Evaluation(tuple(given), names, estimates, notes, directions=signs)
 
 
 def _by_convention(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, frozen
+from truerank.display.tables import facts
 from truerank.errors import InputError
 from truerank.ranking import files, plain_ranks, ties
 from truerank.ranking.checks import checked_fields, per_instance, same_scores
@@ -310,6 +311,18 @@ class Ranks:
             f"Ranks({len(self)} instances, {self.above.size} {'relevant' if self.grades is None else 'graded'} items, "
             f"{among}, {ties if self.has_ties else 'no ties'})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        known = {
+            "instances": f"{len(self):,}",
+            "relevant items": f"{self.above.size:,}",
+            "candidates": _spread(self.n_candidates if self.n_catalogue is None else self.n_catalogue),
+            "cut at depth": self.depth,
+            "sampled": self.design,
+            "instances with ties": f"{self.tied_share:.1%}",
+        }
+        return facts("Ranks", {name: fact for name, fact in known.items() if fact is not None}, self.notes).to_html()
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
         chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]

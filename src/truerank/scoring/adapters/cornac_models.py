@@ -55,4 +55,4 @@ def _names(numbers: dict[Any, int], size: int) -> AnyArray:
 
 
 def _scores(model: Any, users: Ints) -> AnyArray:
-    return np.stack([np.asarray(model.score(user))[: model.num_items] for user in users.tolist()])
+    return np.stack([np.ravel(model.score(user))[: model.num_items] for user in users.tolist()])

@@ -12,14 +12,18 @@ from truerank.scoring.similarity import Similarity
 
 def adapt(model: Any, data: Any) -> Scorer | None:
     """Return the scorer of a model; biases are among its factors, and its users and items have no names."""
-    if getattr(model, "similarity", None) is not None:
-        if data is None:
-            raise InputError(
-                f"{type(model).__name__} keeps no histories of users; give `train`, or tr.as_scorer(model, user_items)."
-            )
-        return Similarity(model.similarity, data)
-    factors = [getattr(model, name, None) for name in ("user_factors", "item_factors")]
-    return None if any(part is None for part in factors) else Factors(*map(_on_cpu, factors))
+    learned = [name for name in ("user_factors", "similarity") if hasattr(model, name)]
+    if not learned:
+        return None
+    if getattr(model, learned[0]) is None:
+        raise InputError(f"{type(model).__name__} must be fitted before it can score.")
+    if learned == ["user_factors"]:
+        return Factors(_on_cpu(model.user_factors), _on_cpu(model.item_factors))
+    if data is None:
+        raise InputError(
+            f"{type(model).__name__} keeps no histories of users; give `train`, or tr.as_scorer(model, user_items)."
+        )
+    return Similarity(model.similarity, data)
 
 
 def _on_cpu(factors: Any) -> Any:
