@@ -8,7 +8,8 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.corrections.base import require_design
-from truerank.corrections.pooled import Observed, Smooth
+from truerank.corrections.pooled import Smooth
+from truerank.corrections.posteriors import Observed
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.drawing import draw_counts
 
@@ -33,7 +34,7 @@ def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Ranks:
     (True, 300, np.True_)
     """
     untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
-    laws = Smooth()._laws(untied)
+    laws = Smooth().laws(untied)
     level, counts = rng.random(len(untied))[untied.instance], np.empty_like(untied.above)
     for group, posterior in zip(laws.groups, laws.posteriors, strict=True):
         counts[group.items] = _counts_at(untied, group, posterior, level[group.items])

@@ -187,10 +187,13 @@ class StoppedSampling(SamplingDesign):
 
     @property
     def size(self) -> int:
-        raise InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
+        raise self._refusal()
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
-        return [np.zeros(self.size, dtype=np.int64)]
+        raise self._refusal()
+
+    def _refusal(self) -> InputError:
+        return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
 
 
 def require_drawn(design: SamplingDesign, drawn: Ints | None) -> None:
