@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from . import spark as spark
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
 from .analysis.plans import Plan as Plan

@@ -18,6 +18,7 @@ from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -201,7 +202,7 @@ def evaluate(
 
     Parameters
     ----------
-    ranks : Ranks or Recommendations, or dict of name to one of them
+    ranks : Ranks, Recommendations or Spark dataframe of ranks, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
@@ -260,6 +261,8 @@ def evaluate(
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if (engine := engine_of(named)) is not None:
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
     if convention is not None:
         return _by_convention(named, chosen, convention, by, ties, rng)
     broken = untied(named, ties, rng)
@@ -281,8 +284,8 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    signs = tuple(-1 if metric.estimated.lower_is_better else 1 for metric in chosen)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown, signs)
+    notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
@@ -305,7 +308,13 @@ def _by_convention(
     found = find_convention(name)
     rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, _notes(named, rows, ()))
+    notes = table_notes({key: one.notes for key, one in named.items()}, rows, ())
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, notes, directions=directions(chosen))
+
+
+def directions(metrics: Sequence[Metric]) -> tuple[int, ...]:
+    """Return 1 for each metric of which more is better, and -1 for the others."""
+    return tuple(-1 if metric.estimated.lower_is_better else 1 for metric in metrics)
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
@@ -340,9 +349,11 @@ def _summary(
     return weighted_summary(values, part.weights, own, metric, ties)
 
 
-def _notes(named: Mapping[str, Ranks], rows: Mapping[str, list[Estimate]], groups: Sequence[str]) -> tuple[str, ...]:
-    """Return all notes once; with several recommenders each names those that it is about."""
-    return by_name({name: [*ranks.notes, *_cell_notes(rows[name], groups)] for name, ranks in named.items()})
+def table_notes(
+    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
+    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
 def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:

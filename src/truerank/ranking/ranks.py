@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from truerank.arrays import AnyArray, Bools, Floats, Ints, frozen
 from truerank.display.tables import facts
 from truerank.errors import InputError
-from truerank.ranking import files, plain_ranks, ties
+from truerank.ranking import files, plain_ranks, rank_rows, ties
 from truerank.ranking.checks import checked_fields, per_instance, same_scores
 from truerank.ranking.plain_ranks import Nested, bounds, places
 from truerank.sampling.designs import Rng, SamplingDesign
@@ -534,6 +534,16 @@ class Ranks:
     def load(cls, path: str | Path) -> Ranks:
         """Read what `save` wrote."""
         return cls(**files.read_fields(path))
+
+    @classmethod
+    def from_spark(cls, frame: Any) -> Ranks:
+        """Collect a Spark dataframe of ranks, such as that of `truerank.spark.rank`; the instances may be in any order.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        """
+        return cls(**rank_rows.fields_from_frame(frame))
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row per instance: id, n_candidates, and lists of what is kept per relevant item."""

@@ -138,7 +138,7 @@ def rank_sampled(
     ranked = held.scorers[: len(scorers)]
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        found = _by_design(chosen, held, ranked, np.random.default_rng(rng), how)
+        found = rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how)
     else:
         found = _among_given(_given(negatives, held), held, ranked, how)
     ranks = dict(zip(scorers, found, strict=True))
@@ -148,9 +148,9 @@ def rank_sampled(
 class _How(NamedTuple):
     """How much may be spent, and how to work."""
 
-    most: int | None
-    threads: int
-    progress: bool
+    most: int | None = None
+    threads: int = 1
+    progress: bool = False
 
     def bar(self, n_users: int) -> tqdm[NoReturn]:
         return tqdm(total=n_users, desc="users", disable=None if self.progress else True, delay=0.5)
@@ -161,17 +161,28 @@ class _How(NamedTuple):
             raise InputError(f"{design} needs {needed} scores, but `most_scores` is {self.most}.")
 
 
+_ALONE = _How()
+
+
 def _checked_most(most: int | None) -> int | None:
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1):
         raise InputError(f"`most_scores` must be a whole number from 1, got {most!r}.")
     return most
 
 
-def _by_design(
-    design: SamplingDesign, held: HeldOut, scorers: Sequence[Scorer], rng: np.random.Generator, how: _How
+def rank_by_design(
+    design: SamplingDesign,
+    held: HeldOut,
+    scorers: Sequence[Scorer],
+    rng: np.random.Generator,
+    popularity: Ints | None = None,
+    how: _How = _ALONE,
 ) -> list[Ranks]:
-    """Rank by each scorer; all of them see the same candidates, or the same order of candidates."""
-    pool = _pool(held, len(scorers))
+    """Rank by each scorer; all of them see the same candidates, or the same order of candidates.
+
+    `popularity` counts the training interactions of each item, unless those of `held` are all there are.
+    """
+    pool = _pool(held, len(scorers), popularity)
     if design.sequential is not None:
         return _in_rounds(design.sequential, pool, held, scorers, rng, how)
     size = design.size
@@ -236,21 +247,18 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def _pool(held: HeldOut, n_ranked: int) -> Pool:
+def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
     """Return what is sampled from: for each user all items but training and held-out ones."""
-    proxies, popularity = held.scorers[n_ranked:], None
-    left_out = sp.csr_array(
-        (np.ones(held.test.items.size, np.int8), held.test.items, held.test.indptr), held.test.shape
-    )
+    left_out = _stored(held.test)
     if held.train is not None:
-        marks = np.ones(held.train.items.size, np.int8)
-        left_out = left_out + sp.csr_array((marks, held.train.items, held.train.indptr), held.test.shape)
-        popularity = np.bincount(held.train.items, minlength=held.test.n_items)
+        left_out = left_out + _stored(held.train)
+        if popularity is None:
+            popularity = np.bincount(held.train.items, minlength=held.test.n_items)
     if held.users.size < held.test.n_users:
         left_out = left_out[held.users]
     left_out.sort_indices()
     excluded = ItemLists(left_out.indptr.astype(np.int64), left_out.indices.astype(np.int64))
-    return Pool(held.test.n_items, excluded, popularity, held.users, proxies)
+    return Pool(held.test.n_items, excluded, popularity, held.users, held.scorers[n_ranked:])
 
 
 def _stored(part: Interactions) -> sp.csr_array:
