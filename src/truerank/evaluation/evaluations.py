@@ -207,7 +207,7 @@ def evaluate(
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
-        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
+        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
         Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
     train : Interactions, optional
         For lists: the training interactions, where a metric depends on the popularity of items.
