@@ -19,7 +19,8 @@ import truerank as tr
 from truerank.arrays import Ints
 from truerank.papers.krichene_rendle_2020.experiment import X, Y, Z
 from truerank.sampling.courses import run
-from truerank.sampling.roulette import Roulette, RouletteCourse
+from truerank.sampling.roulette import Roulette
+from truerank.sampling.roulette_games import RouletteCourse
 
 SETTINGS = {"alpha": 0.2, "regularization": 10.0, "sweeps": 4, "init_scale": 0.1}
 RECOMMENDERS = {

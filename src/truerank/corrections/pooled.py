@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -48,6 +49,16 @@ class Pooled(Estimator):
         return tuple(Terms(PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
 
     def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+        """Return the error of the posterior means and of the laws, and what the assumed shape of the laws makes of it.
+
+        The last is how far the estimate is from those of a smooth and of a monotone law, whichever is farther. Where
+        the draws say little about the top, as with a small cap, it is the largest part.
+        """
+        own = self.mean(parts, ranks)
+        apart = max(abs(own - shape.mean(parts, ranks)) for shape in (Smooth(), Monotone()))
+        return math.hypot(self.statistical_error(parts, ranks), apart)
+
+    def statistical_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
         """Return the error of the posterior means and of the laws, the latter as if they were smooth ones.
 
         The laws of all groups rest on one assumption on their shape, so their errors may well have the same sign: they
@@ -76,7 +87,7 @@ class Pooled(Estimator):
             "the assumed shape of the law of ranks",
         )
 
-    def _mean(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+    def mean(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
         """Return the mean over instances, ties in favour of relevant items."""
         total = 0.0
         for part in self.terms(parts, ranks, str(self)):
@@ -163,9 +174,9 @@ class Smooth(Pooled):
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         """Also tell if a monotone law gives something else."""
-        smooth, monotone = (estimator._mean(parts, ranks) for estimator in (self, Monotone()))
+        smooth, monotone = (estimator.mean(parts, ranks) for estimator in (self, Monotone()))
         notes = super().caveats(parts, ranks, name)
-        if abs(smooth - monotone) <= 2 * self.hidden_error(parts, ranks):
+        if abs(smooth - monotone) <= 2 * self.statistical_error(parts, ranks):
             return notes
         other = f"{name.partition('~')[0]}~{Monotone()}"
         return (*notes, f"{name} and {other} ({monotone:.4f}) differ by more than twice their error")

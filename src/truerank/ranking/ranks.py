@@ -212,6 +212,53 @@ class Ranks:
         return dataclasses.replace(among, design=design, n_catalogue=per_instance("n", n, sizes.size))
 
     @classmethod
+    def from_draws(
+        cls,
+        above: ArrayLike,
+        drawn: ArrayLike,
+        *,
+        n: ArrayLike,
+        indptr: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from counts among candidates drawn uniformly without replacement, however many for each item.
+
+        The draws may have ended by any rule that depends on what was drawn: a fixed number, enough above, a budget.
+        Metrics are estimated by ``~smooth`` or another estimator of the law of the ranks.
+
+        Parameters
+        ----------
+        above, drawn : arrays of int, one per relevant item
+            Irrelevant candidates above it, among how many drawn.
+        n : int or array of int, one per instance
+            Candidates, relevant ones included.
+        indptr, ids : arrays, optional
+            Boundaries and names of the instances, as for `Ranks`.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks.from_draws([2, 0, 1], [60, 100, 7], n=1_000)
+        >>> tr.evaluate(ranks, "ndcg@10").metrics
+        ('ndcg@10~smooth',)
+        """
+        from truerank.sampling.sequential import StoppedSampling
+
+        looked = np.asarray(drawn)
+        given = np.arange(looked.size + 1) if indptr is None else np.asarray(indptr)
+        most = np.zeros(given.size - 1, dtype=np.int64)
+        np.maximum.at(most, np.repeat(np.arange(most.size), np.diff(given)), looked)
+        return cls(
+            above=above,
+            drawn=drawn,
+            indptr=indptr,
+            ids=ids,
+            n_candidates=most + np.diff(given),
+            n_catalogue=n,
+            design=StoppedSampling(),
+        )
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
         """Join the instances of several `Ranks`; ids and items are kept if every part has them.
 

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.sampling.pools import Pool
+from truerank.sampling.distinct import distinct_items
+from truerank.sampling.pools import ItemLists, Pool
 from truerank.scoring.scorer import Scorer
 
 # proxy scores held at once: 32 MB
@@ -37,16 +38,20 @@ class RandomOrder(Order):
         self.sizes = pool.sizes
 
     def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
-        return [self._extended(place, stop)[start:stop] for place in places.tolist()]
+        known = np.array([self.drawn[place].size for place in places.tolist()], dtype=np.int64)
+        missing = np.minimum(stop, self.sizes[places]) - known
+        if np.any(missing > 0):
+            self._extend(places[missing > 0], missing[missing > 0])
+        return [self.drawn[place][start:stop] for place in places.tolist()]
 
-    def _extended(self, place: int, stop: int) -> Ints:
-        """Draw from the candidates that have not been drawn, until there are `stop`."""
-        before, size = self.drawn[place], int(self.sizes[place])
-        if before.size < min(stop, size):
-            left = Pool(self.pool.n_items, [np.union1d(self.pool.excluded[place], before)])
-            more = self.rng.choice(size - before.size, min(stop, size) - before.size, replace=False)
-            self.drawn[place] = np.concatenate([before, left.items_at(0, more)])
-        return self.drawn[place]
+    def _extend(self, places: Ints, missing: Ints) -> None:
+        """Draw from the candidates that have not been drawn, and put them behind the others in a random order."""
+        lists = ItemLists.of([self.drawn[place] for place in places.tolist()])
+        taken = np.sort(np.repeat(places, np.diff(lists.indptr)) * self.pool.n_items + lists.items)
+        owners, items = distinct_items(self.pool, places, missing, self.rng, taken)
+        shuffled = items[np.lexsort((self.rng.random(items.size), owners))]
+        for place, more in zip(places.tolist(), np.split(shuffled, np.cumsum(missing)[:-1]), strict=True):
+            self.drawn[place] = np.concatenate([self.drawn[place], more])
 
 
 class FixedOrder(Order):
