@@ -25,6 +25,7 @@ COMMANDS = [
     "data",
     "evaluate",
     "gate",
+    "lists",
     "marp",
     "rank",
     "recommend",
