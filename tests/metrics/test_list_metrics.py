@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.metrics.list_metrics import GROUPS, LIST_METRICS, CountMetric, Surroundings, TailShare
+from truerank.metrics.list_base import GROUPS, CountMetric, Surroundings
+from truerank.metrics.list_metrics import LIST_METRICS, TailShare
 
 N_ITEMS = 12
 
@@ -111,6 +112,11 @@ def test_empty_lists_are_undefined_and_counted() -> None:
     assert (cell.mean, cell.n, cell.n_undefined) == (1.5, 1, 1)
 
 
+def test_without_any_items_only_the_coverage_is_defined() -> None:
+    table = tr.evaluate(lists_of([[], []]), ["coverage@2", "gini@2", "entropy@2"])
+    assert [cell.mean for cell in table.estimates] == pytest.approx([0.0, math.nan, math.nan], nan_ok=True)
+
+
 def test_a_tail_of_equally_popular_items_has_the_higher_numbers() -> None:
     assert TailShare(10, 0.5).tail(np.array([1, 1, 1, 1])).tolist() == [False, False, True, True]
     assert TailShare(10, 0.2).tail(np.array([1, 5, 0, 2])).tolist() == [True, False, True, False]
@@ -149,7 +155,7 @@ def test_counts_are_taken_some_groups_at_a_time(monkeypatch: pytest.MonkeyPatch)
     lists = lists_of([rng.permutation(N_ITEMS)[:4].tolist() for _ in range(50)])
     metric = LIST_METRICS.read("gini@4")
     expected = metric.measure(lists, Surroundings())
-    monkeypatch.setattr("truerank.metrics.list_metrics._AT_ONCE", 5 * N_ITEMS)
+    monkeypatch.setattr("truerank.metrics.list_base._AT_ONCE", 5 * N_ITEMS)
     assert metric.measure(lists, Surroundings()) == expected
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from truerank.data.interactions import Interactions
     from truerank.evaluation.exact_ranges import ExactRange
     from truerank.formats.source import Source
-    from truerank.metrics.list_metrics import ListMetric
+    from truerank.metrics.list_base import ListMetric
 
 Evaluable = Ranks | Recommendations
 """What has metrics: ranks of relevant items, or recommended lists."""

@@ -12,7 +12,8 @@ from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
 from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
-from truerank.metrics.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
+from truerank.metrics.list_base import ListMetric, Surroundings
+from truerank.metrics.list_metrics import LIST_METRICS, Overlap
 from truerank.notes import by_name
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
