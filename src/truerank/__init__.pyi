@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from . import spark as spark
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
 from .analysis.plans import Plan as Plan
@@ -58,6 +59,7 @@ from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric
 from .metrics.registry import register_metric as register_metric
+from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks
@@ -68,12 +70,18 @@ from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN
 from .recommenders.loading import load_model as load_model
 from .recommenders.popularity import Popularity as Popularity
+from .report import plots as plots
+from .report.explorers import write_explorer as write_explorer
+from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling
 from .sampling.registry import register_design as register_design
+from .sampling.roulette import Roulette as Roulette
 from .sampling.sequential import HeadFirst as HeadFirst
 from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling
+from .scoring.adapters.registry import register_adapter as register_adapter
+from .scoring.conversion import as_scorer as as_scorer
 from .scoring.factors import Factors as Factors
 from .scoring.functions import FunctionScorer as FunctionScorer
 from .scoring.functions import PairFunctionScorer as PairFunctionScorer

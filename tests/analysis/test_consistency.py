@@ -156,3 +156,12 @@ def test_sizes_are_refined_where_orders_change() -> None:
     assert found.flips == every.flips
     assert found.settled == every.settled
     assert found.sizes.size < 500
+
+
+def test_the_order_after_a_tie_is_shown() -> None:
+    """With m < 10 every recall@10 is 1; from m = 10 on the worse recommender is ahead, until it is not."""
+    often = tr.Ranks.from_ranks([30] * 10, n=1_000)
+    seldom = tr.Ranks.from_ranks([1] * 3 + [600] * 7, n=1_000)
+    found = tr.consistency({"often": often, "seldom": seldom}, "recall@10", sizes=range(1, 999))
+    assert [order for _, order in found.orders()] == ["often = seldom", "often > seldom", "seldom > often"]
+    assert [start for start, _ in found.orders()][:2] == [1, 10]

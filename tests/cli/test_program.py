@@ -24,11 +24,13 @@ COMMANDS = [
     "correct",
     "data",
     "evaluate",
+    "explore",
     "gate",
     "lists",
     "marp",
     "rank",
     "recommend",
+    "report",
     "reproduce",
     "sample",
 ]

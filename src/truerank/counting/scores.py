@@ -26,6 +26,7 @@ def count_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Counts:
     """Return the counts of the scores that a function returns for blocks of users.
 
@@ -37,6 +38,8 @@ def count_scores(
         have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
+    batch_size : int, optional
+        Users per block; `users_per_block` of them by default.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def count_scores(
         _check_finite(count_block(block, scores), block.users, scores)
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
-    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, batch_size or users_per_block(n_items), n_items, train, test, threads, progress)
 
 
 def best_scores(
@@ -71,12 +74,13 @@ def best_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Best:
     """Return the k best items of some users by the scores that a function returns for blocks of users.
 
     Parameters
     ----------
-    score, n_items, threads, progress
+    score, n_items, threads, progress, batch_size
         As in `count_scores`.
     users : array of int, ascending
     excluded : Lists
@@ -99,7 +103,8 @@ def best_scores(
         _check_finite(search_block(block, scores), chosen, scores)
         return block
 
-    return best_of_blocks(search, users_per_block(n_items), n_items, users, excluded, threads, progress)
+    size = batch_size or users_per_block(n_items)
+    return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:

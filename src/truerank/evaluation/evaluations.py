@@ -12,10 +12,13 @@ import numpy as np
 from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Floats
+from truerank.conventions import convention as find_convention
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
+from truerank.evaluation.by_convention import estimates_by
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -177,7 +180,7 @@ def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     # the first is among the notes, the second a label, the others say how the interval was found
-    hidden = ("caveats", "weight", "n_users", "binary", "exact_range")
+    hidden = ("caveats", "weight", "n_users", "binary", "skewness", "exact_range")
     record = {field.name: getattr(cell, field.name) for field in fields(cell) if field.name not in hidden}
     return record | {"tied_share": cell.tied_share, "determined": cell.determined}
 
@@ -193,17 +196,18 @@ def evaluate(
     ties: Ties = "expected",
     rng: Rng = None,
     assume: Assumption = "nothing",
+    convention: str | None = None,
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
 
     Parameters
     ----------
-    ranks : Ranks or Recommendations, or dict of name to one of them
+    ranks : Ranks, Recommendations or Spark dataframe of ranks, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
-        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
+        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
         Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
     train : Interactions, optional
         For lists: the training interactions, where a metric depends on the popularity of items.
@@ -221,6 +225,9 @@ def evaluate(
     assume : {"nothing", "falling"}
         What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
         the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
+                  "scikit-learn"}, optional
+        Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -255,6 +262,10 @@ def evaluate(
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if (engine := engine_of(named)) is not None:
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
+    if convention is not None:
+        return _by_convention(named, chosen, convention, by, ties, rng)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -274,8 +285,8 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    signs = tuple(-1 if metric.estimated.lower_is_better else 1 for metric in chosen)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown, signs)
+    notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
@@ -288,6 +299,23 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ra
     estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
     names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
     return Evaluation(tuple(given), names, estimates, notes, directions=signs)
+
+
+def _by_convention(
+    named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, by: object, ties: Ties, rng: Rng
+) -> Evaluation:
+    if by is not None:
+        raise InputError("give either `by` or `convention`, not both.")
+    found = find_convention(name)
+    rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    notes = table_notes({key: one.notes for key, one in named.items()}, rows, ())
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, notes, directions=directions(chosen))
+
+
+def directions(metrics: Sequence[Metric]) -> tuple[int, ...]:
+    """Return 1 for each metric of which more is better, and -1 for the others."""
+    return tuple(-1 if metric.estimated.lower_is_better else 1 for metric in metrics)
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
@@ -322,9 +350,11 @@ def _summary(
     return weighted_summary(values, part.weights, own, metric, ties)
 
 
-def _notes(named: Mapping[str, Ranks], rows: Mapping[str, list[Estimate]], groups: Sequence[str]) -> tuple[str, ...]:
-    """Return all notes once; with several recommenders each names those that it is about."""
-    return by_name({name: [*ranks.notes, *_cell_notes(rows[name], groups)] for name, ranks in named.items()})
+def table_notes(
+    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
+    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
 def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:
