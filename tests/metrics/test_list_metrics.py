@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.metrics.list_base import GROUPS, CountMetric, Surroundings
 from truerank.metrics.list_metrics import LIST_METRICS, TailShare
+from truerank.metrics.registry import METRICS
 
 N_ITEMS = 12
 
@@ -241,6 +242,12 @@ def test_vectors_must_fit() -> None:
     with pytest.raises(tr.InputError, match="must be finite and not 0, but that of item 1 is not"):
         tr.evaluate(lists_of([[0, 1]]), "ild@2", item_vectors=vectors)
     assert tr.evaluate(lists_of([[0, 2]]), "ild@2", item_vectors=vectors)["ild@2"].mean == pytest.approx(0)
+
+
+def test_ranks_do_not_have_them() -> None:
+    assert sorted(METRICS.elsewhere) == LIST_METRICS.names
+    with pytest.raises(tr.InputError, match=r"'coverage@10' is a metric of recommended lists, not of ranks"):
+        tr.evaluate(tr.Ranks.from_ranks([1], n=5), "coverage@10")
 
 
 @pytest.mark.parametrize(
