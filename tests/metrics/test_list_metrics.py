@@ -210,6 +210,10 @@ def test_lists_and_their_hits_in_one_table() -> None:
     assert [cell.mean for cell in table.estimates[:3]] == pytest.approx([1.0, 0.25, 1 / 3])
     assert table.estimates[:3] == table.estimates[3:]
     assert table["B", "rr@2"].mean == 0.25
+    many = tr.Interactions.of([[0, 1, 2], [0, 1]], "truth", n_items=3)
+    (cell,) = tr.evaluate(lists, "recall@2", truth=many, convention="lenskit").estimates
+    assert cell == tr.evaluate(tr.read_lists(lists, many), "recall@2", convention="lenskit")["recall@2"]
+    assert cell.mean != tr.evaluate(lists, "recall@2", truth=many)["recall@2"].mean
     with pytest.raises(tr.InputError, match="rr@2 compares lists with relevant items: give these as `truth`"):
         tr.evaluate(lists, "rr@2")
     with pytest.raises(tr.InputError, match="recall@3 looks at rank 3, but these lists are cut at depth 2"):

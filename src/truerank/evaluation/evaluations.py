@@ -253,7 +253,7 @@ def evaluate(
             given,
             metrics,
             by,
-            partial(evaluate, ties=ties, rng=rng, assume=assume, progress=progress),
+            partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress),
             truth=truth,
             train=train,
             item_vectors=item_vectors,
