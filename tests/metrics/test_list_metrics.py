@@ -238,6 +238,12 @@ def test_what_is_missing_is_said(metric: str, message: str) -> None:
         tr.evaluate(lists_of([[0, 1]]), metric, truth={0: [1]})
 
 
+def test_training_items_may_be_plain_lists() -> None:
+    assert tr.evaluate(lists_of([[0, 11]]), "popularity@2", train=[[0, 11], [0]])["popularity@2"].mean == 1.5
+    with pytest.raises(tr.InputError, match="at least one recommender and one metric"):
+        tr.evaluate(lists_of([[0, 1]]), [])
+
+
 def test_vectors_must_fit() -> None:
     with pytest.raises(tr.InputError, match=r"one row for each of 12 items, got shape \(3, 2\)"):
         tr.evaluate(lists_of([[0, 1]]), "ild@2", item_vectors=np.ones((3, 2)))
