@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, require
 from truerank.display.tables import Backend, facts, frame
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
@@ -66,6 +66,13 @@ class Recommendations:
     k: int
     scores: AnyArray | None = None
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.user_ids.size != len(self) or self.indptr[-1] != self.items.size or np.any(self.sizes < 0):
+            raise InputError(
+                f"`indptr` must divide {self.items.size} items into {self.user_ids.size} lists, got {self.indptr}."
+            )
+        require((self.items >= 0) & (self.items < self.n_items), "items", f"lie in 0..{self.n_items - 1}", self.items)
 
     def __len__(self) -> int:
         return self.indptr.size - 1
