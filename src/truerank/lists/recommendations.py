@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints, require
-from truerank.display.tables import Backend, facts, frame
+from truerank.display.tables import Backend, fact_table, frame
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
 
@@ -83,7 +83,7 @@ class Recommendations:
     def _repr_html_(self) -> str:
         """Return what notebooks show: the lists of the first users."""
         shown = {str(user): ", ".join(map(str, self.of_user(user))) for user in self.user_ids[:_SHOWN].tolist()}
-        return facts(repr(self), shown, self.notes).to_html()
+        return fact_table(repr(self), shown, self.notes).to_html()
 
     @property
     def n_items(self) -> int:
