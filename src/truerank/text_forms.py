@@ -115,10 +115,14 @@ class Registry(Generic[Kind]):
         Text forms to show in messages about unreadable text.
     aliases : dict of str to str
         Other names, and the names that they stand for.
+    elsewhere : dict of str to str
+        Names of another kind, and what to say about them.
     """
 
-    def __init__(self, what: str, example: str, aliases: Mapping[str, str] = {}) -> None:
-        self._what, self._example, self._aliases = what, example, dict(aliases)
+    def __init__(
+        self, what: str, example: str, aliases: Mapping[str, str] = {}, elsewhere: Mapping[str, str] = {}
+    ) -> None:
+        self._what, self._example, self._aliases, self.elsewhere = what, example, dict(aliases), elsewhere
         self._entries: dict[str, type[Kind] | Kind] = {}
         self._built_in: frozenset[str] = frozenset()
 
@@ -155,6 +159,8 @@ class Registry(Generic[Kind]):
         """Return the value that a text form describes."""
         form = self._form(text)
         entry = self._entries.get(self._aliases.get(form.name, form.name))
+        if entry is None and form.name in self.elsewhere:
+            raise InputError(f"{text!r} is {self.elsewhere[form.name]}.")
         if entry is None:
             raise InputError(f"unknown {self._what} {text!r}; {self._suggestion(form)}")
         if isinstance(entry, type):

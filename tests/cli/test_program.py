@@ -26,6 +26,7 @@ COMMANDS = [
     "evaluate",
     "explore",
     "gate",
+    "lists",
     "marp",
     "rank",
     "recommend",

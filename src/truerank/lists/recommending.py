@@ -77,8 +77,7 @@ def recommend(
     ['a', 'c']
     """
     workers = check_threads(threads)
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
+    _check_k(k)
     model = as_scorer(scorer)
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
@@ -89,6 +88,11 @@ def recommend(
         best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)
     item_names = data.item_names if n_items == data.n_items else np.arange(n_items)
     return _joined(best, int(k), data.names[chosen], item_names, notes)
+
+
+def _check_k(k: Any) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
 
 
 def _training(split: Split | None, train: PerUser | None) -> PerUser | None:

@@ -30,6 +30,10 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
         "avgrp": "marp", "mean-average-r-precision": "marp",
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
     },
+    elsewhere=dict.fromkeys(
+        ("coverage", "gini", "entropy", "popularity", "tail-share", "novelty", "intra-list-distance", "overlap"),
+        "a metric of recommended lists, not of ranks: evaluate what `truerank.recommend` returns",
+    ),
 )  # fmt: skip
 METRICS.add_built_in(*BUILT_IN, *GRADED)
 
