@@ -79,7 +79,7 @@ def recommend(
     workers = check_threads(threads)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
-    model = as_scorer(scorer)
+    model = as_scorer(scorer, _training(split, train))
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
