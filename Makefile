@@ -7,7 +7,7 @@ TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
 SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
 
-.PHONY: setup demo test check docs sanitize wheels clean
+.PHONY: setup demo test test-spark check docs sanitize wheels clean
 
 setup: .venv/.installed
 
@@ -18,6 +18,13 @@ test: .venv/.test .venv-peers/.installed .venv-models/.installed
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
 	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/models.md docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
+	$(MAKE) test-spark
+
+# a cluster of two executors on this machine, if there is Java for Spark
+test-spark:
+	@if command -v java > /dev/null || test -n "$$JAVA_HOME"; \
+	then $(MAKE) .venv-spark/.installed && .venv-spark/bin/python -m pytest tests/engines; \
+	else echo 'skipped: tests/engines/test_spark.py needs Java 17'; fi
 
 check: .venv/.lint
 	.venv/bin/ruff check
@@ -54,7 +61,7 @@ wheels: .venv/.wheels
 	.venv/bin/python -m pytest tests/wheels
 
 clean:
-	rm -rf .venv .venv-peers .venv-models build dist src/truerank/compiled/kernels-*.*
+	rm -rf .venv .venv-peers .venv-models .venv-spark build dist src/truerank/compiled/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
@@ -91,4 +98,10 @@ clean:
 	.venv-models/bin/python $(INSTALL) torch==2.13.0
 	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --editable '.[models]'
 	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --no-deps recbole
+	touch $@
+
+# Spark supports other versions of pandas
+.venv-spark/.installed: .venv/.installed constraints-spark.txt
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' hypothesis pytest
 	touch $@

@@ -3,7 +3,7 @@
 The interval is about the exact metric and is the same for every correction, so one column stands for all of them; the
 last column shows how often ~bv(0.1) plus or minus two standard errors covers the exact metric. Exact ranks are those of
 X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files that `Ranks.save` wrote. In each repetition
-candidates are sampled anew; "all" asks for the mean over the very users, "1,000" draws as many users at random and asks
+candidates are sampled anew, ties broken at random; "all" asks for the mean over the very users, "1,000" draws as many users at random and asks
 for the mean over all of them.
 
     python benchmarks/honest_intervals.py [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
@@ -73,7 +73,8 @@ def main() -> None:
     parser.add_argument("--sampled", type=int, nargs="*", default=[100, 1_000])
     parser.add_argument("--only-files", action="store_true", help="Leave out X, Y and Z.")
     given = parser.parse_args()
-    studies = {} if given.only_files else dict(embedded().ranks)
+    own = {} if given.only_files else embedded().ranks
+    studies = {name: ranks.break_ties("random", rng=0) for name, ranks in own.items()}
     for name, _, path in (text.partition("=") for text in given.ranks):
         ranks = tr.Ranks.load(path)
         chosen = np.random.default_rng(0).permutation(len(ranks))[: given.users]

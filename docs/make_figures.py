@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 POLICIES: tuple[Ties, ...] = ("expected", "optimistic", "pessimistic")
 TARGET = Path(__file__).with_name("images")
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "estimators.csv"
 FIGURES: dict[str, Callable[[], Figure]] = {}
 """The function that draws each figure, by the name of its file."""
 
@@ -158,6 +160,35 @@ def honest_intervals() -> Figure:
     axes.set(xlabel="recall@10~bv(0.1), 95 % intervals", ylim=(-0.6, 3.7), xlim=(0, 0.23))
     axes.legend(loc="upper right")
     return drawn
+
+
+@figure
+def error_against_budget() -> Figure:
+    """Error of NDCG@10 by scores per user, for designs and their best estimators; from the benchmark of estimators."""
+    kinds = {
+        "fixed m, ~bv with the best gamma": ("uniform", "bv, best gamma"),
+        "inverse sampling, ~smooth": ("inverse", "smooth"),
+        "inverse sampling, ~monotone": ("inverse", "monotone"),
+        "roulette by a small iALS": ("roulette, iALS", "unbiased"),
+    }
+    with RESULTS.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "ndcg@10"]
+    drawn, panels = drawing.panels(2)
+    for axes, data in zip(panels, ("MovieLens 1M", "Gowalla"), strict=True):
+        for (colour, dashes), (label, kind) in zip(drawing.LOOKS, kinds.items(), strict=False):
+            points = sorted(_points(rows, data, *kind))
+            axes.plot(*zip(*points, strict=True), "o", color=colour, linestyle=dashes, markersize=3, label=label)
+        axes.set(title=data, xlabel="scores per user", yscale="log")
+    panels[0].set_ylabel("RMSE of NDCG@10 in %")
+    _legend_below(drawn, panels[0])
+    return drawn
+
+
+def _points(rows: list[dict[str, str]], data: str, design: str, estimator: str) -> Iterator[tuple[float, float]]:
+    """Yield the scores and the error of each row of a design and estimator."""
+    for row in rows:
+        if (row["data"], row["estimator"]) == (data, estimator) and row["design"].startswith(design):
+            yield float(row["draws"]), float(row["rmse"])
 
 
 def _interval(axes: Axes, height: float, ends: tuple[float, float], mean: float, colour: str) -> None:

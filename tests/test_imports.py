@@ -30,13 +30,15 @@ ROOMS = [
     ["evaluation"],
     ["analysis"],
     ["report"],
+    ["engines"],
+    ["spark"],
     ["challenges", "papers"],
     ["cli"],
     ["__main__"],
 ]
 """The rooms from where data enters to where results leave; each imports only from above."""
 
-HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm"]
+HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark"]
 
 
 def module_name(path: Path) -> str:

@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from . import spark as spark
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
 from .analysis.plans import Plan as Plan
@@ -28,6 +29,7 @@ from .data.splitting import hold_out_fraction as hold_out_fraction
 from .data.splitting import k_fold as k_fold
 from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
+from .data.splitting import rolling_splits as rolling_splits
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
 from .evaluation.chance_levels import ChanceLevel as ChanceLevel
@@ -68,6 +70,8 @@ from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN
 from .recommenders.loading import load_model as load_model
 from .recommenders.popularity import Popularity as Popularity
+from .report import plots as plots
+from .report.explorers import write_explorer as write_explorer
 from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling

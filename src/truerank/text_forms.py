@@ -212,9 +212,12 @@ def _build(kind: type[Kind], form: Form, text: str) -> Kind:
 
 
 def _read(field: Field[Any], text: str) -> Any:
-    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number."""
+    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number.
+
+    A field for numbers may also take some words, which its metadata name.
+    """
     kind = str(field.type)
-    if isinstance(field.default, str):
+    if isinstance(field.default, str) or text in field.metadata.get("words", ()):
         return text
     if "tuple[int" in kind:
         return tuple(sorted({_whole(part) for part in text.split(",")}))

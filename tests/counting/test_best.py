@@ -87,7 +87,7 @@ def by_histories(number: str, kind: Any) -> tuple[Any, Find]:
     )
 
 
-SOURCES = {
+SOURCES: dict[str, Callable[[str], tuple[Any, Find]]] = {
     "factors": lambda number: by_factors(number, bias=False),
     "biased factors": lambda number: by_factors(number, bias=True),
     "scores": by_scores,

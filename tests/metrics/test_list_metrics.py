@@ -63,11 +63,8 @@ def slow_distance(rows: list[list[int]], vectors: Any, **_: Any) -> float:
     def cosine(a: int, b: int) -> float:
         return float(vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]))
 
-    means = []
-    for row in rows:
-        if len(row) > 1:
-            means.append(np.mean([1 - cosine(a, b) for a, b in itertools.combinations(row, 2)]))
-    return float(np.mean(means)) if means else math.nan
+    distances = [[1 - cosine(a, b) for a, b in itertools.combinations(row, 2)] for row in rows if len(row) > 1]
+    return float(np.mean([np.mean(own) for own in distances])) if distances else math.nan
 
 
 def mean_of_means(rows: list[list[int]], number: Any) -> float:
@@ -75,7 +72,7 @@ def mean_of_means(rows: list[list[int]], number: Any) -> float:
     return sum(means) / len(means)
 
 
-SLOW = {
+SLOW: dict[str, Any] = {
     "coverage": slow_coverage,
     "gini": slow_gini,
     "entropy": slow_entropy,
@@ -182,6 +179,8 @@ def test_overlap_is_with_the_first_recommender_by_name() -> None:
     assert "overlap@2 is with the lists of 'one'" in table.notes
     back = tr.evaluate({"other": other, "one": one}, "overlap@2")["one", "overlap@2"]
     assert (back.mean, back.n, back.n_undefined) == (0.75, 2, 1)
+    short = tr.read_recommendations({"ann": ["a"], "bob": ["c"]}, k=2)
+    assert tr.evaluate({"one": one, "short": short}, "overlap@2")["short", "overlap@2"].mean == 0.5
     with pytest.raises(tr.InputError, match="overlap@2 needs lists of at least two recommenders"):
         tr.evaluate(one, "overlap@2")
 

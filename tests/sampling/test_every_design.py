@@ -115,6 +115,26 @@ def test_draws_per_item_are_checked() -> None:
             tr.InverseSampling(wrong)  # type: ignore[arg-type]
 
 
+def test_data_from_elsewhere_have_any_number_of_draws() -> None:
+    """A mixture of designs has the likelihoods of its parts, so the estimates of a law are the same."""
+    exact = tr.Ranks.from_ranks([[2, 90], [15], [400]] * 100, n=500)
+    inverse = tr.InverseSampling(2).draw(exact, rng=1)
+    same = tr.Ranks.from_draws(inverse.above, inverse.item_draws, n=500, indptr=inverse.indptr)
+    for metric in ("ndcg@10~smooth", "ap~monotone"):
+        np.testing.assert_allclose(tr.values(same, metric), tr.values(inverse, metric), rtol=1e-12)
+    fixed = tr.UniformSampling(40).draw(exact, rng=1)
+    mixed = tr.Ranks.concatenate([same, tr.Ranks.from_draws(fixed.above, fixed.item_draws, n=500, indptr=fixed.indptr)])
+    assert mixed.item_draws.tolist() == [*inverse.item_draws.tolist(), *fixed.item_draws.tolist()]
+    assert tr.evaluate(mixed, "ap").metrics == ("ap~smooth",)
+    assert read_design("stopped") == mixed.design
+    with pytest.raises(tr.InputError, match=r"`above` must lie in 0\.\.2, got 3 at position 0"):
+        tr.Ranks.from_draws([3], [2], n=10)
+    with pytest.raises(tr.InputError, match="needs inverse sampling, but these ranks were sampled by stopped"):
+        tr.values(mixed, "ap~unbiased")
+    with pytest.raises(tr.InputError, match="stopped describes data from elsewhere"):
+        tr.rank_sampled(np.eye(3), test=[[0], [1], [2]], design=mixed.design)
+
+
 def test_each_scorer_sees_the_same_order_and_only_pairs_are_asked() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random((40, 300))

@@ -8,7 +8,7 @@ import pytest
 import truerank as tr
 from tests.sampling.test_every_design import EXACT
 from truerank.arrays import Floats
-from truerank.sampling.roulette import _doubt, _Level
+from truerank.sampling.roulette_games import Level, doubt
 
 METRICS = ["ndcg@4", "recall@4", "ap@4", "rr@2", "gndcg@3", "gndcg@4"]
 NESTED = [[1, 3, 30], [2], [5, 6], [3, 4, 5, 6, 7], [4], [60]]
@@ -108,15 +108,15 @@ def test_a_large_budget_is_exact() -> None:
 
 
 def test_errors_that_rest_on_few_changes_are_doubted() -> None:
-    def level(chance: float, changed: int) -> _Level:
-        return _Level(chance, 1_000, changed, 0.5 * changed, 0.5)
+    def level(chance: float, changed: int) -> Level:
+        return Level(chance, 1_000, changed, 0.5 * changed, 0.5)
 
-    assert _doubt([level(1.0, 0)], 0.05, 6_000, "roulette@10") == (), "all were looked at"
-    assert _doubt([level(1.0, 9), level(0.2, 400)], 0.05, 6_000, "roulette@10") == ()
-    (note,) = _doubt([level(1.0, 9), level(0.02, 0)], 0.05, 6_000, "roulette@10")
+    assert doubt([level(1.0, 0)], 0.05, 6_000, "roulette@10") == (), "all were looked at"
+    assert doubt([level(1.0, 9), level(0.2, 400)], 0.05, 6_000, "roulette@10") == ()
+    (note,) = doubt([level(1.0, 9), level(0.02, 0)], 0.05, 6_000, "roulette@10")
     assert note.startswith("the errors of roulette@10 can't be trusted: they rest on few changes far down")
     assert "inverse sampling" in note
-    assert _doubt([level(1.0, 9), level(0.02, 0)], 0.05, 600_000, "roulette@10") == (), "it does not matter"
+    assert doubt([level(1.0, 9), level(0.02, 0)], 0.05, 600_000, "roulette@10") == (), "it does not matter"
 
 
 def test_the_doubt_reaches_the_table() -> None:

@@ -40,7 +40,7 @@ class Flip:
     worse: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Consistency(Tabular):
     """Expected sampled metrics of several recommenders at growing sample sizes.
 

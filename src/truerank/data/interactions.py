@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
 from truerank.data.matrices import ascending, float_type, from_lists
+from truerank.display.tables import facts
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +79,19 @@ class Interactions:
     def __repr__(self) -> str:
         extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
         return f"Interactions({self.n_users} users, {self.n_items} items, {self.items.size} events{extra})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        return facts("Interactions", self.facts(), self.notes).to_html()
+
+    def facts(self) -> dict[str, str]:
+        """Return how many users, items and events there are, and what range times and ratings have."""
+        n, cells = self.items.size, max(self.n_users * self.n_items, 1)
+        sizes = {"users": self.n_users, "items": self.n_items, "events": n}
+        found = {name: f"{size:,}" for name, size in sizes.items()} | {"density": f"{n / cells:.2%}"}
+        ranges = {name: getattr(self, name) for name in ("times", "ratings")}
+        known = {name: values for name, values in ranges.items() if values is not None and n}
+        return found | {name: f"{values.min()} to {values.max()}" for name, values in known.items()}
 
     @classmethod
     def of(cls, given: PerUser, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:

@@ -31,6 +31,8 @@ class Column(NamedTuple):
 
     name: str
     cells: tuple[Estimate, ...]
+    direction: int = 0
+    """Whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that only describe lists."""
 
 
 def list_columns(
@@ -65,8 +67,8 @@ def list_columns(
 
 
 def _columns(evaluation: Any) -> list[Column]:
-    metrics, cells = evaluation.metrics, evaluation.estimates
-    return [Column(name, cells[place :: len(metrics)]) for place, name in enumerate(metrics)]
+    metrics, cells, signs = evaluation.metrics, evaluation.estimates, evaluation.directions
+    return [Column(name, cells[place :: len(metrics)], signs[place]) for place, name in enumerate(metrics)]
 
 
 def as_list_metric(metric: Any) -> Any:

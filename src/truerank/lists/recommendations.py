@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints
-from truerank.display.tables import Backend, frame
+from truerank.display.tables import Backend, facts, frame
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SHOWN = 10  # users in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +73,11 @@ class Recommendations:
     def __repr__(self) -> str:
         return f"Recommendations({len(self)} users, up to {self.k} of {self.n_items} items each)"
 
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the lists of the first users."""
+        shown = {str(user): ", ".join(map(str, self.of_user(user))) for user in self.user_ids[:_SHOWN].tolist()}
+        return facts(repr(self), shown, self.notes).to_html()
+
     @property
     def n_items(self) -> int:
         """Items that could have been recommended."""
@@ -124,7 +131,7 @@ class Recommendations:
             items=np.concatenate([self.items, other.items]),
             indptr=np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
             user_ids=np.concatenate([self.user_ids, other.user_ids]),
-            scores=np.concatenate([self.scores, other.scores]) if alike else None,  # type: ignore[arg-type]
+            scores=np.concatenate([self.scores, other.scores]) if alike else None,
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
         )
 

@@ -100,17 +100,15 @@ class Measured(NamedTuple):
 
 
 class ListMetric(Named, ABC):
-    """A metric of the first k items of lists; subclasses are frozen dataclasses with a `name`."""
+    """A metric of the first k items of lists; subclasses are frozen dataclasses with a `name`.
+
+    It describes the lists and does not judge them: whether more is better depends on what they are for.
+    """
 
     k: int
 
     def __post_init__(self) -> None:
         check_cutoff(self.name, self.k)
-
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether small values are good; most list metrics describe rather than judge."""
-        return False
 
     @abstractmethod
     def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
@@ -182,10 +180,6 @@ class Gini(CountMetric):
     name = "gini"
     k: int
 
-    @property
-    def lower_is_better(self) -> bool:
-        return True
-
     def of_counts(self, counts: Floats) -> Floats:
         n = counts.shape[-1]
         weights = 2 * np.arange(1, n + 1) - n - 1
@@ -210,10 +204,6 @@ class PopularityOfLists(PerListMetric):
 
     name = "popularity"
     k: int
-
-    @property
-    def lower_is_better(self) -> bool:
-        return True
 
     def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
         return _means(lists, _known_popularity(self, given).astype(np.float64))

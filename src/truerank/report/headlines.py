@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from truerank.evaluation.differences import Difference
 from truerank.metrics.base import Metric
 from truerank.report.material import Material
-from truerank.report.wording import decimals, shown_name
+from truerank.report.wording import rounded, shown_name
 
 
 def headline(material: Material) -> str:
@@ -33,16 +33,12 @@ def headline(material: Material) -> str:
 def _alone(material: Material, metric: Metric) -> str:
     (name,) = material.ranks
     found = material.evaluation[name, str(metric)]
-    low, high = found.confidence_interval()
-    sentence = f"{name} has {_of(metric)} {decimals(found.mean)} ({decimals(low)} to {decimals(high)})"
+    mean, low, high = rounded(found.mean, *found.confidence_interval())
+    sentence = f"{name} has {shown_name(str(metric))} {mean} ({low} to {high})"
     if not material.exact:
         return f"{sentence}."
-    shown = material.expected(metric)[name]
-    return f"{sentence}; {material.sampled_m:,} sampled candidates would have shown {decimals(shown)}."
-
-
-def _of(metric: Metric) -> str:
-    return shown_name(str(metric))
+    (shown,) = rounded(material.expected(metric)[name])
+    return f"{sentence}; {material.sampled_m:,} sampled candidates would have shown {shown}."
 
 
 def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
@@ -51,15 +47,13 @@ def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
 
 def _difference(found: Difference) -> str:
     """Say who is better, or that no difference was found."""
-    low, high = sorted(map(abs, found.confidence_interval()))
-    better = f"{found.recommender} is better than {found.baseline} on {shown_name(found.metric)} by "
+    metric = shown_name(found.metric)
     if found.verdict == f"{found.recommender} is better":
-        return f"{better}{decimals(abs(found.difference))} ({decimals(low)} to {decimals(high)})"
-    low, high = found.confidence_interval()
-    return (
-        f"No difference between {found.recommender} and {found.baseline} on {shown_name(found.metric)} was found: "
-        f"{decimals(found.difference)} ({decimals(low)} to {decimals(high)})"
-    )
+        size, low, high = rounded(found.gain, *found.gain_interval(found.level))
+        return f"{found.recommender} is better than {found.baseline} on {metric} by {size} ({low} to {high})"
+    size, low, high = rounded(found.difference, *found.confidence_interval())
+    between = f"{found.recommender} and {found.baseline} on {metric}"
+    return f"No difference between {between} was found: {size} ({low} to {high})"
 
 
 def _would_have_shown(material: Material, metric: Metric, best: str, second: str) -> str:
@@ -69,5 +63,5 @@ def _would_have_shown(material: Material, metric: Metric, best: str, second: str
     candidates = f"; {material.sampled_m:,} sampled candidates would have "
     if first != best:
         return f"{candidates}{'shown the opposite' if len(shown) == 2 else f'put {first} first'}"
-    gain = abs(shown[best] - shown[second])
-    return f"{candidates}shown {decimals(gain)}" if gain else f"{candidates}shown no difference"
+    (gain,) = rounded(abs(shown[best] - shown[second]))
+    return f"{candidates}shown {gain}"

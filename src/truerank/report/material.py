@@ -28,7 +28,7 @@ METRICS = ("ndcg@10", "recall@10", "ap", "auc")
 MOST_RECOMMENDERS = 20
 _CUTOFF = 10
 # instances that stand for all in the expectations over samples, which take a while
-_ENOUGH = 5_000
+_ENOUGH = 10_000
 _SEED = 0
 
 

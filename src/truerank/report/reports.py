@@ -13,11 +13,12 @@ from truerank.data.splits import Split
 from truerank.display.tables import Tabular
 from truerank.errors import InputError
 from truerank.evaluation.groups import Groups
+from truerank.formats.writing import PAGE_ENDINGS, check_writable
 from truerank.ranking.ranks import Ranks
 from truerank.report.blocks import Column, Section, TableBlock
 from truerank.report.headlines import headline
 from truerank.report.material import Material
-from truerank.report.pages import check_page, write_page
+from truerank.report.pages import write_page
 from truerank.report.sections import (
     comparisons,
     groups,
@@ -89,16 +90,23 @@ def write_report(
     >>> path.stat().st_size < 1_500_000
     True
     """
-    check_page(path)
+    check_writable(path, PAGE_ENDINGS)
     results = _as_results(ranks_or_results)
     if results:
-        _write(path, title, "", [_result_section(result) for result in results])
+        write_sections(path, [_result_section(result) for result in results], title=title)
         return
     chosen = None if by is None else Groups.of(by)
     material = Material.of(ranks_or_results, metrics, m=m, split=split, by=chosen)  # type: ignore[arg-type]
     bar = tqdm(SECTIONS, desc="sections", disable=None if progress else True, delay=1.0, leave=False)
     found = [section for make in bar if (section := make(material)) is not None]
-    _write(path, title, headline(material), found, material)
+    write_sections(
+        path,
+        found,
+        title=title,
+        sentence=headline(material),
+        recommenders=list(material.ranks),
+        metrics=material.metric_names,
+    )
 
 
 def _as_results(given: object) -> list[Tabular]:
@@ -120,14 +128,33 @@ def _result_section(result: Tabular) -> Section:
     return Section(type(result).__name__, "", [TableBlock(columns, rows)], table.notes)
 
 
-def _write(
-    path: str | Path, title: str, sentence: str, sections: Sequence[Section], material: Material | None = None
+def write_sections(
+    path: str | Path,
+    sections: Sequence[Section],
+    *,
+    title: str,
+    sentence: str = "",
+    recommenders: Sequence[str] = (),
+    metrics: Mapping[str, str] | None = None,
 ) -> None:
+    """Write a report of given sections.
+
+    Parameters
+    ----------
+    path : path
+    sections : list of Section
+    title, sentence : str
+        The heading, and what stands below it in large letters.
+    recommenders : list of str
+        Those that have colours and can be hidden.
+    metrics : dict of text form to shown name
+        Those that the reader can choose from.
+    """
     data = {
         "title": title,
         "sentence": sentence,
-        "recommenders": list(material.ranks) if material else [],
-        "metrics": material.metric_names if material else {},
+        "recommenders": list(recommenders),
+        "metrics": dict(metrics or {}),
         "sections": [section.content() for section in sections],
     }
     write_page(path, title, data, _SCRIPTS)

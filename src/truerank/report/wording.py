@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 # longer names of metrics are words, shorter ones abbreviations
 _ABBREVIATION = 4
@@ -22,26 +22,15 @@ def shown_name(metric: str) -> str:
     return shown + head[len(name) :] + mark + correction
 
 
-def decimals(number: float) -> str:
-    """Return a number with four decimals, or with fewer where three significant digits are enough.
+def rounded(*numbers: float) -> list[str]:
+    """Return numbers with equally many decimals: three significant digits of the largest one, two if it is small.
 
     Examples
     --------
-    >>> decimals(0.04591), decimals(0.89114), decimals(1234.5), decimals(-0.00002)
-    ('0.0459', '0.891', '1,234.5', '-0.00002')
+    >>> rounded(0.00578, -0.00042, 0.01198), rounded(0.2, 0.154), rounded(33.5), rounded(0.000901), rounded(0.0)
+    (['0.0058', '−0.0004', '0.0120'], ['0.200', '0.154'], ['33.5'], ['0.00090'], ['0.00'])
     """
-    size = abs(number)
-    if size and size < 0.0005:
-        return f"{number:.1g}" if size < 0.00001 else f"{number:.5f}"
-    return f"{number:,.1f}" if size >= 100 else f"{number:.3f}" if size >= 0.1 else f"{number:.4f}"
-
-
-def enumerated(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them.
-
-    Examples
-    --------
-    >>> enumerated(["A"]), enumerated(["A", "B"]), enumerated(["A", "B", "C"])
-    ('A', 'A and B', 'A, B and C')
-    """
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    largest = max(map(abs, numbers))
+    power = math.floor(math.log10(largest)) if 0 < largest < math.inf else 0
+    digits = max(0, 2 - power if power >= -2 else 1 - power)
+    return [f"{number:,.{digits}f}".replace("-", "−") for number in numbers]

@@ -31,6 +31,8 @@ class SequentialDesign(SamplingDesign):
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
     breaks_ties: ClassVar[bool] = False
     """Whether candidates with the score of a relevant item come before or after it at random."""
+    can_end_anywhere: ClassVar[bool] = False
+    """Whether estimates hold when all draws end before they have seen enough."""
 
     @property
     def sequential(self) -> SequentialDesign:
@@ -116,6 +118,7 @@ class InverseSampling(SequentialDesign):
 
     name = "inverse"
     breaks_ties: ClassVar[bool] = True
+    can_end_anywhere: ClassVar[bool] = True
     hits: int = 2
     most: int | None = None
 
@@ -146,8 +149,7 @@ class InverseSampling(SequentialDesign):
         return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
-        if drawn is None:
-            raise InputError(f"under {self} each relevant item has its own number of draws, but `drawn` is missing.")
+        require_drawn(self, drawn)
         if np.any(above > self.hits):
             at = int(np.argmax(above > self.hits))
             raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
@@ -160,6 +162,44 @@ class InverseSampling(SequentialDesign):
             f"{what} needs the same number of draws for each item of an instance, but {self} draws until enough stand "
             "above; use ~unbiased (ap, rr, auc), ~smooth or ~monotone."
         )
+
+
+@dataclass(frozen=True)
+class StoppedSampling(SamplingDesign):
+    """Candidates drawn uniformly without replacement, until some rule ended the draws for each relevant item.
+
+    For data from elsewhere, see `Ranks.from_draws`. The rule may depend on what was drawn, but on nothing else that is
+    known of the candidates; estimators that fit the law of the ranks need not know it.
+    """
+
+    name = "stopped"
+    m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
+
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+        return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        require_drawn(self, drawn)
+
+    @property
+    def size(self) -> int:
+        raise self._refusal()
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        raise self._refusal()
+
+    def _refusal(self) -> InputError:
+        return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
+
+
+def require_drawn(design: SamplingDesign, drawn: Ints | None) -> None:
+    """Refuse ranks without their numbers of draws."""
+    if drawn is None:
+        raise InputError(f"under {design} each relevant item has its own number of draws, but `drawn` is missing.")
 
 
 @dataclass(frozen=True)
@@ -230,4 +270,4 @@ class HeadFirst(SequentialDesign):
         return self._drawn_until(ranks, self.k, rng)
 
 
-DESIGNS.add_built_in(InverseSampling, HeadFirst)
+DESIGNS.add_built_in(InverseSampling, StoppedSampling, HeadFirst)

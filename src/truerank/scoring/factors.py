@@ -14,6 +14,9 @@ from truerank.scoring.names import optional_ids
 from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
 
+# pairs whose factors are gathered at once: a part of the cache
+_PAIRS = 1 << 14
+
 
 class Factors(Scorer):
     """Scores are inner products: ``user_factors @ item_factors.T + item_bias``.
@@ -119,7 +122,10 @@ class Factors(Scorer):
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the score of each user-item pair; no others are computed."""
-        scores: AnyArray = np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items])
+        scores = np.empty(users.size, np.result_type(self.user_factors, self.item_factors))
+        for start in range(0, users.size, _PAIRS):
+            some = slice(start, start + _PAIRS)
+            np.einsum("ij,ij->i", self.user_factors[users[some]], self.item_factors[items[some]], out=scores[some])
         return scores if self.item_bias is None else scores + self.item_bias[items]
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:

@@ -4,7 +4,7 @@ const MISSING = "–";
 function decimals(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size < 0.0005) return value.toPrecision(2);
+  if (size < 0.00005) return value.toPrecision(2);
   return value.toLocaleString("en", {
     minimumFractionDigits: size >= 100 ? 0 : 4,
     maximumFractionDigits: size >= 100 ? 1 : 4,
