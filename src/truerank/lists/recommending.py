@@ -78,7 +78,7 @@ def recommend(
     """
     workers = check_threads(threads)
     _check_k(k)
-    model = as_scorer(scorer)
+    model = as_scorer(scorer, _training(split, train))
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
