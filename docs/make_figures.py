@@ -176,8 +176,8 @@ def error_against_budget() -> Figure:
     drawn, panels = drawing.panels(2)
     for axes, data in zip(panels, ("MovieLens 1M", "Gowalla"), strict=True):
         for (colour, dashes), (label, kind) in zip(drawing.LOOKS, kinds.items(), strict=False):
-            points = sorted(_points(rows, data, *kind))
-            axes.plot(*zip(*points, strict=True), "o", color=colour, linestyle=dashes, markersize=3, label=label)
+            points = np.array(sorted(_points(rows, data, *kind))).reshape(-1, 2)
+            axes.plot(*points.T, "o", color=colour, linestyle=dashes, markersize=3, label=label)
         axes.set(title=data, xlabel="scores per user", yscale="log")
     panels[0].set_ylabel("RMSE of NDCG@10 in %")
     _legend_below(drawn, panels[0])
