@@ -46,7 +46,8 @@ class BiasVariance(Correction):
     prior: Prior | None = field(default=None, metadata={"only_in_code": True})
 
     def __post_init__(self) -> None:
-        if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0.0 < self.gamma <= 1.0):
+        given: object = self.gamma
+        if self.gamma != "auto" and (isinstance(given, str) or not 0.0 < self.gamma <= 1.0):
             raise InputError(f"the gamma of ~bv(gamma) must lie in (0, 1], or be auto, got {self.gamma}.")
 
     @property
