@@ -166,10 +166,10 @@ def honest_intervals() -> Figure:
 def error_against_budget() -> Figure:
     """Error of NDCG@10 by scores per user, for designs and their best estimators; from the benchmark of estimators."""
     kinds = {
-        "fixed m, ~bv with the best gamma": ("uniform", "bv, best gamma"),
-        "inverse sampling, ~smooth": ("inverse", "smooth"),
-        "inverse sampling, ~monotone": ("inverse", "monotone"),
-        "roulette by a small iALS": ("roulette, iALS", "unbiased"),
+        "fixed m, best gamma": ("uniform", "bv, best gamma"),
+        "inverse, ~smooth": ("inverse", "smooth"),
+        "inverse, ~monotone": ("inverse", "monotone"),
+        "roulette, small iALS": ("roulette, iALS", "unbiased"),
     }
     with RESULTS.open() as file:
         rows = [row for row in csv.DictReader(file) if row["metric"] == "ndcg@10"]
