@@ -1,7 +1,8 @@
 """Exact ranks on Spark: throughput against the local engine, what users, item blocks and tasks cost, and growth.
 
 Clusters of one and two executors on this machine, with one core each. Dataframes are read from Parquet, so the figures
-include reading and joining. The best of several runs counts; ratios within a run are meaningful.
+include reading and joining. CPU time is that of this process and of all below it: the driver, the executors and their
+Python workers. The best of several runs counts; costs and exponents are of CPU time, which a busy machine leaves alone.
 
     python benchmarks/spark.py [--quick] [--repeats 2]
 """
@@ -96,15 +97,41 @@ def session(executors: int) -> Any:
     return SparkSession.builder.master(f"local-cluster[{executors},1,1024]").config(map=settings).getOrCreate()
 
 
-def best(run: Callable[[], object], repeats: int) -> float:
-    """Return the shortest wall-clock time in seconds, after a run that loads everything."""
+class Cost(NamedTuple):
+    wall: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s ({self.cpu:.2f} s CPU)"
+
+
+def best(run: Callable[[], object], repeats: int) -> Cost:
+    """Return the shortest times, after a run that loads everything."""
     run()
-    times = []
+    costs = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        wall, cpu = time.perf_counter(), cpu_time()
         run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        costs.append(Cost(time.perf_counter() - wall, cpu_time() - cpu))
+    return Cost(*(min(times) for times in zip(*costs, strict=True)))
+
+
+def cpu_time() -> float:
+    """Return the CPU time of this process, of all below it, and of those that have ended."""
+    parents, used = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().rpartition(")")
+        except OSError:
+            continue
+        fields = rest.split()
+        pid = int(name.split()[0])
+        parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours, before = {os.getpid()}, 0
+    while len(ours) > before:
+        before = len(ours)
+        ours |= {pid for pid, parent in parents.items() if parent in ours}
+    return sum(used[pid] for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
 def slope(sizes: list[float], times: list[float]) -> float:
@@ -130,48 +157,49 @@ class Bench:
             write_data(shape, own)
         return own
 
-    def time(self, shape: Shape, **options: Any) -> float:
+    def time(self, shape: Shape, **options: Any) -> Cost:
         return best(spark_ranks(self.spark, self.data(shape), **options), self.repeats)
 
-    def local(self, shape: Shape, threads: int) -> float:
+    def local(self, shape: Shape, threads: int) -> Cost:
         return best(local_ranks(self.data(shape), threads), self.repeats)
 
 
 def print_throughput(bench: Bench, shape: Shape, executors: int) -> float:
-    """Compare with the local engine; return multiply-adds per second and core of the local one."""
+    """Compare with the local engine; return its multiply-adds per second of CPU time."""
     local, spark = bench.local(shape, executors), bench.time(shape)
     label = f"{shape.users:,} users x {shape.items:,} items x {shape.factors}"
-    speed = shape.work / spark / executors / 1e9
-    print(f"{label}: {executors} executor(s) {spark:.2f} s, {speed:.1f} G multiply-adds/s and core, ", end="")
-    print(f"{spark / local:.2f} times the local engine with as many threads")
-    return shape.work / local / executors
+    print(f"{label}: {executors} executor(s) {spark}, local engine with as many threads {local}: ", end="")
+    print(f"{spark.wall / local.wall:.2f} times ({spark.cpu / local.cpu:.2f}); ", end="")
+    print(f"{shape.work / local.cpu / 1e9:.1f} G multiply-adds per second of the local engine")
+    return shape.work / local.cpu
 
 
 def print_overheads(bench: Bench, quick: bool) -> tuple[float, float]:
-    """Print the cost of a task, of an item block and of a user; return those of a user and a task."""
-    tiny = Shape(2_000, 1_000, 8)
-    tasks = [4, 32, 64]
-    task = slope([float(n) for n in tasks], [bench.time(tiny, partitions=n) for n in tasks])
-    print(f"a task costs {1e3 * task:.1f} ms of an executor's core")
-    shape = SMALL if quick else Shape(4_000, 64_000)
-    blocks = [1, 4, 16]
-    times = [bench.time(shape, items_per_block=-(-shape.items // n), partitions=1) for n in blocks]
-    block = slope([float(n) for n in blocks], times)
-    print(f"an item block costs {1e3 * block:.1f} ms per task of {shape.users:,} users, 1 held-out item each")
+    """Print the CPU time of a task, of an item block and of a user; return those of a user and a task."""
+
+    def each(sizes: list[int], costs: list[Cost]) -> float:
+        return slope([float(size) for size in sizes], [cost.cpu for cost in costs])
+
+    tiny, tasks = Shape(2_000, 1_000, 8), [4, 32, 64]
+    task = each(tasks, [bench.time(tiny, partitions=n) for n in tasks])
+    print(f"a task costs {1e3 * task:.0f} ms")
+    shape, blocks = SMALL if quick else Shape(4_000, 64_000), [1, 4, 16]
+    costs = [bench.time(shape, items_per_block=-(-shape.items // n), partitions=1) for n in blocks]
+    print(f"an item block costs {1e3 * each(blocks, costs):.0f} ms in a task with {shape.users:,} held-out items")
     users = [20_000, 80_000] if quick else [50_000, 200_000]
-    user = slope([float(n) for n in users], [bench.time(Shape(n, 100, 64), partitions=2) for n in users])
-    print(f"a user costs {1e6 * user:.0f} us to read, join, pass to Python, rank among 100 items, and evaluate")
+    user = each(users, [bench.time(Shape(n, 100), partitions=2) for n in users])
+    print(f"a user costs {1e6 * user:.0f} us: reading, joining, passing to Python, 100 items, and one metric")
     return user, task
 
 
 def print_growth(bench: Bench, quick: bool) -> None:
-    """Print how time grows with each size."""
+    """Print how CPU time grows with each size."""
     base = Shape(4_000, 20_000) if quick else Shape(10_000, 40_000)
     for field in ("users", "items", "factors"):
         sizes = [getattr(base, field), 4 * getattr(base, field)]
-        times = [bench.time(base._replace(**{field: size}), partitions=2) for size in sizes]
-        power = exponent(sizes, times)
-        print(f"{sizes[0]:,} -> {sizes[1]:,} {field}: {times[0]:.2f} -> {times[1]:.2f} s, exponent {power:.2f}")
+        one, other = (bench.time(base._replace(**{field: size}), partitions=2) for size in sizes)
+        power = exponent(sizes, [one.cpu, other.cpu])
+        print(f"{sizes[0]:,} -> {sizes[1]:,} {field}: {one} -> {other}, exponent {power:.2f}")
 
 
 def print_estimate(speed: float, user: float, task: float) -> None:

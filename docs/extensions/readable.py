@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 
@@ -14,6 +15,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the functions below."""
     app.connect("autodoc-process-docstring", escape)
     app.connect("doctree-read", strip_blank_ends)
+    app.connect("doctree-read", link_names)
     logging.getLogger("sphinx.sphinx.directives.other").addFilter(is_not_empty_glob)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -36,6 +38,17 @@ def strip_blank_ends(app: Sphinx, page: nodes.document) -> None:
     for block in page.findall(nodes.literal_block):
         block.rawsource = block.astext().rstrip()
         block[:] = [nodes.Text(block.rawsource)]
+
+
+def link_names(app: Sphinx, page: nodes.document) -> None:
+    """Link names such as ``tr.rank``, also with arguments, with their description in the reference."""
+    for literal in list(page.findall(nodes.literal)):
+        found = re.match(r"tr\.([\w.]*\w)", literal.astext())
+        if found and not isinstance(literal.parent, nodes.reference):
+            target = f"truerank.{found[1]}"
+            link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
+            literal.replace_self(link)
+            link += literal
 
 
 def is_not_empty_glob(record: logging.LogRecord) -> bool:

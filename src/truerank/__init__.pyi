@@ -70,6 +70,8 @@ from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN
 from .recommenders.loading import load_model as load_model
 from .recommenders.popularity import Popularity as Popularity
+from .report import plots as plots
+from .report.explorers import write_explorer as write_explorer
 from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling

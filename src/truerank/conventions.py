@@ -47,8 +47,8 @@ class Convention:
     """Metrics of the tool whose number ranks do not determine, and why."""
     without_relevant: float = math.nan
     """Value of users without relevant items; NaN: they are left out."""
-    unlisted: Literal["miss", "drop"] = "miss"
-    """Whether users without a list count as misses or are dropped."""
+    unlisted: Literal["miss", "drop"] | None = None
+    """Whether users without a list count as misses or are dropped; None if the tool does not take lists."""
     equal_scores: EqualScores = "arbitrary"
 
     def definition(self, text: str) -> Definition:
@@ -59,10 +59,10 @@ class Convention:
         >>> convention("trec_eval").definition("ap@20").text
         'ap(relevant)@20'
         """
-        base, at, k = text.partition("@")
-        found = self.metrics.get(f"{base}@k" if at else base)
+        base, _, k = text.partition("@")
+        key = f"{base}@k" if k.isdecimal() else text
+        found = self.metrics.get(key)
         if found is None:
-            key = f"{base}@k" if at else base
             reason = f": {self.refused[key]}" if key in self.refused else ""
             choices = ", ".join(self.metrics)
             raise InputError(f"{text} can't be computed as {self.name} does{reason}; choose from {choices}.")
@@ -140,14 +140,14 @@ _BLOCKS = "relevant items with equal scores share the last of their ranks, but r
 CONVENTIONS = {
     each.name: each
     for each in (
-        Convention("trec_eval", _TREC, without_relevant=0.0, unlisted="drop", equal_scores="id"),
-        Convention("ir-measures", _IR_MEASURES, {"rr@k": _MARCO}, without_relevant=0.0, equal_scores="id"),
-        Convention("ranx", _RANX, without_relevant=0.0),
-        Convention("rectools", _RECTOOLS, equal_scores="listed"),
+        Convention("trec_eval", _TREC, {}, 0.0, unlisted="drop", equal_scores="id"),
+        Convention("ir-measures", _IR_MEASURES, {"rr@k": _MARCO}, 0.0, unlisted="miss", equal_scores="id"),
+        Convention("ranx", _RANX, {}, 0.0, unlisted="miss"),
+        Convention("rectools", _RECTOOLS, unlisted="miss", equal_scores="listed"),
         Convention("implicit", _IMPLICIT, {"auc": "it counts training items as irrelevant candidates"}),
-        Convention("lenskit", _LENSKIT, _LENGTHS, unlisted="drop", equal_scores="listed"),
+        Convention("lenskit", _LENSKIT, _LENGTHS, 0.0, unlisted="drop", equal_scores="listed"),
         Convention("recbole", _RECBOLE),
         Convention("cornac", _CORNAC, {"ap": _BLOCKS}),
-        Convention("scikit-learn", _SCIKIT_LEARN, {"ap": _BLOCKS}, without_relevant=0.0, equal_scores="tie"),
+        Convention("scikit-learn", _SCIKIT_LEARN, {"ap": _BLOCKS}, 0.0, equal_scores="tie"),
     )
 }

@@ -24,6 +24,7 @@ COMMANDS = [
     "correct",
     "data",
     "evaluate",
+    "explore",
     "gate",
     "marp",
     "rank",

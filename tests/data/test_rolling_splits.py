@@ -37,6 +37,12 @@ def test_windows_end_with_the_last_event(window: float) -> None:
     assert splits[-1].test.times.max() == last
 
 
+def test_an_event_on_the_boundary_is_past() -> None:
+    frame = pd.DataFrame({"user": [1, 1, 1, 1], "item": [1, 2, 3, 4], "time": [10, 20, 21, 30]})
+    (split,) = tr.rolling_splits(frame, window=10, n=1)
+    assert (pairs(split.train), pairs(split.test)) == ({(1, 1), (1, 2)}, {(1, 3), (1, 4)})
+
+
 @pytest.mark.parametrize("window", ["2d", "48 h", "2880m", timedelta(days=2), np.timedelta64(2, "D")])
 def test_windows_of_dates(window: Any) -> None:
     frame = events()
@@ -85,7 +91,7 @@ def test_one_evaluation_pools_the_instances_and_clusters_errors_by_user() -> Non
     parts = [tr.rank(tr.Popularity().fit(split.train), split) for split in splits]
     pooled = tr.estimate(tr.Ranks.concatenate(parts), "recall@10")
     values = [tr.values(part, "recall@10") for part in parts]
-    together, users = np.concatenate(values), np.concatenate([part.ids for part in parts])  # type: ignore[misc]
+    together, users = np.concatenate(values), np.concatenate([part.ids for part in parts])
     assert pooled.mean == pytest.approx(together.mean(), abs=1e-15)
     assert pooled.n == together.size
     distinct = np.unique(users)

@@ -84,8 +84,8 @@ def test_all_kinds_of_scorers_give_the_same_lists() -> None:
 def test_chosen_and_unknown_users() -> None:
     rng = np.random.default_rng(3)
     split = small_split(rng)
-    whole = model_of(split, rng)
-    part = tr.Factors(whole.user_factors[2:], whole.item_factors, user_ids=whole.user_ids[2:], item_ids=whole.item_ids)
+    whole, names = model_of(split, rng), split.train.names
+    part = tr.Factors(whole.user_factors[2:], whole.item_factors, user_ids=names[2:], item_ids=whole.item_ids)
     lists = tr.recommend(part, split)
     assert lists.notes == ("2 users are not known to the scorer and get no lists",)
     assert len(lists) == 18
@@ -95,7 +95,7 @@ def test_chosen_and_unknown_users() -> None:
     with pytest.raises(tr.InputError, match="`users` must be in the data, but 'bob' is not"):
         tr.recommend(whole, split, users=["bob"])
     with pytest.raises(tr.InputError, match="the scorer does not know user"):
-        tr.recommend(part, split, users=whole.user_ids[:3].tolist())
+        tr.recommend(part, split, users=names[:3].tolist())
     with pytest.raises(tr.InputError, match="user 'bob' has no list"):
         lists.of_user("bob")
 

@@ -72,7 +72,7 @@ def mean_of_means(rows: list[list[int]], number: Any) -> float:
     return sum(means) / len(means)
 
 
-SLOW = {
+SLOW: dict[str, Any] = {
     "coverage": slow_coverage,
     "gini": slow_gini,
     "entropy": slow_entropy,
@@ -179,6 +179,8 @@ def test_overlap_is_with_the_first_recommender_by_name() -> None:
     assert "overlap@2 is with the lists of 'one'" in table.notes
     back = tr.evaluate({"other": other, "one": one}, "overlap@2")["one", "overlap@2"]
     assert (back.mean, back.n, back.n_undefined) == (0.75, 2, 1)
+    short = tr.read_recommendations({"ann": ["a"], "bob": ["c"]}, k=2)
+    assert tr.evaluate({"one": one, "short": short}, "overlap@2")["short", "overlap@2"].mean == 0.5
     with pytest.raises(tr.InputError, match="overlap@2 needs lists of at least two recommenders"):
         tr.evaluate(one, "overlap@2")
 

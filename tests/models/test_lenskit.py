@@ -18,7 +18,8 @@ import truerank as tr
 from tests.models.data import check_ranks, events, shuffled, split
 from truerank.scoring.conversion import as_scorer
 
-METRICS = ["ndcg@10", "recall@10", "rr@10", "hr@10"]
+KINDS = {"ndcg": NDCG, "recall": Recall, "rr": RecipRank, "hr": Hit}
+METRICS = [f"{name}@10" for name in KINDS]
 
 
 def frame(part: tr.Interactions) -> pd.DataFrame:
@@ -104,3 +105,31 @@ def test_biases_are_not_left_out() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(tr.InputError, match="no trained component 'history-lookup'"):
         tr.rank(topn_pipeline(PopScorer()), split())
+
+
+def lists() -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Return lists of different lengths and relevant items; two users have no list, one has nothing relevant."""
+    rng = np.random.default_rng(0)
+    run = {user: rng.permutation(60)[: rng.integers(5, 20)].tolist() for user in range(38)}
+    truth = {user: rng.permutation(60)[: rng.integers(1, 16)].tolist() for user in range(40)}
+    return run, truth | {3: []}
+
+
+def collection(of_users: dict[int, list[int]]) -> Any:
+    ordered = {user: ItemList(np.array(items, np.int64), ordered=True) for user, items in of_users.items()}
+    return ItemListCollection.from_dict(ordered, "user_id")
+
+
+def test_convention_on_lists() -> None:
+    run, truth = lists()
+    metrics = {f"{name}@{k}": kind(k) for name, kind in KINDS.items() for k in (1, 10, 20)}
+    analysis = RunAnalysis()
+    for text, metric in metrics.items():
+        analysis.add_metric(metric, label=text)
+    with np.errstate(invalid="ignore"):  # it divides 0 by 0 where nothing is relevant
+        found = analysis.measure(collection(run), collection(truth)).list_summary()["mean"]
+    marked = [(user, item, 1) for user, items in truth.items() for item in items] + [(3, 0, 0)]
+    judged = pd.DataFrame(marked, columns=["user", "item", "relevance"])
+    ranks = tr.read_lists(run, judged, depth=20, convention="lenskit")
+    ours = tr.evaluate(ranks, list(metrics), convention="lenskit")
+    assert {text: ours[text].mean for text in metrics} == pytest.approx(found.to_dict())

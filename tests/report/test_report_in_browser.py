@@ -9,6 +9,10 @@ import pytest
 
 import truerank as tr
 from tests.report.conftest import Opened
+from truerank.papers.krichene_rendle_2020 import toy
+from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
+from truerank.papers.krichene_rendle_2020.experiment import Study, embedded
+from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
 
 ALERT = "<script>alert(1)</script>"
 END = "</script>"
@@ -206,7 +210,7 @@ def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, 
     opened.page.keyboard.press("Escape")
     assert readout.is_hidden()
     dots = section(opened, "Metrics")
-    dots.locator("circle").first.hover()
+    dots.locator("[aria-label=dot] path").first.hover()
     mean = tr.estimate(ranks[ALERT], "ndcg@10").mean
     assert dots.locator(".readout b").first.inner_text() == f"{mean:.4f}"
 
@@ -275,4 +279,35 @@ def test_results_alone_make_a_report_too(visit: Visit, ranks: dict[str, tr.Ranks
     opened = visit(tmp_path / "results.html")
     assert opened.page.locator("h2").all_inner_texts() == ["Evaluation", "Comparison"]
     assert [len(cells(table)) for table in opened.page.locator("table").all()] == [3, 3]
+    assert opened.messages == []
+
+
+def test_the_reproduction_is_a_report_too(visit: Visit, tmp_path: Path) -> None:
+    study = embedded()
+    some = Study(tuple(one[:300] for one in study.x), study.y[:300], study.z[:300])
+    tables = [
+        PublishedTable("Table 1: exact metrics", toy.table_1()),
+        PublishedTable("Table 2: sampled", toy.table_2()),
+    ]
+    opened = visit(write_paper_report(some, tables, tmp_path / "paper"))
+    titles = opened.page.locator("h2").all_inner_texts()
+    assert [title.split(":")[0] for title in titles] == [
+        "Figure 2", "Figures 1, 3 and 4", "MovieLens 1M", "MovieLens 1M", "Figure 5", "Figure 6", "Figure 6, right",
+        "Ties", "Table 1", "Table 2", "How it was computed",
+    ]  # fmt: skip
+    assert cells(section(opened, "Table 1").locator("table"))[0] == [
+        "A",
+        "published",
+        "0.990",
+        "0.010",
+        "0.150",
+        "0.000",
+    ]
+    assert opened.page.locator("svg.chart").count() == 7
+    opened.page.locator("#metric").select_option("ap")
+    marks = section(opened, "Figure 2: expected metric against m").locator(".marks li").all_inner_texts()
+    # section 4.2 of the paper, with replacement: B overtakes C at 73, C overtakes B at 281 and A at 438
+    assert marks[:3] == [
+        "from m = 73 on B is above C", "from m = 281 on C is above B", "from m = 438 on C is above A",
+    ]  # fmt: skip
     assert opened.messages == []

@@ -14,6 +14,7 @@ import truerank as tr
 SITE = Path(__file__).parents[2] / "build" / "docs"
 PAGES = sorted(SITE.rglob("*.html"))
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="needs the site: make docs")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -54,6 +55,11 @@ def test_style_sheets_load_nothing_from_the_network() -> None:
     sheets = sorted(SITE.rglob("*.css"))
     assert sheets
     assert not [sheet for sheet in sheets if re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", sheet.read_text())]
+
+
+def test_names_in_the_text_are_linked_with_the_reference() -> None:
+    page = (SITE / "sampling.html").read_text()
+    assert re.search(r'<a [^>]*href="api/ranking\.html#truerank\.rank_sampled"', page)
 
 
 @needs_browser

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import islice, repeat
 
 import numpy as np
 
@@ -132,7 +133,8 @@ class Plan(Tabular):
     def _of_candidates(self, each: EnoughCandidates) -> str:
         if each.right_from is None:
             return f"{each.metric}: no number of sampled candidates brings out the order; rank all of them."
-        start = f"{each.metric}: the expected order is right from {each.right_from:,} sampled candidates on"
+        sampled = "candidate" if each.right_from == 1 else "candidates"
+        start = f"{each.metric}: the expected order is right from {each.right_from:,} sampled {sampled} on"
         if each.enough is None:
             return f"{start}, but one run on these {self.users:,} users is not enough with any number of them."
         run = f"in one run on these {self.users:,} users"
@@ -229,10 +231,11 @@ class _Work:
             raise InputError("a plan needs whole rankings, but the ranks of this pilot are cut.")
         if all(one.design is None for one in ranks.values()):
             return cls([dict(ranks)], metrics, replace, probability, rng, ())
-        pilots = [
-            {name: one if one.design is None else plausible_ranks(one, rng=rng) for name, one in ranks.items()}
-            for _ in range(_PLAUSIBLE)
+        drawn = [
+            repeat(one, _PLAUSIBLE) if one.design is None else islice(plausible_ranks(one, rng=rng), _PLAUSIBLE)
+            for one in ranks.values()
         ]
+        pilots = [dict(zip(ranks, pair, strict=True)) for pair in zip(*drawn, strict=True)]
         note = "the pilot is sampled: all figures, and the order itself, rest on a smooth law fitted to its ranks"
         return cls(pilots, metrics, replace, probability, rng, (note,))
 

@@ -150,6 +150,13 @@ def _check_ranks_path(_ctx: click.Context, _param: click.Parameter, path: str) -
     return path
 
 
+def _check_page_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
+    from truerank.formats.writing import PAGE_ENDINGS, check_writable
+
+    check_writable(path, PAGE_ENDINGS)
+    return path
+
+
 def _check_values_path(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
     from truerank.formats.writing import COLUMN_ENDINGS, check_writable
 
@@ -161,6 +168,11 @@ def _check_values_path(_ctx: click.Context, _param: click.Parameter, path: str |
 def sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the argument for files, each of which may have a name before it."""
     return click.argument("sources", metavar=f"[NAME=]{what}...", nargs=-1, required=True, callback=_read_sources)
+
+
+def optional_sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the same for a command that needs no files."""
+    return click.argument("sources", metavar=f"[[NAME=]{what}...]", nargs=-1, callback=_read_sources)
 
 
 metric_option = click.option(
@@ -240,6 +252,16 @@ output_option = click.option(
     type=click.Path(),
     callback=_check_ranks_path,
     help="The .parquet or .npz file to write; - is standard output.",
+)
+page_option = click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="OUT",
+    required=True,
+    type=click.Path(),
+    callback=_check_page_path,
+    help="The .html file to write; - is standard output.",
 )
 groups_option = click.option(
     "--by",

@@ -8,28 +8,9 @@ from truerank.cli import options
 from truerank.cli.sources import read_groups
 
 
-def _check_page(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
-    from truerank.report.pages import check_page
-
-    check_page(path)
-    return path
-
-
-page_option = click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="OUT",
-    required=True,
-    type=click.Path(),
-    callback=_check_page,
-    help="The .html file to write; - is standard output.",
-)
-
-
 @click.command()
 @options.sources_argument("RANKS")
-@page_option
+@options.page_option
 @options.optional_metrics_option
 @click.option(
     "--split",

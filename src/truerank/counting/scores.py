@@ -74,12 +74,13 @@ def best_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Best:
     """Return the k best items of some users by the scores that a function returns for blocks of users.
 
     Parameters
     ----------
-    score, n_items, threads, progress
+    score, n_items, threads, progress, batch_size
         As in `count_scores`.
     users : array of int, ascending
     excluded : Lists
@@ -102,7 +103,8 @@ def best_scores(
         _check_finite(search_block(block, scores), chosen, scores)
         return block
 
-    return best_of_blocks(search, users_per_block(n_items), n_items, users, excluded, threads, progress)
+    size = batch_size or users_per_block(n_items)
+    return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:

@@ -48,9 +48,12 @@ def rank_listed(table: pa.Table, depth: int | Literal["all"]) -> Ranks:
 
 
 def _flat(table: pa.Table, columns: dict[str, str]) -> pa.Table:
-    """Return a row per entry of the lists, with the number of the row that it came from."""
+    """Return a row per entry of the lists, with the number of the row that it came from.
+
+    They are in the order of the items, so that ties don't depend on the order of a list, which Spark leaves open.
+    """
     lists = {new: table[old].combine_chunks() for old, new in columns.items() if old in table.column_names}
     sizes = lists["item"].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    return pa.table(
-        {"user": np.repeat(np.arange(len(table)), sizes)} | {name: column.flatten() for name, column in lists.items()}
-    )
+    users = {"user": np.repeat(np.arange(len(table)), sizes)}
+    flat = pa.table(users | {name: column.flatten() for name, column in lists.items()})
+    return flat.sort_by([("user", "ascending"), ("item", "ascending")])

@@ -51,25 +51,32 @@ class UserRows:
         >>> rows.train.indices.tolist(), rows.test.indices.tolist()
         ([0], [1, 2])
         """
-        users, held, features = (table[name].combine_chunks() for name in ("user", "held", "features"))
-        found, grades = _items(held, items, users), None
-        if "grades" in table.column_names:
-            grades = table["grades"].combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-            found, grades = _relevant(found, grades, users, items)
-        keys, first = np.unique(_keys(found, items), return_index=True)
-        _refuse_repeats(keys, found, users, items)
-        some = np.diff(found.indptr) > 0
-        test = _lists(keys, len(some), items)
-        train = _lists(np.zeros(0, np.int64), len(some), items)
-        if "seen" in table.column_names:
-            seen = _items(table["seen"].combine_chunks(), items, users)
-            train = _lists(np.unique(_keys(seen, items)), len(some), items)
+        users, features = (table[name].combine_chunks() for name in ("user", "features"))
+        test, grades = _held_out(table, users, items)
+        some = np.diff(test.indptr) > 0
         factors = factor_rows(features.filter(pa.array(some)), "user", users.filter(pa.array(some)))
         _check_length(factors, items)
-        return cls(
-            as_names(users, "user")[some], factors, _chosen(train, some), _chosen(test, some),
-            None if grades is None else grades[first],
-        )  # fmt: skip
+        train = _chosen(_training(table, users, items), some)
+        return cls(as_names(users, "user")[some], factors, train, _chosen(test, some), grades)
+
+
+def _held_out(table: pa.Table, users: pa.Array, items: Items) -> tuple[Lists, Floats | None]:
+    """Return the relevant items of each user, and their grades if there are any."""
+    found, grades = _items(table["held"].combine_chunks(), items, users), None
+    if "grades" in table.column_names:
+        grades = table["grades"].combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        found, grades = _relevant(found, grades, users, items)
+    keys, first = np.unique(_keys(found, items), return_index=True)
+    _refuse_repeats(keys, found, users, items)
+    return _lists(keys, len(users), items), None if grades is None else grades[first]
+
+
+def _training(table: pa.Table, users: pa.Array, items: Items) -> Lists:
+    """Return the training items of each user; none without their column."""
+    if "seen" not in table.column_names:
+        return Lists(np.zeros(len(users) + 1, np.int64), np.zeros(0, np.int32))
+    seen = _items(table["seen"].combine_chunks(), items, users)
+    return _lists(np.unique(_keys(seen, items)), len(users), items)
 
 
 def _items(lists: pa.Array, items: Items, users: pa.Array) -> Lists:

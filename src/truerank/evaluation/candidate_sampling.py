@@ -8,6 +8,7 @@ has the variance over samples as its mean. Several runs with different seeds tel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 
 # pairs of samples are drawn until so many values, over all instances, have been compared; at least 2 for each instance
-_VALUES = 50_000
-_MOST = 200
+_VALUES = 20_000
+_MOST = 50
 
 
 def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part]) -> Floats:
@@ -65,8 +66,7 @@ def hidden_error(ranks: Ranks, metric: Metric, part: Part) -> float:
 def _drawn_variances(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part]) -> Floats:
     rng, found = np.random.default_rng(0), np.zeros((len(metrics), len(parts)))
     rounds = int(np.clip(np.ceil(_VALUES / max(len(ranks), 1)), 2, _MOST))
-    for _ in range(rounds):
-        exact = plausible_ranks(ranks, rng=rng)
+    for exact in islice(plausible_ranks(ranks, rng=rng), rounds):
         one, other = (sampled_again(exact, ranks, rng=rng) for _ in range(2))
         for place, metric in enumerate(metrics):
             pairs = zip(*(values_by_part(run, metric.terms(run), parts) for run in (one, other)), strict=True)

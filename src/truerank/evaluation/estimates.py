@@ -153,7 +153,7 @@ class Estimate:
         >>> import truerank as tr
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
-        (-0.06, 1.227)
+        (0.049, 1.473)
         >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
         >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
         >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")

@@ -151,7 +151,8 @@ class Evaluation(Tabular):
         >>> tr.evaluate(tr.Ranks.from_ranks([1, 2], n=10), "rr@10").to_dict(safe=True)
         {'rr_at_10': 0.75, 'rr_at_10/se': 0.25}
         """
-        several, found = len(self.recommenders) > 1, {}
+        several = len(self.recommenders) > 1
+        found: dict[str, float] = {}
         for (name, metric, *group), cell in zip(self._keys(), self.estimates, strict=True):
             parts = [*((name,) if several else ()), *group, metric]
             key = "/".join(_safe(part) if safe else part for part in parts)

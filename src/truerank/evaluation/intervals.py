@@ -72,7 +72,7 @@ def skewed_interval(mean: float, standard_error: float, n: int, skewness: float,
     (0.277, 0.723)
     >>> low, high = skewed_interval(0.04, 0.015, 100, 3.0, 0.95)
     >>> round(low, 3), round(high, 3)
-    (0.016, 0.079)
+    (0.015, 0.08)
     """
     if n < 2 or abs(skewness) < _HARDLY_SKEWED:
         return student_interval(mean, standard_error, n, level)

@@ -17,6 +17,7 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.evaluation.intervals import Interval, student_interval
+from truerank.evaluation.moments import Moments
 
 Pair = tuple[int, int]
 """A column, and the column that is subtracted from it."""
@@ -83,9 +84,7 @@ class Sample:
 
     def skewness(self, pair: Pair) -> float:
         """Return the skewness of the differences of the units; 0 if they are all the same."""
-        deviations = self.deviations(pair)
-        spread = math.sqrt(np.square(deviations).mean()) if deviations.size else 0.0
-        return float((deviations**3).mean() / spread**3) if spread > 0 else 0.0
+        return Moments.of(self.deviations(pair)).skewness
 
     def standard_error(self, pair: Pair) -> float:
         """Return the standard error of the difference; NaN below two units.

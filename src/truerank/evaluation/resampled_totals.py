@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +11,19 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats, Ints
 from truerank.threads import available_threads, share
 
-# weights held at once by each thread
-_AT_ONCE = 1 << 20
-# random numbers of 16 bits choose among so many entries of a table
+# replicates and units whose weights are held at once by each thread: some MB, which stay in the cache
+_REPLICATES = 64
+_UNITS = 1 << 13
+# random levels have 16 bits, which Poisson numbers beyond the largest hardly ever need
 _LEVELS = 1 << 16
+_LARGEST = 30
 # Poisson counts add up to so many standard deviations less than is drawn
-_DEVIATIONS = 9.0
-# from so many units on, single precision: rounding is then some thousand times smaller than the spread of the totals
-_MANY = 1 << 13
+_DEVIATIONS = 6.0
 
-Weights = NDArray[Any]
-"""How often each unit counts in each replicate: a row per replicate, of single or double precision."""
+Weights = NDArray[np.uint8]
+"""How often each unit counts in each replicate: a row per replicate."""
+Draw = Callable[[np.random.Generator, tuple[int, int]], Weights]
+"""Draws weights of a shape."""
 
 
 def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> Floats:
@@ -51,13 +52,20 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> F
     >>> np.unique(totals).tolist(), bool(abs(totals.mean() - 3) < 0.1)
     ([2.0, 3.0, 4.0], True)
     """
-    n = len(values)
-    table = _poisson_counts(int(draws.min(initial=0)) / max(n, 1), n).astype(_precision(n))
+    thresholds = _poisson_thresholds(int(draws.min(initial=0)), len(values))
 
-    def weights(own: np.random.Generator, part: slice) -> Weights:
-        return _times_drawn(own, draws[part], table, n)
+    def counts(own: np.random.Generator, shape: tuple[int, int]) -> Weights:
+        level, found = own.integers(_LEVELS, size=shape, dtype=np.uint16), np.zeros(shape, dtype=np.uint8)
+        for threshold in thresholds:
+            found += level >= threshold
+        return found
 
-    return _totals(values, draws.size, weights, rng)
+    def run(own: np.random.Generator, part: slice) -> Floats:
+        totals = _weighted(own, values, part, counts)
+        missing = np.maximum(draws[part] - totals[:, -1], 0).astype(np.int64)
+        return totals[:, :-1] + _drawn_totals(own, values, missing)
+
+    return _shared(draws.size, run, rng)
 
 
 def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator) -> Floats:
@@ -68,52 +76,55 @@ def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator) -
     >>> np.unique(exchange_totals(np.array([[1.0], [2.0]]), 100, np.random.default_rng(0))).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    n = len(values)
 
-    def weights(own: np.random.Generator, part: slice) -> Weights:
-        bits = np.unpackbits(own.integers(256, size=(part.stop - part.start, -(-n // 8)), dtype=np.uint8), axis=1)
-        return bits[:, :n].astype(_precision(n))
+    def coins(own: np.random.Generator, shape: tuple[int, int]) -> Weights:
+        bits = np.unpackbits(own.integers(256, size=(shape[0], -(-shape[1] // 8)), dtype=np.uint8), axis=1)
+        return bits[:, : shape[1]]
 
-    return _totals(values, replicates, weights, rng)
+    def run(own: np.random.Generator, part: slice) -> Floats:
+        return _weighted(own, values, part, coins)[:, :-1]
 
-
-def _precision(n: int) -> type[np.floating[Any]]:
-    return np.float32 if n >= _MANY else np.float64
+    return _shared(replicates, run, rng)
 
 
-def _totals(
-    values: Floats, replicates: int, weights: Callable[[np.random.Generator, slice], Weights], rng: np.random.Generator
-) -> Floats:
-    """Return weights times values, for all replicates; the same for any number of threads."""
-    n, middle = len(values), values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
-    if n < _MANY:
-        middle = np.zeros_like(middle)
-    around = np.ascontiguousarray(values - middle, dtype=_precision(n))
-    rows = max(_AT_ONCE // max(n, 1), 1)
-    parts = [slice(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
+def _shared(replicates: int, run: Callable[[np.random.Generator, slice], Floats], rng: np.random.Generator) -> Floats:
+    """Run all replicates, some at a time; the same for any number of threads."""
+    parts = [slice(at, min(at + _REPLICATES, replicates)) for at in range(0, replicates, _REPLICATES)]
 
-    def run(task: tuple[slice, np.random.Generator], stopped: Event) -> Floats:
-        if stopped.is_set():
-            return np.empty((0, values.shape[1]))
-        drawn = weights(task[1], task[0])
-        return (drawn @ around).astype(np.float64) + np.outer(drawn.sum(axis=1, dtype=np.float64), middle)
+    def one(task: tuple[np.random.Generator, slice], stopped: Event) -> Floats:
+        return np.empty(0) if stopped.is_set() else run(*task)
 
-    tasks = list(zip(parts, rng.spawn(len(parts)), strict=True))
-    return np.concatenate(share(run, tasks, available_threads()))
+    return np.concatenate(share(one, list(zip(rng.spawn(len(parts)), parts, strict=True)), available_threads()))
 
 
-def _poisson_counts(mean: float, n: int) -> Ints:
-    """Return a table in which a random entry is a Poisson number, of a mean below the one that is needed."""
+def _weighted(rng: np.random.Generator, values: Floats, part: slice, draw: Draw) -> Floats:
+    """Return the totals of some replicates, and in a last column those of the weights."""
+    count = part.stop - part.start
+    totals = np.zeros((count, values.shape[1] + 1))
+    for start in range(0, len(values), _UNITS):
+        block = values[start : start + _UNITS]
+        weights = draw(rng, (count, len(block))).astype(np.float64)
+        totals[:, :-1] += weights @ block
+        totals[:, -1] += weights.sum(axis=1)
+    return totals
+
+
+def _poisson_thresholds(draws: int, n: int) -> NDArray[np.uint16]:
+    """Return levels: the number of those that a random level reaches is a Poisson number.
+
+    Its mean is a little below the number of draws per unit, so that the numbers of all units add up to fewer.
+    """
     from scipy.special import pdtr
 
-    below = max(mean - _DEVIATIONS / max(n, 1) ** 0.5, 0.0)
-    return np.searchsorted(pdtr(np.arange(30), below), (np.arange(_LEVELS) + 0.5) / _LEVELS)
+    mean = max(draws - _DEVIATIONS * draws**0.5, 0.0) / max(n, 1)
+    levels = np.round(pdtr(np.arange(_LARGEST), mean) * _LEVELS)
+    return levels[levels < _LEVELS].astype(np.uint16)
 
 
-def _times_drawn(rng: np.random.Generator, draws: Ints, table: Weights, n: int) -> Weights:
-    """Return how often each of n units is drawn, a row for each number of draws."""
-    times = np.take(table, rng.integers(_LEVELS, size=(draws.size, n), dtype=np.uint16))
-    missing = np.maximum(draws - times.sum(axis=1, dtype=np.float64), 0).astype(np.int64)
-    row = np.repeat(np.arange(draws.size), missing)
-    np.add.at(times, (row, rng.integers(max(n, 1), size=row.size)), 1)
-    return times
+def _drawn_totals(rng: np.random.Generator, values: Floats, draws: Ints) -> Floats:
+    """Return the totals over units that are drawn one by one, so many for each replicate."""
+    from scipy.sparse import csr_array
+
+    n, bounds = len(values), np.concatenate([[0], np.cumsum(draws)])
+    drawn = rng.integers(max(n, 1), size=bounds[-1])
+    return np.asarray(csr_array((np.ones(drawn.size), drawn, bounds), shape=(draws.size, n)) @ values)

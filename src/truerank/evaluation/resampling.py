@@ -46,7 +46,7 @@ class BootstrapOutcome(Outcome):
         below, upto = (replicates < difference - slack).sum(), (replicates <= difference + slack).sum()
         gaps = jackknife.mean() - jackknife
         squares = np.square(gaps).sum()
-        acceleration = float((gaps**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
+        acceleration = float((gaps * np.square(gaps)).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
         return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration)
 
     @property

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings that `write_columns` accepts."""
+PAGE_ENDINGS = (".html", ".htm")
 
 RUN_ENDINGS = (".trec", ".run")
 """Endings of TREC runs, which `write_run` writes."""

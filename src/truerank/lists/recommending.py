@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,13 +77,13 @@ def recommend(
     ['a', 'c']
     """
     workers = check_threads(threads)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+    if not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
     model = as_scorer(scorer)
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
-    n_items = aligned.n_items or data.n_items
+    n_items = cast("int", aligned.n_items)
     excluded = Lists(np.zeros_like(data.indptr), data.items[:0]) if keep_train else Lists(data.indptr, data.items)
     with tqdm(total=chosen.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
         best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)

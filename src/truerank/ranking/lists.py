@@ -112,7 +112,7 @@ def read_lists(
     _check_users(found, lists, facts)
     notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts))
     ranks = _to_ranks(found, relevant, depth, notes)
-    return ranks if rules.unlisted == "miss" else ranks[np.unique(found.user[found.user >= 0])]
+    return ranks[np.unique(found.user[found.user >= 0])] if rules.unlisted == "drop" else ranks
 
 
 _Given = tuple[Source, dict[str, Column], Format | None]

@@ -107,13 +107,17 @@ class Bars(Block):
 
 @dataclass(frozen=True)
 class Dot:
-    """A mean with its interval, in a row of its own; `about` names the recommenders, the first gives the colour."""
+    """A mean with its interval, in a row of its own.
+
+    `about` names the recommenders, the first of which gives the colour. Rows of a `group` are labelled by it, once.
+    """
 
     row: str
     mean: float
     low: float
     high: float
     about: Sequence[str]
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ LOOKS: list[tuple[str, Any]] = [
     ("#a8d3ea", "-"),
 ]
 """Colour and dashes of the first, second, ... curve of a panel, from dark to light."""
-_HATCHES = ("", "///", "...")
+_HATCHES = ("", "///", "...", "xxx", "|||", "ooo")
 _STYLE: dict[str, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -89,7 +89,9 @@ def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> 
     """Draw a group of adjacent bars for each entry of `groups`, one bar per name."""
     _check_count("bars", heights, len(_HATCHES))
     width = 0.8 / len(heights)
-    for number, ((colour, _), (name, height)) in enumerate(zip(LOOKS[::2], heights.items(), strict=False)):
+    for number, ((colour, _), (name, height)) in enumerate(
+        zip(LOOKS[::2] + LOOKS[1::2], heights.items(), strict=False)
+    ):
         at = np.arange(len(groups)) + (number - (len(heights) - 1) / 2) * width
         face = colour if number == 0 else "white"
         axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=_HATCHES[number], label=name)

@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 from truerank.display.render import json_text
-from truerank.formats.writing import check_writable, replacing
+from truerank.formats.writing import PAGE_ENDINGS, check_writable, replacing
 
 LIBRARIES = ("vendor/d3-7.9.2.min.js", "vendor/plot-0.6.17.min.js")
 # the <style> that Plot puts into each chart of class "chart"
@@ -34,14 +34,9 @@ _CHART_STYLE = """:where(.chart) {
 }"""
 
 
-def check_page(path: str | Path) -> None:
-    """Raise `InputError` unless a page can be written to the path."""
-    check_writable(path, (".html", ".htm"))
-
-
 def write_page(path: str | Path, title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> None:
     """Write a page whose scripts, files of the folder `page`, show the data."""
-    check_page(path)
+    check_writable(path, PAGE_ENDINGS)
     with replacing(path) as (file,):
         file.write(page(title, data, scripts).encode())
 

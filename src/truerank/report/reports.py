@@ -13,11 +13,12 @@ from truerank.data.splits import Split
 from truerank.display.tables import Tabular
 from truerank.errors import InputError
 from truerank.evaluation.groups import Groups
+from truerank.formats.writing import PAGE_ENDINGS, check_writable
 from truerank.ranking.ranks import Ranks
 from truerank.report.blocks import Column, Section, TableBlock
 from truerank.report.headlines import headline
 from truerank.report.material import Material
-from truerank.report.pages import check_page, write_page
+from truerank.report.pages import write_page
 from truerank.report.sections import (
     comparisons,
     groups,
@@ -89,7 +90,7 @@ def write_report(
     >>> path.stat().st_size < 1_500_000
     True
     """
-    check_page(path)
+    check_writable(path, PAGE_ENDINGS)
     results = _as_results(ranks_or_results)
     if results:
         write_sections(path, [_result_section(result) for result in results], title=title)

@@ -23,13 +23,14 @@ def shown_name(metric: str) -> str:
 
 
 def rounded(*numbers: float) -> list[str]:
-    """Return numbers with equally many decimals, so that the largest one has three significant digits.
+    """Return numbers with equally many decimals: three significant digits of the largest one, two if it is small.
 
     Examples
     --------
-    >>> rounded(0.00578, -0.00042, 0.01198), rounded(0.2, 0.154), rounded(33.5), rounded(0.0)
-    (['0.0058', '−0.0004', '0.0120'], ['0.200', '0.154'], ['33.5'], ['0.00'])
+    >>> rounded(0.00578, -0.00042, 0.01198), rounded(0.2, 0.154), rounded(33.5), rounded(0.000901), rounded(0.0)
+    (['0.0058', '−0.0004', '0.0120'], ['0.200', '0.154'], ['33.5'], ['0.00090'], ['0.00'])
     """
     largest = max(map(abs, numbers))
-    digits = max(0, 2 - math.floor(math.log10(largest))) if 0 < largest < math.inf else 2
+    power = math.floor(math.log10(largest)) if 0 < largest < math.inf else 0
+    digits = max(0, 2 - power if power >= -2 else 1 - power)
     return [f"{number:,.{digits}f}".replace("-", "−") for number in numbers]

@@ -83,7 +83,8 @@ class Scorer(ABC):
 
     def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
-        return best_scores(self.scores, self._width(), users, excluded, k, threads=threads, progress=progress)
+        asked, size = (users, excluded, k), self.batch_size
+        return best_scores(self.scores, self._width(), *asked, threads=threads, progress=progress, batch_size=size)
 
     def sized(self, n_items: int) -> Scorer:
         """Return a copy with this number of items; only for a scorer that does not know it."""

@@ -1,6 +1,7 @@
 // Charts of blocks, drawn by Plot: lines, bars, and dots with intervals. Each has a cursor for pointer and keyboard, and
 // its numbers as a table. Series differ in colour, lightness and dashes, so that a copy in grey is readable.
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3", "1 3", "6 2 1 2 1 2"];
+const SYMBOLS = ["circle", "diamond", "square", "triangle", "cross", "star", "wye", "times"];
 const LOOKS = 8;
 const MOST_MARKS = 12;
 
@@ -13,8 +14,11 @@ function swatch(at) {
   line.append("line").attr("x2", 28).attr("y1", 4).attr("y2", 4).attr("stroke-width", 3);
   for (const [name, value] of Object.entries({ stroke: look(at).stroke, "stroke-dasharray": look(at).strokeDasharray }))
     line.select("line").attr(name, value);
+  line.append("path").attr("transform", "translate(14 4)").attr("d", d3.symbol(symbolOf(at), 30)()).attr("fill", look(at).stroke);
   return line.node();
 }
+
+const symbolOf = (at) => d3[`symbol${SYMBOLS[at % LOOKS].replace(/^./, (letter) => letter.toUpperCase())}`];
 
 const COMMON = { className: "chart", style: { overflow: "visible" }, marginTop: 28, marginBottom: 44, marginRight: 24 };
 
@@ -41,6 +45,17 @@ function padded([low, high], log) {
   return [low, high];
 }
 
+// The numbers of those marks that are not too close to the one before.
+function apart(marks, domain, log, width) {
+  const place = (log ? d3.scaleLog : d3.scaleLinear)(domain, [0, width - 82]);
+  let last = -Infinity;
+  return marks.map(({ x }, at) => ({ x, number: String(at + 1) })).filter(({ x }) => {
+    const far = place(x) - last > 15;
+    if (far) last = place(x);
+    return far;
+  });
+}
+
 // Each kind of chart: what is drawn, where the cursor can stop and what it reads there, and the numbers as a table.
 const CHARTS = {
   lines: {
@@ -61,7 +76,7 @@ const CHARTS = {
         marks: [
           low < 0 ? Plot.ruleY([0], { stroke: "var(--faint)" }) : null,
           Plot.ruleX(block.marks, { x: "x", stroke: "var(--muted)", strokeDasharray: "1 3" }),
-          Plot.text(block.marks, { x: "x", frameAnchor: "top", dy: -10, fill: "var(--muted)", text: (_, at) => String(at + 1) }),
+          Plot.text(apart(block.marks, xs, logs.x, width), { x: "x", frameAnchor: "top", dy: -10, fill: "var(--muted)", text: "number" }),
           curves.map((curve) => Plot.line(points(curve), { x: "x", y: "y", strokeWidth: 2, ...look(seriesNumber(curve.name, names)) })),
           ends.map((end) => Plot.dot([end], { x: "x", y: "y", r: 4.5, fill: look(seriesNumber(end.name, names)).stroke, stroke: "var(--paper)", clip: false })),
         ],
@@ -123,17 +138,23 @@ const CHARTS = {
     draw(block, width, logs, names) {
       const dots = block.dots.filter((dot) => isShown(dot.about));
       const numbers = dots.flatMap((dot) => [dot.mean, dot.low, dot.high]);
-      const labels = Math.min(width * 0.38, 16 + 7.2 * (d3.max(dots, (dot) => dot.row.length) ?? 0));
+      const text = (dot, at) => (dot.group && dots[at - 1]?.group === dot.group ? "" : dot.group || dot.row);
+      const texts = new Map(dots.map((dot, at) => [dot.row, text(dot, at)]));
+      const labels = Math.min(width * 0.38, 16 + 7.2 * (d3.max(texts.values(), (label) => label.length) ?? 0));
+      const at = (dot) => seriesNumber(dot.about[0], names);
+      const ends = { nice: true, grid: true, labelAnchor: "center", labelArrow: "none", ticks: width < 520 ? 4 : undefined };
       return Plot.plot({
-        ...COMMON, width, height: 74 + 30 * dots.length, marginLeft: labels,
-        x: { ...scale(block.x, false), domain: padded(spread(block.zero ? [...numbers, 0] : numbers)), nice: true, grid: true, labelAnchor: "center", labelArrow: "none", ticks: width < 520 ? 4 : undefined },
-        y: { domain: dots.map((dot) => dot.row), label: null, tickSize: 0, tickFormat: (row) => shortened(row, labels / 7.2) },
+        ...COMMON, width, height: 74 + (dots[0]?.group ? 22 : 30) * dots.length, marginLeft: labels,
+        x: { ...scale(block.x, false), ...ends, domain: padded(spread(block.zero ? [...numbers, 0] : numbers)) },
+        y: { domain: dots.map((dot) => dot.row), label: null, tickSize: 0, tickFormat: (row) => shortened(texts.get(row), labels / 7.2) },
+        color: { type: "identity" },
+        symbol: { type: "identity" },
         marks: [
           block.zero ? Plot.ruleX([0], { stroke: "var(--muted)" }) : null,
-          Plot.ruleY(dots, { x1: "low", x2: "high", y: "row", strokeWidth: 3, strokeOpacity: 0.45, stroke: (dot) => look(seriesNumber(dot.about[0], names)).stroke }),
-          Plot.dot(dots, { x: "mean", y: "row", r: 5, fill: (dot) => look(seriesNumber(dot.about[0], names)).stroke }),
+          Plot.ruleY(dots.filter((dot, place) => place && texts.get(dot.row) && dot.group), { y: "row", dy: -11, stroke: "var(--faint)" }),
+          Plot.ruleY(dots, { x1: "low", x2: "high", y: "row", strokeWidth: 3, strokeOpacity: 0.45, stroke: (dot) => look(at(dot)).stroke }),
+          Plot.dot(dots, { x: "mean", y: "row", r: 5, fill: (dot) => look(at(dot)).stroke, symbol: (dot) => SYMBOLS[at(dot) % LOOKS] }),
         ],
-        color: { type: "identity" },
       });
     },
     stops(block, plot) {
@@ -169,7 +190,7 @@ function cursor(figure, names) {
     line = d3.select(plot).append("line").attr("class", "cursor");
     ["x1", "y1", "x2", "y2"].forEach((name, side) => line.attr(name, ends[side]));
     const rows = stop.lines.map(([name, value, format]) =>
-      el("div", {}, names.includes(name) ? swatch(names.indexOf(name)) : null, el("span", {}, name), el("b", {}, shown(value, format ?? "number"))));
+      el("div", {}, names().includes(name) ? swatch(names().indexOf(name)) : null, el("span", {}, name), el("b", {}, shown(value, format ?? "number"))));
     box.replaceChildren(el("strong", {}, stop.title), ...rows);
     const shrink = plot.clientWidth / width;
     const left = (stop.at ?? width * 0.6) * shrink;
@@ -213,32 +234,47 @@ function scaleToggle(axis, name, logs, redraw) {
 function chartView(block, label) {
   const kind = CHARTS[block.kind];
   const own = block.recommenders === false;
-  const names = own ? kind.series(block) : DATA.recommenders;
+  let names = own ? kind.series(block) : DATA.recommenders;
   const off = new Set();
   const visible = (name) => (own ? !off.has(name) : isShown([name]));
   const logs = { x: block.x?.log ?? false, y: block.y?.log ?? false };
-  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group", "aria-label": `${label}: use the arrow keys to read values` });
-  const reading = cursor(canvas, names);
+  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group" });
+  const reading = cursor(canvas, () => names);
   const draw = () => {
     const width = Math.max(280, canvas.clientWidth);
     const plot = kind.draw(block, width, logs, names, visible);
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", label);
+    canvas.setAttribute("aria-label", `${label}: use the arrow keys to read values`);
     canvas.replaceChildren(plot, reading.box);
     reading.over(plot, kind.stops(block, plot, visible));
   };
-  const legend = own ? legendOf(names, (name, on) => (on ? off.delete(name) : off.add(name), draw())) : null;
+  const ownLegend = () => legendOf(names, (name, on) => (on ? off.delete(name) : off.add(name), draw()));
+  const legend = el("div", {}, own ? ownLegend() : null);
+  const marks = el("div", {}, marksOf(block));
   const numbers = el("div", { class: "numbers", hidden: true });
-  const asTable = toggle("Numbers", false, (now) => {
-    numbers.hidden = !now;
-    numbers.replaceChildren(...(now ? [tableView(kind.table(block), `${label}, numbers`)] : []));
-  }, { class: "quiet", title: "Show the numbers of this chart as a table" });
+  const fillNumbers = () => numbers.replaceChildren(...(numbers.hidden ? [] : [tableView(kind.table(block), `${label}, numbers`)]));
+  const asTable = toggle("Numbers", false, (now) => ((numbers.hidden = !now), fillNumbers()), { class: "quiet", title: "Show the numbers of this chart as a table" });
   const tools = el("div", { class: "tools" }, scaleToggle(block.x, "x", logs, draw), scaleToggle(block.y, "y", logs, draw), asTable);
   let drawnWidth = 0;
   new ResizeObserver(() => {
     if (canvas.clientWidth && canvas.clientWidth !== drawnWidth) ((drawnWidth = canvas.clientWidth), draw());
   }).observe(canvas);
-  return el("figure", { class: `figure ${block.kind}` }, legend, canvas, marksOf(block), tools, numbers);
+  const figure = el("figure", { class: `figure ${block.kind}` }, legend, canvas, marks, tools, numbers);
+  // shows another block of the same kind, or the same after the reader has hidden something; switches stay as they are
+  figure.update = (next, nextLabel = label) => {
+    const fresh = own && String(kind.series(next)) !== String(names);
+    [block, label] = [next, nextLabel];
+    if (fresh) {
+      names = kind.series(block);
+      off.clear();
+      legend.replaceChildren(ownLegend());
+    }
+    marks.replaceChildren(...[marksOf(block)].filter(Boolean));
+    fillNumbers();
+    if (canvas.clientWidth) draw();
+  };
+  return figure;
 }
 
 function legendOf(names, onchange) {
@@ -250,5 +286,5 @@ function marksOf(block) {
   if (!block.marks?.length) return null;
   const listed = block.marks.slice(0, MOST_MARKS).map((mark) => el("li", {}, mark.text));
   const rest = block.marks.length - listed.length;
-  return el("ol", { class: "marks" }, listed, rest ? el("li", {}, `and ${rest} more`) : null);
+  return el("ol", { class: "marks" }, listed, rest ? el("li", { class: "rest" }, `and ${rest} more`) : null);
 }

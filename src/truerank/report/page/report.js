@@ -9,17 +9,17 @@ const VIEWS = {
 
 const metricName = (metric) => DATA.metrics[metric] ?? metric;
 
-// A block is drawn again if what it depends on changes; one by metric is that of the chosen metric.
+// A block is drawn again if the reader chooses something else; one by metric is that of the chosen metric.
 function blockView(block, title) {
+  const byMetric = block.kind === "by-metric";
   const holder = el("div", { class: "block" });
-  let last = null;
+  let view = null;
   follow(() => {
-    const now = block.kind === "by-metric" ? block.blocks[chosen.metric] : block;
-    const state = JSON.stringify([block.kind === "by-metric" && chosen.metric, [...chosen.hidden].sort()]);
-    if (state === last) return;
-    last = state;
-    const label = block.kind === "by-metric" ? `${title}, ${metricName(chosen.metric)}` : title;
-    holder.replaceChildren(...(now ? [VIEWS[now.kind](now, label)] : []));
+    const now = byMetric ? block.blocks[chosen.metric] : block;
+    const label = byMetric ? `${title}, ${metricName(chosen.metric)}` : title;
+    if (view?.update && now) view.update(now, label);
+    else if (now) holder.replaceChildren((view = VIEWS[now.kind](now, label)));
+    holder.hidden = !now;
   });
   return holder;
 }

@@ -65,8 +65,8 @@ function bodyRow(columns, row) {
 
 // A table of a block {columns, rows, about}; rows about hidden recommenders are left out.
 function tableView(block, label) {
-  const rows = block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
-  const visible = () => rows.filter((row) => isShown(row.about));
+  const rows = () => block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
+  const visible = () => rows().filter((row) => isShown(row.about));
   const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
   let sort = { column: null, down: false };
   const draw = () => {
@@ -79,5 +79,7 @@ function tableView(block, label) {
   };
   draw();
   const copy = copyButton(() => tabSeparated(block.columns, sorted(visible(), sort)));
-  return el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy));
+  const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy));
+  table.update = (next) => ((block = next), draw());
+  return table;
 }

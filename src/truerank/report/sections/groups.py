@@ -39,6 +39,8 @@ def _ways(material: Material) -> Iterator[tuple[str, Groups]]:
 def _chart(found: Evaluation, metric: str, what: str) -> Dots:
     cells = [(name, group, found[name, metric, group]) for group in found.groups for name in found.recommenders]
     dots = [
-        Dot(f"{group}, {name}", cell.mean, *cell.confidence_interval(), [name]) for name, group, cell in cells if cell.n
+        Dot(f"{group}, {name}", cell.mean, *cell.confidence_interval(), [name], group)
+        for name, group, cell in cells
+        if cell.n
     ]
     return Dots(Axis(f"{shown_name(metric)}, {what}"), dots)

@@ -47,10 +47,8 @@ def _described(ranks: Ranks) -> list[object]:
 
 
 def _facts(material: Material) -> dict[str, str]:
-    facts = {
-        "Metrics": ", ".join(map(str, material.metrics)),
-        "Candidates of the sampled metrics": f"m = {material.m:,}",
-    }
+    facts = {"Metrics": ", ".join(map(str, material.metrics)), "Sampled candidates": f"m = {material.m:,}"}
+    facts["Randomness"] = "; ".join(material.sample_note) or "none"
     if material.split is not None:
         train, test = material.split.train, material.split.test
         facts["Training data"] = f"{train}, {_of_interactions(train)}"

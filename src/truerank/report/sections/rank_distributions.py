@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from truerank.arrays import Floats
@@ -20,16 +22,27 @@ _STEPS = (1, 3)
 
 def section(material: Material) -> Section:
     """Return bars for ranks that grow by about a factor of three."""
-    last = _last_rank(material)
-    lasts = _bounds(last)
-    names = [_range(first, end) for first, end in zip([1, *(end + 1 for end in lasts)], lasts, strict=False)]
-    cut = min((one.depth for one in material.ranks.values() if one.depth is not None), default=None)
-    if cut is not None:
-        names.append(f"below {lasts[-1]:,}")
+    lasts, names = rank_bounds(material.ranks)
     heights = [Heights(name, rank_counts(ranks, lasts)[: len(names)]) for name, ranks in material.ranks.items()]
     among = "" if material.a_ranks.design is None else " among the sampled candidates"
     block = Bars(Axis(f"rank{among}"), Axis("relevant items", switch=True), names, heights)
     return Section("Rank distribution", _TEXT, [block])
+
+
+def rank_bounds(ranks: Mapping[str, Ranks]) -> tuple[list[int], list[str]]:
+    """Return the last rank of each bar, 1, 3, 10, 30, ..., and the names of the bars; cut lists have one more.
+
+    Examples
+    --------
+    >>> rank_bounds({"A": Ranks.from_ranks([1, 7], n=50)})
+    ([1, 3, 10, 30, 50], ['1', '2–3', '4–10', '11–30', '31–50'])
+    """
+    depth = min((one.depth for one in ranks.values() if one.depth is not None), default=None)
+    last = depth or max(int(one.n_candidates.max()) for one in ranks.values())
+    steps = [step * 10**power for power in range(len(str(last))) for step in _STEPS]
+    lasts = [*(step for step in steps if step < last), last]
+    names = [_range(first, end) for first, end in zip([1, *(end + 1 for end in lasts)], lasts, strict=False)]
+    return lasts, names if depth is None else [*names, f"below {last:,}"]
 
 
 def rank_counts(ranks: Ranks, lasts: list[int]) -> Floats:
@@ -42,17 +55,6 @@ def rank_counts(ranks: Ranks, lasts: list[int]) -> Floats:
     """
     within = [last * float(np.nansum(values(ranks, f"precision@{last}"))) for last in lasts]
     return np.diff([0.0, *within, float(ranks.above.size)])
-
-
-def _last_rank(material: Material) -> int:
-    depths = [one.depth for one in material.ranks.values() if one.depth is not None]
-    return min(depths) if depths else max(int(one.n_candidates.max()) for one in material.ranks.values())
-
-
-def _bounds(last: int) -> list[int]:
-    """Return 1, 3, 10, 30, ... and the last rank."""
-    powers = range(len(str(last)))
-    return [*(step * 10**power for power in powers for step in _STEPS if step * 10**power < last), last]
 
 
 def _range(first: int, last: int) -> str:
