@@ -136,7 +136,8 @@ def run(plan: Plan, ranks: dict[str, tr.Ranks], truth: Floats, repetitions: int,
                     found[name][at], covered[name][at] = _estimate(
                         sampled, f"{metric}~{name}", truth[place, column], seed
                     )
-    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in plan.estimators]
+    tried = [name for name in plan.estimators if times[name]]
+    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in tried]
 
 
 def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
