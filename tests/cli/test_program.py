@@ -26,6 +26,7 @@ COMMANDS = [
     "evaluate",
     "gate",
     "marp",
+    "plan",
     "rank",
     "reproduce",
     "sample",

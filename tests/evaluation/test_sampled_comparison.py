@@ -143,6 +143,16 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     assert wide.high - wide.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
 
 
+def test_a_cap_that_only_other_samples_would_reach_leaves_the_error_from_candidates_open() -> None:
+    exact = tr.Ranks.from_ranks([20, 25, 30, 40, 60] * 4, n=1_000)
+    draws = (tr.InverseSampling(2, most=220).draw(exact, rng=seed) for seed in range(1_000))
+    uncapped = [run for run in draws if (run.drawn < 220).all()][:2]
+    found = tr.compare(dict(zip("AB", uncapped, strict=True)), "ap~unbiased")["B", "A"]
+    assert math.isnan(found.sampling_error)
+    assert math.isnan(found.order_probability)
+    assert not math.isnan(found.p_value)
+
+
 def test_designs_without_a_law_determine_nothing() -> None:
     rng = np.random.default_rng(0)
     train = [rng.choice(30, 5, replace=False).tolist() for _ in range(40)]

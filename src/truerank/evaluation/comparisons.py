@@ -109,8 +109,9 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
 
 def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
     """Return the errors from users and from candidates, and how probable the order is."""
+    errors = "unknown" if math.isnan(each.sampling_error) else f"{each.user_error:.4f}, {each.sampling_error:.4f}"
     probable = "unknown" if math.isnan(each.order_probability) else f"{each.order_probability:.1%}"
-    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}"), Cell(probable)
+    return Cell(errors), Cell(probable)
 
 
 def compare(
@@ -291,6 +292,6 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < _FEW:
             notes.append(f"{about}only {each.n_units} independent instances: intervals and p-values are rough")
         elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
-            skewed = f"differences in {each.metric} are too skewed for a t-test with {each.n_units} instances"
-            notes.append(f"{about}{skewed}; use test='bootstrap'")
+            skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
+            notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))
