@@ -61,7 +61,7 @@ class Comparison(Tabular):
         if len(names) != (4 if self.groups else 3):
             wanted = "baseline, metric and group" if self.groups else "baseline and metric"
             raise InputError(f"name recommender, {wanted}, as in result['B', 'A', 'ap'], got {key!r}.")
-        pair, cell = tuple(names[:2]), (str(as_metrics(names[2])[0]), *names[3:])
+        pair, cell = tuple(names[:2]), (self._metric(str(as_metrics(names[2])[0])), *names[3:])
         for each in self.differences:
             if (each.metric, *((each.group,) if self.groups else ())) == cell:
                 if (each.recommender, each.baseline) == pair:
@@ -71,6 +71,11 @@ class Comparison(Tabular):
         pairs = ", ".join(sorted({f"{each.recommender} - {each.baseline}" for each in self.differences}))
         grouped = f" and the groups {self.groups}" if self.groups else ""
         raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
+
+    def _metric(self, name: str) -> str:
+        """Return the name of a metric, which may have an estimator behind the name that was asked for."""
+        estimated = [metric for metric in self.metrics if metric.startswith(f"{name}~")]
+        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
 
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
