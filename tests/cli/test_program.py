@@ -28,6 +28,7 @@ COMMANDS = [
     "gate",
     "lists",
     "marp",
+    "plan",
     "rank",
     "recommend",
     "report",
