@@ -38,7 +38,7 @@ from scipy import linalg
 
 from truerank.arrays import Floats, Ints
 from truerank.corrections.nodes import nodes
-from truerank.corrections.problems import problem
+from truerank.corrections.problems import Problem, direction, problem
 from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
@@ -200,6 +200,31 @@ def bias_variance_tables(
     for j in np.flatnonzero(sizes < _LEAST_RATIO * m):
         table[j] = _one(term, int(j), int(sizes[j]), m, gamma, law, ends, smooth)
     return table
+
+
+def least_squares_problems(
+    term: RowTerm, N: ArrayLike, m: int, *, last: ArrayLike | None = None, smooth: bool = True
+) -> list[Problem | None]:
+    """Return the problems of eq. 23 for many contributions at once, sampling without replacement; uniform prior.
+
+    In the polynomials, the law of any N is a diagonal matrix times one that depends on m alone. So there is nothing
+    to assemble for each N. Parameters as in `bias_variance_tables`; where the sample is not small against
+    the catalogue, the problem is None.
+    """
+    sizes = np.asarray(N, dtype=np.int64)
+    ends = None if last is None else np.broadcast_to(np.asarray(last, dtype=np.int64), sizes.shape)
+    found: list[Problem | None] = [None] * len(sizes)
+    large = np.flatnonzero(sizes >= _LEAST_RATIO * m)
+    if not large.size:
+        return found
+    coefficients = _coefficients(term, large, sizes, m, HYPERGEOMETRIC, ends, smooth)
+    visible = SPECTRA[HYPERGEOMETRIC].singular_values(sizes[large], m)[:, : coefficients.shape[1]]
+    common, c = sampled_polynomials(m)[:, : coefficients.shape[1]].T / (m + 1), np.full(m + 1, 1 / (m + 1))
+    for row, b, values in zip(large.tolist(), coefficients, visible, strict=True):
+        g = nodes(int(sizes[row]), m, HYPERGEOMETRIC, breaks=_breaks(ends, row), compress=smooth).g
+        target = term(g[None, :], np.array([[row]]))[0]
+        found[row] = Problem(values[:, None] * common, b, c, float(target.min()), direction(target))
+    return found
 
 
 def _one(
