@@ -42,16 +42,21 @@ ROUNDS = 20_000_000
 
 def compile_peak(folder: Path) -> Callable[[int], int]:
     """Return a function that does so many rounds of multiply-adds, and returns their number."""
-    level = Path(str(library.load()._name)).stem.removeprefix("kernels-")  # as the library that is measured
-    zig = "CC" not in os.environ
-    compiler = [sys.executable, "-m", "ziglang", "cc"] if zig else shlex.split(os.environ["CC"])
-    processor = [] if not level.startswith("x86") else [f"-mcpu={level.replace('-', '_')}" if zig else f"-march={level}"]
+    variant = Path(str(library.load()._name)).stem.removeprefix("kernels-")  # of the library that is measured
     path, source = folder / "peak.so", Path(__file__).with_name("peak.c")
-    flags = ["-O3", "-fPIC", "-shared", "-mprefer-vector-width=512"] if level.endswith("v4") else ["-O3", "-fPIC", "-shared"]
-    subprocess.run([*compiler, *flags, *processor, str(source), "-o", str(path)], check=True)
+    subprocess.run([*compiler(variant), "-O3", "-fPIC", "-shared", str(source), "-o", str(path)], check=True)
     loop = ctypes.CDLL(str(path)).multiply_add
     loop.argtypes, loop.restype = (ctypes.c_int64, ctypes.POINTER(ctypes.c_float)), ctypes.c_int64
     return lambda rounds: int(loop(rounds, ctypes.byref(ctypes.c_float())))
+
+
+def compiler(variant: str) -> list[str]:
+    """Return the command that compiles for a variant of the library, the one in CC or else zig."""
+    command = shlex.split(os.environ.get("CC", f"{shlex.quote(sys.executable)} -m ziglang cc"))
+    if not variant.startswith("x86"):
+        return command
+    processor = f"-march={variant}" if "CC" in os.environ else f"-mcpu={variant.replace('-', '_')}"
+    return [*command, processor, "-mprefer-vector-width=512"]
 
 
 def print_share_of_peak(repeats: int, threads: int) -> None:
@@ -78,8 +83,8 @@ def print_score_blocks(repeats: int, threads: int) -> None:
             ranked = partial(tr.rank, scorer, train=data.train, test=data.test, threads=threads)
             costs = best_costs({"rank": ranked, "read": partial(read, scores)}, repeats)
             ratio = costs["rank"].cpu / costs["read"].cpu
-            speed = scores.nbytes / costs["read"].cpu / 1e9
-            print(f"{shape.held_out:3} held out, {scores.dtype}: {ratio:.2f} ({speed:.0f} GB/s), {verdict(ratio, READS)}")
+            speed = f"{scores.nbytes / costs['read'].cpu / 1e9:.0f} GB/s"
+            print(f"{shape.held_out:3} held out, {scores.dtype}: {ratio:.2f} ({speed}), {verdict(ratio, READS)}")
 
 
 def rows(scores: NDArray[Any], users: NDArray[np.int64]) -> NDArray[Any]:
@@ -88,7 +93,7 @@ def rows(scores: NDArray[Any], users: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def read(scores: NDArray[Any]) -> None:
-    """Read all scores once, in the same blocks: the maximum is NumPy's fastest sum of a kind."""
+    """Read all scores once, in the same blocks: NumPy finds a maximum as fast as memory delivers."""
     size = users_per_block(scores.shape[1])
     for start in range(0, len(scores), size):
         scores[start : start + size].max()
@@ -101,7 +106,9 @@ def print_item_models(repeats: int, threads: int) -> None:
     dense = (data.items @ data.items.T).astype(np.float32)
     least = np.partition(dense, -NEIGHBOURS, axis=1)[:, [-NEIGHBOURS]]
     for name, similarity in {"dense": dense, "sparse": sp.csr_array(np.where(dense >= least, dense, 0))}.items():
-        ranked = partial(tr.rank, tr.Similarity(similarity, histories), train=data.train, test=data.test, threads=threads)
+        ranked = partial(
+            tr.rank, tr.Similarity(similarity, histories), train=data.train, test=data.test, threads=threads
+        )
         costs = best_costs({"rank": ranked, "product": partial(product, histories, similarity)}, repeats)
         ratio = costs["rank"].cpu / costs["product"].cpu
         print(f"{name:>7}: {ratio:.2f} (product {costs['product'].cpu:.2f} s), {verdict(ratio, PRODUCTS)}")
