@@ -116,3 +116,16 @@ def test_least_bias_of_many_sizes_equals_that_of_each(name: str, correction: str
     for case, table in zip(cases, together, strict=True):
         alone = corrected.correction.solve(term, HYPERGEOMETRIC, case).values
         np.testing.assert_allclose(table, alone, rtol=0, atol=1e-9 * np.abs(alone).max(), err_msg=str(case))
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg@10", "auc"])
+@pytest.mark.parametrize(("m", "sizes"), [(3, (4, 8)), (50, (51, 52, 90, 149)), (200, (203, 420, 601))])
+def test_large_samples_have_the_tables_of_direct_solutions(name: str, m: int, sizes: tuple[int, ...]) -> None:
+    corrected = as_metric(f"{name}~bv(0.05)")
+    assert isinstance(corrected, Corrected)
+    assert isinstance(corrected.correction, Correction)
+    term = corrected.metric.terms(tr.Ranks.from_ranks([1], n=1_000))[0].term
+    cases = [Case(1, 1, n, m) for n in sizes]
+    for case, table in zip(cases, corrected.correction.tables(term, HYPERGEOMETRIC, cases), strict=True):
+        alone = corrected.correction.solve(term, HYPERGEOMETRIC, case).values
+        np.testing.assert_allclose(table, alone, rtol=0, atol=1e-11 * np.abs(alone).max(), err_msg=str(case))
