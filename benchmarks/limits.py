@@ -42,7 +42,10 @@ ROUNDS = 20_000_000
 
 def compile_peak(folder: Path) -> Callable[[int], int]:
     """Return a function that does so many rounds of multiply-adds, and returns their number."""
-    variant = Path(str(library.load()._name)).stem.removeprefix("kernels-")  # of the library that is measured
+    loaded = library.load()
+    if loaded is None:
+        raise SystemExit("there is no compiled library to measure.")
+    variant = Path(loaded._name).stem.removeprefix("kernels-")
     path, source = folder / "peak.so", Path(__file__).with_name("peak.c")
     subprocess.run([*compiler(variant), "-O3", "-fPIC", "-shared", str(source), "-o", str(path)], check=True)
     loop = ctypes.CDLL(str(path)).multiply_add

@@ -106,7 +106,8 @@ class _Places:
         """Return the places with their cases, whose m is left open."""
         columns = [numbers[self.item] for numbers in (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)]
         first, which = distinct_columns(*columns)
-        cases = [Case(*case, m=0) for case in zip(*(column[first].tolist() for column in columns), strict=True)]
+        distinct = zip(*(column[first].tolist() for column in columns), strict=True)
+        cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
         return CountedItems(cases, which, self.above, self.share * weight[self.item])
 
 
