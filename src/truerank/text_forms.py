@@ -146,6 +146,11 @@ class Registry(Generic[Kind]):
         """Return the entry with this name."""
         return self._entries[name]
 
+    def has(self, text: str) -> bool:
+        """Whether a text is the name of an entry, with or without parameters."""
+        name = re.split(r"[(@~]|-(?=\d)", plain(text))[0]
+        return name in self._entries or name in self._aliases
+
     def read(self, text: str) -> Kind:
         """Return the value that a text form describes."""
         form = self._form(text)
@@ -200,9 +205,12 @@ def _build(kind: type[Kind], form: Form, text: str) -> Kind:
 
 
 def _read(field: Field[Any], text: str) -> Any:
-    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number."""
+    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number.
+
+    A field for numbers may also take some words, which its metadata name.
+    """
     kind = str(field.type)
-    if isinstance(field.default, str):
+    if isinstance(field.default, str) or text in field.metadata.get("words", ()):
         return text
     if "tuple[int" in kind:
         return tuple(sorted({_whole(part) for part in text.split(",")}))

@@ -170,3 +170,12 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -
     for name, one in ranks.items():
         expected = [tr.risk(one, metric, m=m).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
+
+
+def test_the_order_after_a_tie_is_shown() -> None:
+    """With m < 10 every recall@10 is 1; from m = 10 on the worse recommender is ahead, until it is not."""
+    often = tr.Ranks.from_ranks([30] * 10, n=1_000)
+    seldom = tr.Ranks.from_ranks([1] * 3 + [600] * 7, n=1_000)
+    found = tr.consistency({"often": often, "seldom": seldom}, "recall@10", sizes=range(1, 999))
+    assert [order for _, order in found.orders()] == ["often = seldom", "often > seldom", "seldom > often"]
+    assert [start for start, _ in found.orders()][:2] == [1, 10]

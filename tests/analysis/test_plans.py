@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import truerank as tr
+from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 RNG = np.random.default_rng(3)
 OLD, NEW = RNG.geometric(0.02, size=400).clip(1, 300), RNG.geometric(0.03, size=400).clip(1, 300)
@@ -53,5 +55,53 @@ def test_sizes_and_wrong_arguments() -> None:
         tr.plan({"old": PILOT["old"]}, "rr")
     with pytest.raises(tr.InputError, match="`probability`"):
         tr.plan(PILOT, "rr", probability=95)
-    with pytest.raises(tr.InputError, match="must be exact"):
-        tr.plan({name: tr.UniformSampling(5).draw(one, rng=0) for name, one in PILOT.items()}, "rr")
+    with pytest.raises(tr.InputError, match="whole rankings"):
+        tr.plan({name: tr.Ranks(above=[2], n_candidates=9, depth=5) for name in PILOT}, "rr@3")
+
+
+def test_figure_6_of_the_paper() -> None:
+    study = {name: embedded().ranks[name] for name in "XY"}
+    [plain] = tr.plan(study, "recall@10", sizes=[950, 970], probability=0.6).sizes
+    assert plain.right_from == 956  # published: more than 1,000
+    assert plain.enough is not None
+    assert 956 < plain.enough < 1_000
+    [corrected] = tr.plan(study, "recall@10~bv(0.1)", sizes=[48, 56], probability=0.52).sizes
+    assert corrected.right_from == 52  # published: less than 60
+    [at_60] = tr.plan(study, "recall@10~bv(0.1)", sizes=[60]).designs
+    assert (at_60.right, at_60.m, at_60.scores) == (True, 60, 60.0)
+
+
+def test_enough_candidates_bring_out_the_order() -> None:
+    found = tr.plan(PILOT, "recall@10", sizes=[10, 100])
+    [sizes] = found.sizes
+    assert sizes.enough is not None
+    below, at = (tr.plan(PILOT, "recall@10", sizes=[size]).designs[1] for size in (sizes.enough - 1, sizes.enough))
+    assert below.probability < 0.95 <= at.probability
+    assert found.conclusions[-1].startswith(f"recall@10: the expected order is right from {sizes.right_from}")
+    toy = {"A": tr.Ranks.from_ranks([3, 3], n=4), "C": tr.Ranks.from_ranks([3, 3], n=4)}
+    assert tr.plan(toy, "rr", sizes=[1]).sizes[0].right_from is None
+
+
+def test_a_sampled_pilot_says_about_the_same_as_an_exact_one() -> None:
+    rng = np.random.default_rng(5)
+    old, new = rng.geometric(0.01, size=2_000).clip(1, 1_000), rng.geometric(0.02, size=2_000).clip(1, 1_000)
+    pilot = {"old": tr.Ranks.from_ranks(old, n=1_000), "new": tr.Ranks.from_ranks(new, n=1_000)}
+    sampled = {name: tr.UniformSampling(200).draw(one, rng=9) for name, one in pilot.items()}
+    exact, found = (tr.plan(ranks, "rr~bv(0.1)", sizes=[100], rng=1) for ranks in (pilot, sampled))
+    assert any("smooth law" in note for note in found.notes)
+    for a, b in zip(exact.designs, found.designs, strict=True):
+        assert (a.design, a.right) == (b.design, b.right)
+        assert b.difference == pytest.approx(a.difference, rel=0.35)
+        assert b.users == pytest.approx(a.users, rel=0.8)
+
+
+def test_inverse_sampling_is_planned_by_draws() -> None:
+    design, pilot = tr.InverseSampling(2), {name: one[:20] for name, one in PILOT.items()}
+    found = tr.plan(pilot, "rr", sizes=[], designs=[design], rng=0).designs[1]
+    assert (found.design, found.m, found.right) == ("inverse", None, True)
+    draws = [[tr.estimate(design.draw(one, rng=seed), "rr").mean for one in pilot.values()] for seed in range(100)]
+    differences = np.diff(draws, axis=1).ravel()
+    assert found.difference == pytest.approx(differences.mean(), abs=5 * differences.std() / math.sqrt(20))
+    z = stats.norm.ppf(found.probability)
+    assert z == pytest.approx(differences.mean() / differences.std(), rel=0.4)
+    assert found.scores == pytest.approx(np.mean([design.draw(PILOT["new"], rng=1).n_scored]), rel=0.5)

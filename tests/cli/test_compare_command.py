@@ -107,3 +107,17 @@ def test_minimum(files: dict[str, Path]) -> None:
     assert [line.split(" is ")[0] for line in fails.stderr.splitlines()] == ["fails: rr of a", "fails: rr of c"]
     assert "METRIC=X" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr")
     assert "--min must be a number" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr=high")
+
+
+def test_an_order_that_sampled_ranks_leave_open(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        exact = tr.Ranks.from_ranks(rng.integers(1, 500, 300), n=500, ids=np.arange(300))
+        tr.UniformSampling(20).draw(exact, rng=1).save(tmp_path / f"{name}.parquet")
+    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    shown = run_here("compare", *paths, "-m", "recall@10", "--assume", "falling", "--same-candidates").stdout
+    assert shown.splitlines()[-1] == "recall@10: not determined by this sample."
+    assert "if deeper ranks are never more likely" in shown
+    done = run_here("gate", paths[0], "--against", paths[1], "-m", "recall@10", "--margin", "0.01")
+    assert (done.exit_code, done.stdout.splitlines()[-1][:40]) == (3, "cannot tell whether a is worse than b by")
+    assert done.stdout.endswith("the sampled candidates do not determine it, so rank all of them.\n")

@@ -24,9 +24,12 @@ COMMANDS = [
     "correct",
     "data",
     "evaluate",
+    "explore",
     "gate",
     "marp",
     "rank",
+    "recommend",
+    "report",
     "reproduce",
     "sample",
 ]

@@ -19,11 +19,25 @@ def test_mean_and_standard_error_are_those_of_the_values() -> None:
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_interval_is_students(level: float) -> None:
-    values = tr.values(tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4], n=50), "rr")
+def test_interval_is_students_if_values_are_symmetric(level: float) -> None:
+    ranks = tr.Ranks.from_ranks([1, 3, 5, 7, 9], n=50)
+    values = tr.values(ranks, "mean-rank")
     expected = stats.t.interval(level, values.size - 1, values.mean(), stats.sem(values))
-    got = tr.estimate(tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4], n=50), "rr").confidence_interval(level)
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    np.testing.assert_allclose(tr.estimate(ranks, "mean-rank").confidence_interval(level), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_interval_of_skewed_values_solves_halls_transformation(level: float) -> None:
+    ranks = tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4] * 7, n=50)
+    values = tr.values(ranks, "rr")
+    g, quantile = stats.skew(values) / values.size**0.5, stats.t.ppf(0.5 + level / 2, values.size - 1)
+
+    def transformed(mean: float) -> float:
+        t = (values.mean() - mean) / stats.sem(values)
+        return float(t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6)
+
+    low, high = tr.estimate(ranks, "rr").confidence_interval(level)
+    np.testing.assert_allclose([transformed(low), transformed(high)], [quantile, -quantile], rtol=1e-9)
 
 
 @given(

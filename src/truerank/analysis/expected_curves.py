@@ -66,7 +66,7 @@ def _closed_curve(metric: Metric, ranks: Ranks, sizes: Ints, law: Law) -> Floats
     For a few sizes, and for ties, laws cost less than the closed form.
     """
     correction = metric.correction if isinstance(metric, Corrected) else None
-    if not isinstance(correction, Correction) or sizes.size <= _FEW or ranks.has_ties:
+    if not isinstance(correction, Correction) or metric.pools_instances or sizes.size <= _FEW or ranks.has_ties:
         return np.full(sizes.size, np.nan)
     places = _Places.of(ranks, np.arange(ranks.above.size), int(sizes[-1]), law)
     total = np.zeros(sizes.size)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import islice, repeat
 
 import numpy as np
 
-from truerank.analysis.risks import check_exact, risks
-from truerank.arrays import Floats
+from truerank.analysis.planned_differences import Planned, by_draws, by_law, unsampled
+from truerank.corrections.plausible_ranks import plausible_ranks
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.matching import matched
-from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.uniform import UniformSampling
 
 SIZES = (10, 30, 100, 300, 1000)
 """Sample sizes to look at by default."""
+
+# exact pilots that are drawn for a sampled one
+_PLAUSIBLE = 3
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,12 @@ class PlannedDesign:
     Attributes
     ----------
     metric : str
+    design : str
+        How candidates are sampled.
     m : int or None
-        Candidates sampled for each user; None: all of them.
+        Candidates sampled for each user; None if their number is not fixed.
+    scores : float
+        Irrelevant candidates that are scored for each user, on average.
     difference : float
         Expected difference of the means, the second recommender less the first.
     right : bool
@@ -45,7 +54,9 @@ class PlannedDesign:
     """
 
     metric: str
+    design: str
     m: int | None
+    scores: float
     difference: float
     right: bool
     probability: float
@@ -54,22 +65,43 @@ class PlannedDesign:
 
 
 @dataclass(frozen=True)
+class EnoughCandidates:
+    """How many uniformly sampled candidates a metric needs; None: more than there are.
+
+    Attributes
+    ----------
+    metric : str
+    right_from : int or None
+        Smallest m from which on the expected order is right: more users, or more runs, would bring it out.
+    enough : int or None
+        Smallest m from which on one run on the users of the pilot brings it out with the wanted probability.
+    """
+
+    metric: str
+    right_from: int | None
+    enough: int | None
+
+
+@dataclass(frozen=True, repr=False)
 class Plan(Tabular):
-    """What it takes to order two recommenders by several metrics and sample sizes."""
+    """What it takes to order two recommenders by several metrics and ways to evaluate."""
 
     recommenders: tuple[str, str]
     probability: float
+    users: int
     designs: tuple[PlannedDesign, ...]
+    sizes: tuple[EnoughCandidates, ...]
     notes: tuple[str, ...] = ()
 
     def to_table(self) -> Table:
-        """Return a row per metric and sample size."""
+        """Return a row per metric and way to evaluate."""
         first, second = self.recommenders
-        header = ("metric", "sampled", f"{second} - {first}", "right order", "users needed", "runs needed")
+        header = ("metric", "candidates", "scores per user", f"{second} - {first}", "right order")
         rows = tuple(
             (
                 Cell(each.metric),
-                Cell("all" if each.m is None else str(each.m)),
+                Cell(each.design),
+                Cell(f"{each.scores:,.0f}"),
                 Cell(f"{each.difference:+.5f}"),
                 Cell(f"{each.probability:.1%}"),
                 Cell(_count(each.users)),
@@ -77,7 +109,36 @@ class Plan(Tabular):
             )
             for each in self.designs
         )
-        return Table(header, rows, tuple(asdict(each) for each in self.designs), self.notes)
+        records = tuple(asdict(each) for each in self.designs)
+        return Table((*header, "users needed", "runs needed"), rows, records, self.notes)
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """What to do, in plain words."""
+        return (
+            *(self._of_users(each) for each in self.designs if each.m is None),
+            *map(self._of_candidates, self.sizes),
+        )
+
+    @property
+    def _wanted(self) -> str:
+        return f"{100 * self.probability:g} %"
+
+    def _of_users(self, each: PlannedDesign) -> str:
+        way = f"{each.metric} with {each.design}"
+        if not each.right:
+            return f"{way}: the wrong order is expected, and more users or runs only confirm it."
+        return f"{way}: {_count(each.users)} users bring out the order with a probability of {self._wanted}."
+
+    def _of_candidates(self, each: EnoughCandidates) -> str:
+        if each.right_from is None:
+            return f"{each.metric}: no number of sampled candidates brings out the order; rank all of them."
+        sampled = "candidate" if each.right_from == 1 else "candidates"
+        start = f"{each.metric}: the expected order is right from {each.right_from:,} sampled {sampled} on"
+        if each.enough is None:
+            return f"{start}, but one run on these {self.users:,} users is not enough with any number of them."
+        run = f"in one run on these {self.users:,} users"
+        return f"{start}; {each.enough:,} bring it out with {self._wanted} {run}."
 
 
 def _count(number: float) -> str:
@@ -89,27 +150,34 @@ def plan(
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
     sizes: Iterable[int] = SIZES,
+    designs: Iterable[SamplingDesign] = (),
     replace: bool = False,
     probability: float = 0.95,
+    rng: Rng = None,
 ) -> Plan:
     """Return how many users, or candidates and runs, bring out the order of two recommenders.
 
-    The exact ranks of a pilot say what the metrics, sampled or not, would be: their expectation and variance over
-    samples of candidates are exact. Other users are supposed to be like those of the pilot, both recommenders to see
-    samples of their own, and means to be normal.
+    The ranks of a pilot say what the metrics, sampled or not, would be. From exact ranks and under uniform sampling,
+    their expectation and variance over samples are exact; otherwise they are found by repeated draws. Other users are
+    supposed to be like those of the pilot, both recommenders to see samples of their own, and means to be normal.
 
     Parameters
     ----------
     ranks : dict of name to Ranks
-        Exact ranks of two recommenders on the same users.
+        Two recommenders on the same users: exact ranks, or sampled ones. For the latter exact ranks are drawn from what
+        the sample leaves open, given a smooth law of all ranks.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
     sizes : iterable of int
         Numbers of candidates to sample for each user, uniformly; sizes that some user does not have are left out.
+    designs : iterable of SamplingDesign
+        Other designs to look at, for instance ``[tr.InverseSampling(2)]``, with the recommended estimators.
     replace : bool
-        Whether they are sampled with replacement.
+        Whether candidates are sampled with replacement.
     probability : float
         Wanted probability that the order comes out as the exact metric has it.
+    rng : int or numpy.random.Generator, optional
+        Seed of the draws.
 
     Examples
     --------
@@ -118,90 +186,154 @@ def plan(
     >>> old, new = rng.geometric(0.02, size=300), rng.geometric(0.03, size=300)
     >>> pilot = {"old": tr.Ranks.from_ranks(old, n=1_000), "new": tr.Ranks.from_ranks(new, n=1_000)}
     >>> found = tr.plan(pilot, "ndcg@10", sizes=[100])
-    >>> [(each.m, each.right) for each in found.designs]
-    [(None, True), (100, True)]
+    >>> [(each.design, each.right) for each in found.designs]
+    [('all candidates', True), ('uniform(100)', True)]
     """
     chosen = as_metrics(metrics)
     if len(ranks) != 2 or not chosen:
         raise InputError(f"a plan is about two recommenders and at least one metric, got {len(ranks)} recommenders.")
     if not 0.5 < probability < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
-    for one in ranks.values():
-        check_exact(one)
     same, notes = matched(ranks)
-    most = min(int(one.draws[one.n_relevant > 0].min(initial=2**62)) for one in same.values())
-    usable = [size for size in dict.fromkeys(sizes) if replace or size <= most]
-    exact = {str(each): _exact_difference(same, each.estimated) for each in chosen}
-    unsampled = [
-        _planned(each, None, exact[str(each)], exact[str(each)], probability)
-        for each in chosen
-        if each.estimated == each
-    ]
-    sampled = [
-        _planned(each, size, exact[str(each)], difference, probability)
-        for size in usable
-        for each, difference in zip(chosen, _sampled_differences(same, chosen, size, replace), strict=True)
-    ]
+    work = _Work.of(same, chosen, replace, probability, np.random.default_rng(rng))
+    usable = [size for size in dict.fromkeys(sizes) if replace or size <= work.most]
+    by_size = [work.uniform(size) for size in usable]
+    others = [work.drawn(design) for design in designs]
     names = tuple(same)
-    return Plan((names[0], names[1]), probability, (*unsampled, *sampled), notes)
+    return Plan(
+        (names[0], names[1]),
+        probability,
+        len(same[names[0]]),
+        (*work.without_sampling(), *(each for row in (*by_size, *others) for each in row)),
+        tuple(work.enough(metric, usable) for metric in chosen if usable and not metric.pools_instances),
+        (*notes, *work.notes),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Difference:
-    """Expected difference of each user, and its variance over samples of candidates."""
+class _Work:
+    """Exact pilots, and what is asked of them."""
 
-    expected: Floats
-    variance: Floats
+    pilots: list[dict[str, Ranks]]
+    metrics: tuple[Metric, ...]
+    replace: bool
+    probability: float
+    rng: np.random.Generator
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], replace: bool, probability: float,
+        rng: np.random.Generator,
+    ) -> _Work:  # fmt: skip
+        """Return the work on a pilot, for which several exact ones are drawn if it is sampled."""
+        if any(one.depth is not None for one in ranks.values()):
+            raise InputError("a plan needs whole rankings, but the ranks of this pilot are cut.")
+        if all(one.design is None for one in ranks.values()):
+            return cls([dict(ranks)], metrics, replace, probability, rng, ())
+        drawn = [
+            repeat(one, _PLAUSIBLE) if one.design is None else islice(plausible_ranks(one, rng=rng), _PLAUSIBLE)
+            for one in ranks.values()
+        ]
+        pilots = [dict(zip(ranks, pair, strict=True)) for pair in zip(*drawn, strict=True)]
+        note = "the pilot is sampled: all figures, and the order itself, rest on a smooth law fitted to its ranks"
+        return cls(pilots, metrics, replace, probability, rng, (note,))
 
     @property
-    def mean(self) -> float:
-        return float(self.expected.mean()) if self.expected.size else math.nan
+    def most(self) -> int:
+        """Candidates that every user has."""
+        pilot = self.pilots[0].values()
+        return min(int(one.draws[one.n_relevant > 0].min(initial=2**62)) for one in pilot)
 
-    @property
-    def of_sampling(self) -> float:
-        """Variance of one user's difference over samples."""
-        return float(self.variance.mean()) if self.variance.size else math.nan
+    def without_sampling(self) -> list[PlannedDesign]:
+        plain = [metric for metric in self.metrics if metric.estimated is metric]
+        return [self._row(metric, "all candidates", None, self._exact(metric)) for metric in plain]
 
-    @property
-    def of_users(self) -> float:
-        """Variance of the expected difference over users."""
-        return float(self.expected.var(ddof=1)) if self.expected.size > 1 else math.nan
+    def uniform(self, size: int) -> list[PlannedDesign]:
+        """Return what a number of uniformly sampled candidates shows, by each metric."""
+        design = UniformSampling(size, self.replace)
+        found = self._by_law([metric for metric in self.metrics if not metric.pools_instances], design)
+        found |= self._by_draws([metric for metric in self.metrics if metric.pools_instances], design)
+        return [self._row(metric, str(design), size, found[str(metric)]) for metric in self.metrics]
+
+    def drawn(self, design: SamplingDesign) -> list[PlannedDesign]:
+        """Return what another design shows, by each metric that is not corrected from a table of counts."""
+        fitting = [metric for metric in self.metrics if metric.estimated is metric or metric.pools_instances]
+        found = self._by_draws(fitting, design)
+        return [self._row(metric, str(design), None, found[str(metric)]) for metric in fitting]
+
+    def enough(self, metric: Metric, sizes: Sequence[int]) -> EnoughCandidates:
+        """Return how many candidates are enough, looking at some sizes first and then between them."""
+        most = self.most
+
+        @cache
+        def row(size: int) -> PlannedDesign:
+            design = UniformSampling(size, self.replace)
+            return self._row(metric, str(design), size, self._by_law([metric], design)[str(metric)])
+
+        return EnoughCandidates(
+            str(metric),
+            smallest_size(lambda size: row(size).right, sizes, most),
+            smallest_size(lambda size: row(size).probability >= self.probability, sizes, most),
+        )
+
+    def _exact(self, metric: Metric) -> Planned:
+        return Planned.mean_of([unsampled(pilot, metric.estimated) for pilot in self.pilots])
+
+    def _by_law(self, metrics: Sequence[Metric], design: SamplingDesign) -> dict[str, Planned]:
+        found = (by_law(pilot, metrics, design) for pilot in self.pilots) if metrics else ()
+        rows = zip(*found, strict=True)
+        return {str(metric): Planned.mean_of(row) for metric, row in zip(metrics, rows, strict=True)}
+
+    def _by_draws(self, metrics: Sequence[Metric], design: SamplingDesign) -> dict[str, Planned]:
+        return {
+            str(metric): Planned.mean_of([by_draws(pilot, metric, design, self.rng) for pilot in self.pilots])
+            for metric in metrics
+        }
+
+    def _row(self, metric: Metric, design: str, m: int | None, found: Planned) -> PlannedDesign:
+        from scipy.special import ndtr, ndtri
+
+        right = found.mean * self._exact(metric).mean > 0
+        gain = abs(found.mean) if right else -abs(found.mean)
+        error = math.sqrt(found.of_sampling / max(found.n, 1))
+        z = float(ndtri(self.probability))
+        users = z**2 * (found.of_users + found.of_sampling) / gain**2 if right else math.inf
+        runs = z**2 * error**2 / gain**2 if right else math.inf
+        return PlannedDesign(
+            metric=str(metric),
+            design=design,
+            m=m,
+            scores=found.scores,
+            difference=found.mean,
+            right=right,
+            probability=float(ndtr(gain / error)) if error > 0 else float(right),
+            users=math.ceil(users) if math.isfinite(users) else math.inf,
+            repetitions=max(math.ceil(runs), 1) if math.isfinite(runs) else math.inf,
+        )
 
 
-def _exact_difference(ranks: Mapping[str, Ranks], metric: Metric) -> _Difference:
-    first, second = (values(one, metric) for one in ranks.values())
-    return _defined(second - first, np.zeros(first.size))
+def smallest_size(good: Callable[[int], bool], sizes: Sequence[int], most: int) -> int | None:
+    """Return the smallest size from which on it is good, at the sizes that are looked at; None if it never is.
 
+    The given sizes are looked at first, then twice the largest, and so on up to `most`, and last, by bisection, sizes
+    between the last bad one and the next.
 
-def _sampled_differences(
-    ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], size: int, replace: bool
-) -> list[_Difference]:
-    first, second = (risks(one, metrics, UniformSampling(size, replace)) for one in ranks.values())
-    return [_defined(b.expected - a.expected, a.variance + b.variance) for a, b in zip(first, second, strict=True)]
-
-
-def _defined(expected: Floats, variance: Floats) -> _Difference:
-    where = ~np.isnan(expected)
-    return _Difference(expected[where], variance[where])
-
-
-def _planned(
-    metric: Metric, m: int | None, exact: _Difference, found: _Difference, probability: float
-) -> PlannedDesign:
-    from scipy.special import ndtr, ndtri
-
-    right = found.mean * exact.mean > 0
-    gain = abs(found.mean) if right else -abs(found.mean)
-    error = math.sqrt(found.of_sampling / max(found.expected.size, 1))
-    z = float(ndtri(probability))
-    users = z**2 * (found.of_users + found.of_sampling) / gain**2 if right else math.inf
-    runs = z**2 * error**2 / gain**2 if right else math.inf
-    return PlannedDesign(
-        metric=str(metric),
-        m=m,
-        difference=found.mean,
-        right=right,
-        probability=float(ndtr(gain / error)) if error > 0 else float(right),
-        users=math.ceil(users) if math.isfinite(users) else math.inf,
-        repetitions=max(math.ceil(runs), 1) if math.isfinite(runs) else math.inf,
-    )
+    Examples
+    --------
+    >>> smallest_size(lambda size: size >= 37, [10, 30, 100], 1_000)
+    37
+    >>> smallest_size(lambda size: size >= 500, [10, 30, 100], 1_000), smallest_size(lambda size: False, [10], 20)
+    (500, None)
+    """
+    looked = sorted(sizes)
+    while not good(looked[-1]):
+        if looked[-1] >= most:
+            return None
+        looked.append(min(2 * looked[-1], most))
+    low = max((size for size in looked if not good(size)), default=0)
+    high = min(size for size in looked if size > low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high

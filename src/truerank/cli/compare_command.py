@@ -32,6 +32,10 @@ from truerank.cli.sources import read_groups
 )
 @options.level_option
 @options.unmatched_option
+@options.assume_option
+@click.option(
+    "--same-candidates", is_flag=True, help="Sampled ranks of all recommenders are among the same candidates."
+)
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --test bootstrap, randomisation.")
 @click.option(
     "--replicates",
@@ -53,6 +57,8 @@ def command(
     margin: float | None,
     level: float,
     unmatched: Any,
+    assume: Any,
+    same_candidates: bool,
     rng: int | None,
     replicates: int,
     columns: dict[str, str],
@@ -61,7 +67,8 @@ def command(
     """Compare recommenders pair by pair, on the same instances.
 
     RANKS are files of ranks of two recommenders or more, as for `truerank evaluate`, named by NAME
-    or by the file. Instances are matched by id.
+    or by the file. Instances are matched by id. On sampled ranks, an order is claimed only if the
+    sample determines it.
 
     \b
     truerank compare old=a.parquet new=b.parquet -m ndcg@10,recall@10
@@ -84,6 +91,8 @@ def command(
         level=level,
         margin=margin,
         unmatched=unmatched,
+        assume=assume,
+        same_candidates=same_candidates,
         replicates=replicates,
         rng=rng,
     )

@@ -33,6 +33,7 @@ PASSES, WORSE, CANNOT_TELL = 0, 1, 3
 @options.level_option
 @options.test_option
 @options.unmatched_option
+@options.assume_option
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --test bootstrap, randomisation.")
 @options.columns_option
 def command(
@@ -43,6 +44,7 @@ def command(
     level: float,
     test: Any,
     unmatched: Any,
+    assume: Any,
     rng: int | None,
     columns: dict[str, str],
 ) -> None:
@@ -63,7 +65,7 @@ def command(
         raise InputError(f"--level must lie between 0.5 and 1 for a gate, got {level:g}.")
     roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
     ranks = {name: read_ranks(path, **roles) for name, path in _named(new, old).items()}
-    result = compare(ranks, metric, test=test, level=level, margin=margin, unmatched=unmatched, rng=rng)
+    result = compare(ranks, metric, test=test, level=level, margin=margin, unmatched=unmatched, assume=assume, rng=rng)
     show_notes(result.notes)
     sentence, code = judge(result.differences[0].reversed(), margin)
     click.echo(sentence)
@@ -96,6 +98,8 @@ def judge(found: Difference, margin: float) -> tuple[str, int]:
 
 
 def _needed(found: Difference, margin: float) -> str:
+    if found.bounded:
+        return "the sampled candidates do not determine it, so rank all of them"
     needed = found.instances_needed(margin)
     if not math.isfinite(needed):
         return "no number of instances would settle it if the true difference is the observed one"

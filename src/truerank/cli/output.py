@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from truerank.analysis.plans import Plan
     from truerank.evaluation.comparisons import Comparison
     from truerank.evaluation.evaluations import Evaluation
     from truerank.ranking.ranks import Ranks
@@ -32,7 +33,7 @@ def show_notes(notes: Iterable[str]) -> None:
         click.echo(f"note: {on_one_line(note)}", err=True)
 
 
-def show_table(table: Evaluation | Comparison, form: str, *, aside: bool = False) -> None:
+def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool = False) -> None:
     """Print a table; its notes are part of the readable form, and go to standard error beside the others.
 
     `aside` means that standard output is used for something else.

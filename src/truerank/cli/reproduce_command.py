@@ -45,7 +45,7 @@ def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) 
     "folder",
     metavar="DIR",
     type=click.Path(),
-    help="Directory for the figures (default: one named after the paper).",
+    help="Directory for the figures and the report (default: one named after the paper).",
 )
 @click.option(
     "--as",
@@ -59,7 +59,7 @@ def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) 
 def command(
     paper: str, source: str | None, json_file: str | None, folder: str | None, formats: tuple[str, ...]
 ) -> None:
-    """Compute a paper's tables and figures and show them beside the published numbers.
+    """Compute a paper's tables and figures, show them beside the published numbers, and write a report.
 
     krichene-rendle is "On Sampled Metrics for Item Recommendation", KDD 2020. By default the ranks
     of its three recommenders on MovieLens 1M are those that come with the package; with --data they
@@ -71,11 +71,11 @@ def command(
     """
     from truerank.formats.writing import check_writable_folder, write_text
     from truerank.papers.krichene_rendle_2020 import experiment
+    from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
     from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
 
     drawn = _can_draw(required=folder is not None)
-    if drawn:
-        check_writable_folder(folder or paper)
+    check_writable_folder(folder or paper)
     study = _train(source) if source else experiment.embedded()
     done = []
     for table in tables(study):
@@ -86,11 +86,13 @@ def command(
         click.echo(f"Every cell is in {json_file!r}.\n")
     for line in draw(study, folder or paper, formats) if drawn else ():
         click.echo(line)
+    path = write_paper_report(study, done, folder or paper)
+    click.echo(f"The report, to be opened in a browser, is {str(path)!r}.")
 
 
 def _can_draw(*, required: bool) -> bool:
     """Return whether figures can be drawn; where they were not asked for, a note says why not."""
-    from truerank.report.plots import check_matplotlib
+    from truerank.report.drawing import check_matplotlib
 
     try:
         check_matplotlib()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -11,27 +12,81 @@ from truerank.corrections import spectral
 from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, CountedItems
 from truerank.corrections.batches import batches
 from truerank.corrections.least_squares import problem_of
-from truerank.corrections.priors import Prior
+from truerank.corrections.priors import Prior, prior_notes
 from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
-from truerank.metrics.base import Term
+from truerank.metrics.base import Term, Terms
+from truerank.ranking.ranks import Ranks
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 
 @dataclass(frozen=True)
 class BiasVariance(Correction):
-    """The least sum of squared bias and gamma times the variance (eq. 24 to 26)."""
+    """The least sum of squared bias and gamma times the variance (eq. 24 to 26).
+
+    Parameters
+    ----------
+    gamma : float, or "auto"
+        From 0 to 1: the larger, the smaller the variance and the larger the bias. "auto" takes the one of 1, 0.3, 0.1,
+        ..., 0.0001 with the least squared bias plus variance of the mean, if ranks follow the law that ``~smooth`` fits
+        to these very ranks; a note names it.
+    prior : tuple of float, optional
+        What is known of the ranks; None: all are equally likely.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks([1, 2, 5, 20, 100, 400] * 200, n=1_000)
+    >>> tr.estimate(tr.UniformSampling(100).draw(exact, rng=1), "ap~bv(auto)").notes[0]
+    'the gamma of ap~bv(auto) is 0.0001, which has the least risk if ranks follow the law of ap~smooth'
+    """
 
     name = "bv"
-    gamma: float
+    gamma: float | Literal["auto"] = field(metadata={"words": ("auto",)})
     prior: Prior | None = field(default=None, metadata={"only_in_code": True})
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.gamma <= 1.0:
-            raise InputError(f"the gamma of ~bv(gamma) must lie in (0, 1], got {self.gamma:g}.")
+        if self.gamma != "auto" and not 0.0 < self.gamma <= 1.0:
+            raise InputError(f"the gamma of ~bv(gamma) must lie in (0, 1], or be auto, got {self.gamma:g}.")
+
+    @property
+    def pools_instances(self) -> bool:
+        return self.gamma == "auto"
+
+    def chosen(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> BiasVariance:
+        """Return the correction with the gamma that is used for these ranks."""
+        if self.gamma != "auto":
+            return self
+        from truerank.corrections.chosen_gamma import GAMMAS, least_risk
+
+        key = (self, name)
+        if key not in ranks.fits:
+            ranks.fits[key] = least_risk([replace(self, gamma=gamma) for gamma in GAMMAS], parts, ranks, name)
+        found: BiasVariance = ranks.fits[key]
+        return found
+
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        return super(BiasVariance, self.chosen(parts, ranks, name)).terms(parts, ranks, name)
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        used = self.chosen(parts, ranks, name)
+        notes = () if self.prior is None else prior_notes(used, replace(used, prior=None), parts, ranks, name)
+        if self.gamma != "auto":
+            return notes
+        smooth = f"{name.partition('~')[0]}~smooth"
+        return (
+            f"the gamma of {name} is {used.gamma:g}, which has the least risk if ranks follow the law of {smooth}",
+            *notes,
+        )
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
-        return bias_variance(problem_of(term, law, case, self.prior), self.gamma)
+        return bias_variance(problem_of(term, law, case, self.prior), self._number)
+
+    @property
+    def _number(self) -> float:
+        if self.gamma == "auto":
+            raise InputError("the gamma of ~bv(auto) is chosen for the ranks of an evaluation; give a number here.")
+        return self.gamma
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Solve all cases with the same m at once in closed form, where the prior is uniform and the law has one."""
@@ -40,7 +95,7 @@ class BiasVariance(Correction):
         tables: list[Floats] = [np.empty(0)] * len(cases)
         for batch in batches(term, cases):
             rows = spectral.bias_variance_tables(
-                batch.term, batch.N, batch.m, self.gamma, law, last=batch.last, smooth=batch.smooth
+                batch.term, batch.N, batch.m, self._number, law, last=batch.last, smooth=batch.smooth
             )
             for place, row in zip(batch.places, rows, strict=True):
                 tables[place] = row
@@ -52,7 +107,7 @@ class BiasVariance(Correction):
         (batch,) = batches(term, [case._replace(m=0) for case in items.cases])
         counts = _side_by_side(items)
         return spectral.bias_variance_sums(
-            batch.term, batch.N, counts, sizes, self.gamma, last=batch.last, smooth=batch.smooth
+            batch.term, batch.N, counts, sizes, self._number, last=batch.last, smooth=batch.smooth
         )
 
 

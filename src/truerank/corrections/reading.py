@@ -24,13 +24,13 @@ def metric(text: AnyMetric) -> Metric:
     --------
     >>> import truerank as tr
     >>> tr.metric("nDCG@10")
-    NDCG(k=10)
+    NDCG(k=10, form='achievable')
     >>> str(tr.metric("P_10")), str(tr.metric("map")), str(tr.metric("RBP(0.80)"))
     ('precision@10', 'ap', 'rbp(0.8)')
     >>> tr.metric("MARp@5,10")
     MARp(k=(5, 10))
     >>> tr.metric("recall@10~bv(0.1)")
-    Corrected(metric=Recall(k=10), correction=BiasVariance(gamma=0.1, prior=None))
+    Corrected(metric=Recall(k=10, divisor='relevant'), correction=BiasVariance(gamma=0.1, prior=None))
     >>> tr.metric("ndgc@10")
     Traceback (most recent call last):
     ...

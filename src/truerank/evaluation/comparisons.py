@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,18 +12,21 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
+from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.differences import Difference, check_margin, one_sided
+from truerank.evaluation.elsewhere import engine_of
+from truerank.evaluation.estimates import ASSUMING, check_assumption
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import check_level
+from truerank.evaluation.intervals import Assumption, check_level
 from truerank.evaluation.matching import Unmatched, matched
-from truerank.evaluation.paired_differences import Task, blocks_of, tested_differences
+from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
+from truerank.evaluation.runs import Entrant, Runs, labelled
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
-from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 TestName = Literal["t", "bootstrap", "randomisation"]
@@ -34,7 +38,7 @@ _FEW = 30
 _PER_SKEWNESS = 25.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
@@ -70,27 +74,24 @@ class Comparison(Tabular):
         raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
 
     def to_table(self) -> Table:
-        """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict."""
+        """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
+
+        Of sampled ranks it also shows the parts of the error, and how probable the order is on these very users.
+        """
         adjustment = "" if self.adjustment == "none" else f" ({self.adjustment})"
-        interval = f"{100 * self.level:g} % interval"
-        grouped = ("group",) if self.groups else ()
+        grouped, sampled = bool(self.groups), any(each.sampling_error != 0 for each in self.differences)
         header = (
             "",
-            *grouped,
-            "metric",
-            "mean",
-            "baseline",
-            "difference",
-            interval,
-            "relative",
-            f"p{adjustment}",
-            "verdict",
+            *(("group",) if grouped else ()),
+            *("metric", "mean", "baseline", "difference"),
+            *(("from users, candidates", "order on these users") if sampled else ()),
+            *(f"{100 * self.level:g} % interval", "relative", f"p{adjustment}", "verdict"),
         )
-        rows = tuple(_shown(each, grouped=bool(grouped)) for each in self.differences)
+        rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in self.differences)
         return Table(header, rows, tuple(each.record() for each in self.differences), self.notes)
 
 
-def _shown(each: Difference, *, grouped: bool) -> tuple[Cell, ...]:
+def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...]:
     low, high = each.confidence_interval()
     return (
         Cell(f"{each.recommender} - {each.baseline}"),
@@ -99,6 +100,7 @@ def _shown(each: Difference, *, grouped: bool) -> tuple[Cell, ...]:
         Cell(f"{each.mean:.4f}"),
         Cell(f"{each.baseline_mean:.4f}"),
         measured(each.difference, each.standard_error),
+        *(_of_sampling(each) if sampled else ()),
         Cell(f"[{low:.4f}, {high:.4f}]"),
         Cell(f"{each.relative:+.1%}"),
         Cell(f"{each.adjusted_p_value:.2g}"),
@@ -106,8 +108,14 @@ def _shown(each: Difference, *, grouped: bool) -> tuple[Cell, ...]:
     )
 
 
+def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
+    """Return the errors from users and from candidates, and how probable the order is."""
+    probable = "unknown" if math.isnan(each.order_probability) else f"{each.order_probability:.1%}"
+    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}"), Cell(probable)
+
+
 def compare(
-    ranks: Mapping[str, Ranks],
+    ranks: Mapping[str, Runs],
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
     baseline: str | None = None,
@@ -118,6 +126,8 @@ def compare(
     margin: float | None = None,
     unmatched: Unmatched = "refuse",
     ties: Ties = "expected",
+    assume: Assumption = "nothing",
+    same_candidates: bool = False,
     replicates: int = 10_000,
     rng: Rng = None,
 ) -> Comparison:
@@ -125,8 +135,9 @@ def compare(
 
     Parameters
     ----------
-    ranks : dict of name to Ranks
-        Two recommenders or more. Instances are matched by id.
+    ranks : dict of name to Ranks, or to a list of Ranks
+        Two recommenders or more. Instances are matched by id. Lists hold sampled runs with different seeds, equally
+        many for all recommenders; the values of an instance are averaged over them.
     metrics : list of str, Metric or function (or one of them)
     baseline : str, optional
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
@@ -144,6 +155,11 @@ def compare(
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
+    assume : {"nothing", "falling"}
+        What bounds of exact metrics, from sampled ranks, may assume; see `truerank.evaluate`.
+    same_candidates : bool
+        Whether sampled ranks of all recommenders are among the same candidates. Orders on these very users are then
+        more certain. Several runs need not be told: their spread shows it.
     replicates : int
         Resamples of the bootstrap, or random exchanges.
     rng : int or numpy.random.Generator, optional
@@ -153,6 +169,10 @@ def compare(
     -----
     Where an id occurs several times, e.g. for a user with several sessions, the user is the independent unit: errors
     are clustered by user, and users are resampled.
+
+    Where the metric of sampled ranks is biased, or corrected from a fixed number of draws, intervals, p-values and
+    verdicts are about the exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed
+    only if the sample determines it. `Difference.expectation_interval` is about the difference of the values shown.
 
     Examples
     --------
@@ -167,27 +187,59 @@ def compare(
     >>> result["new", "old", "ndcg@10"].not_worse(0.01)
     True
     """
-    chosen, named = as_metrics(metrics), dict(ranks)
-    if len(named) < 2 or not chosen:
+    chosen = as_metrics(metrics)
+    if len(ranks) < 2 or not chosen:
         raise InputError("compare needs at least two recommenders, by name, and one metric.")
     check_level(level)
+    check_assumption(assume)
     if margin is not None:
         check_margin(margin)
         one_sided(level)
-    pairs = _pairs(tuple(named), baseline)
-    method = _as_test(test, replicates, rng)
-    same, dropped = matched(named, unmatched)
-    for metric in chosen:
-        _check_same_candidates(same, metric)
+    task = Task(
+        names=tuple(ranks),
+        metrics=tuple(map(str, chosen)),
+        pairs=_pairs(tuple(ranks), baseline),
+        level=level,
+        margin=margin,
+        same_candidates=same_candidates,
+        lower_is_better=tuple(metric.lower_is_better for metric in chosen),
+    )
+    method, engine = _as_test(test, replicates, rng), engine_of(ranks)
+    differences = _differences if engine is None else engine.differences
+    found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
+    p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
+    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found.differences, p_values, strict=True))
+    notes = dict.fromkeys((*found.notes, *_rough(final, method)))
+    return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
+
+
+def _differences(
+    ranks: Mapping[str, Runs],
+    metrics: Sequence[Metric],
+    task: Task,
+    test: PairedTest,
+    *,
+    by: Groups | Mapping[Any, Any] | Any | None,
+    unmatched: Unmatched,
+    ties: Ties,
+    rng: Rng,
+    assume: Assumption,
+) -> Compared:
+    """Return the differences between ranks that are in this process."""
+    runs, labels = labelled(ranks)
+    same, dropped = matched(runs, unmatched)
     broken = untied(same, ties, rng)
     parts = parts_by(broken, None if by is None else Groups.of(by))
-    task = Task(tuple(same), chosen, pairs, level, margin)
-    found = tested_differences(task, blocks_of(broken, chosen, parts, next(iter(same.values())).clusters), method)
-    p_values = adjusted([each.p_value for each in found], adjustment).tolist()
-    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
-    notes = (*dropped, *_notes(same, chosen), *_rough(final, method))
+    entrants = {
+        name: Entrant.of([broken[label] for label in own], metrics, [parts[label] for label in own])
+        for name, own in labels.items()
+    }
+    shown = tuple(_same_name(entrants, at, metric) for at, metric in enumerate(metrics))
+    blocks = blocks_of(entrants, next(iter(same.values())).clusters, assume)
+    found = tested_differences(replace(task, metrics=shown), blocks, test)
+    notes = (*dropped, *_notes(entrants), *_bound_notes(found, entrants, assume))
     groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
-    return Comparison(tuple(named), tuple(map(str, chosen)), final, level, adjustment, notes, groups)
+    return Compared(shown, found, notes, groups)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -213,18 +265,43 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng) -> PairedTe
     return tests[test]
 
 
-def _check_same_candidates(ranks: Mapping[str, Ranks], metric: Metric) -> None:
-    """Refuse to compare exact with sampled values, or values of different designs, unless both are unbiased."""
-    designs = {name: one.design for name, one in ranks.items()}
-    if len(set(designs.values())) > 1 and not metric.unbiased_when_sampled:
+def _same_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
+    """Return what a metric is called, or refuse biased values that are not among the same kind of candidates."""
+    designs = {name: each.runs[0].design for name, each in entrants.items()}
+    if len(set(designs.values())) > 1 and any(each.metrics[at].biased(each.runs[0]) for each in entrants.values()):
         candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
-        raise InputError(f"{metric} can only be compared among candidates chosen in one way, but it is {candidates}.")
+        raise InputError(f"{asked} can only be compared among candidates chosen in one way, but it is {candidates}.")
+    taken = {str(each.metrics[at]) for each in entrants.values()}
+    return taken.pop() if len(taken) == 1 else str(asked)
 
 
-def _notes(ranks: Mapping[str, Ranks], metrics: Sequence[Metric]) -> tuple[str, ...]:
+def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
     return by_name(
-        {name: [*one.notes, *(note for each in metrics for note in each.notes(one))] for name, one in ranks.items()}
+        {
+            name: [
+                note
+                for run in each.runs
+                for note in (
+                    *run.notes,
+                    *(note for metric in each.metrics for note in (*metric.notes(run), *advice(metric, run))),
+                )
+            ]
+            for name, each in entrants.items()
+        }
     )
+
+
+def _bound_notes(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
+    """Return what intervals are about, and what would determine an order that the sample leaves open."""
+    if not any(each.bounded for each in differences):
+        return []
+    first, notes = next(iter(entrants.values())), []
+    left_open = {each.metric for each in differences if each.bounded and each.verdict == each.open_words}
+    for metric in first.metrics:
+        if str(metric) in left_open and first.sampled:
+            more = remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
+            notes.append(f"to determine the order by {metric.estimated}, {more}")
+    return [f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}", *notes]
 
 
 def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
@@ -239,7 +316,7 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
             notes.append(f"{about}{each.n} instances of {each.n_units} users: errors are clustered by user")
         if each.n_units < _FEW:
             notes.append(f"{about}only {each.n_units} independent instances: intervals and p-values are rough")
-        elif test.assumes_normal_means and each.n_units < _PER_SKEWNESS * each.skewness**2:
+        elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
             skewed = f"differences in {each.metric} are too skewed for a t-test with {each.n_units} instances"
             notes.append(f"{about}{skewed}; use test='bootstrap'")
     return list(dict.fromkeys(notes))

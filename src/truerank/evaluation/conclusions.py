@@ -38,10 +38,10 @@ def _sentence(result: Comparison, metric: str, group: str) -> str:
     best = max(result.recommenders, key=lambda name: sign * means[name])
     beaten = [name for name in result.recommenders if name != best and _winner(_between(own, best, name)) == best]
     if not wins[best]:
-        return f"{best} has the best mean, but no difference from any other was found."
+        return f"{best} has the best mean, but {_open(own[0], 'any other')}."
     rest = [name for name in result.recommenders if name not in (best, *beaten)]
     if rest:
-        return f"{best} is better than {', '.join(beaten)}; no difference from {', '.join(rest)} was found."
+        return f"{best} is better than {', '.join(beaten)}; {_open(own[0], ', '.join(rest))}."
     return f"{best} is best: it is better than {', '.join(beaten)}."
 
 
@@ -52,9 +52,16 @@ def _against(own: Sequence[Difference], baseline: str) -> str:
     parts = [
         (better, f"better than {baseline}: "),
         (worse, f"worse than {baseline}: "),
-        (open_, f"no difference from {baseline} found: "),
+        (open_, f"{_open(own[0], baseline)}: "),
     ]
     return "; ".join(words + ", ".join(names) for names, words in parts if names) + "."
+
+
+def _open(each: Difference, others: str) -> str:
+    """What to say of recommenders whose order was not found."""
+    if each.bounded:
+        return f"the order with {others} is not determined by this sample"
+    return f"no difference from {others} was found"
 
 
 def _between(own: Sequence[Difference], one: str, other: str) -> Difference:

@@ -28,7 +28,13 @@ class Difference:
         Means over the instances where both are defined.
     difference : float
     standard_error : float
-        Of the paired difference; NaN below two units.
+        Of the paired difference, over users and candidates; NaN below two units.
+    sampling_error : float
+        The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
+        does not tell.
+    order_probability : float
+        That the order shown is the one on these very users, over all samples of candidates: 1 for exact ranks, NaN for
+        a sampled metric that is biased. Of a corrected metric it leaves out the bias of the correction.
     n : int
         Instances where the metric is defined for all recommenders.
     n_undefined : int
@@ -38,7 +44,7 @@ class Difference:
     skewness : float
         Of the units' differences.
     p_value : float
-        Two-sided p-value of no difference.
+        Two-sided p-value of no difference; of exact metrics, if `bounded`.
     adjusted_p_value : float
         The same, adjusted for all tests of the comparison.
     level : float
@@ -46,6 +52,9 @@ class Difference:
     margin : float or None
         A loss that does not matter, for the verdict.
     lower_is_better : bool
+    bounded : bool
+        Whether the metric is biased, or corrected from a fixed number of draws. P-value, interval and verdict are then
+        about the exact metric, by bounds that hold whatever the distribution of the ranks.
     """
 
     recommender: str
@@ -56,6 +65,8 @@ class Difference:
     baseline_mean: float
     difference: float
     standard_error: float
+    sampling_error: float
+    order_probability: float
     n: int
     n_undefined: int
     n_units: int
@@ -65,7 +76,9 @@ class Difference:
     level: float
     margin: float | None
     lower_is_better: bool
+    bounded: bool
     outcome: Outcome = field(repr=False, compare=False)
+    expectation: Outcome = field(repr=False, compare=False)
 
     @property
     def relative(self) -> float:
@@ -79,13 +92,28 @@ class Difference:
         return self.difference / deviation if deviation > 0 else (0.0 if self.difference == 0 else math.nan)
 
     @property
+    def user_error(self) -> float:
+        """The part of the standard error that comes from which users there happened to be."""
+        return math.sqrt(max(self.standard_error**2 - self.sampling_error**2, 0.0))
+
+    @property
     def gain(self) -> float:
         """The difference, positive if the recommender is better than the baseline."""
         return -self.difference if self.lower_is_better else self.difference
 
     def confidence_interval(self, level: float | None = None) -> Interval:
-        """Return an interval for the difference, by the test that was chosen; not adjusted for other tests."""
+        """Return an interval for the difference, by the test that was chosen; not adjusted for other tests.
+
+        If the difference is `bounded`, it is for the difference of the exact metrics.
+        """
         return self.outcome.confidence_interval(check_level(self.level if level is None else level))
+
+    def expectation_interval(self, level: float | None = None) -> Interval:
+        """Return the interval for the expectation of the difference, whatever it estimates.
+
+        The same as `confidence_interval` unless the difference is `bounded`.
+        """
+        return self.expectation.confidence_interval(check_level(self.level if level is None else level))
 
     def gain_interval(self, level: float) -> Interval:
         """Return the interval for the gain: that of the difference, or its negative if lower is better."""
@@ -107,14 +135,14 @@ class Difference:
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
 
         It is supposed that the true difference, and the spread of differences, are as observed. Infinite if the
-        difference is the margin.
+        difference is the margin, or `bounded`: then candidates are missing, not instances.
         """
         from scipy.special import ndtri
 
         distance = abs(self.gain + check_margin(margin))
         quantiles = ndtri(self.level if level is None else check_level(level)) + ndtri(power)
         spread = self.standard_error * math.sqrt(self.n)
-        return math.inf if distance == 0 else float(np.ceil((quantiles * spread / distance) ** 2))
+        return math.inf if distance == 0 or self.bounded else float(np.ceil((quantiles * spread / distance) ** 2))
 
     @property
     def verdict(self) -> str:
@@ -124,7 +152,12 @@ class Difference:
             return f"{self.recommender} is better"
         if self.adjusted_p_value <= 1 - self.level:
             return f"{self.baseline} is better" + (f", but not by more than {self.margin:g}" if small else "")
-        return f"{self.recommender} is not worse by more than {self.margin:g}" if small else "no difference found"
+        return f"{self.recommender} is not worse by more than {self.margin:g}" if small else self.open_words
+
+    @property
+    def open_words(self) -> str:
+        """What to say where no order is found."""
+        return "not determined by this sample" if self.bounded else "no difference found"
 
     def reversed(self) -> Difference:
         """Return the same with recommender and baseline exchanged."""
@@ -137,12 +170,18 @@ class Difference:
             difference=-self.difference,
             skewness=-self.skewness,
             outcome=Reversed(self.outcome),
+            expectation=Reversed(self.expectation),
         )
 
     def record(self) -> dict[str, Any]:
         """Return all numbers by name."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "outcome"}
-        derived = {"relative": self.relative, "effect_size": self.effect_size, "verdict": self.verdict}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        derived = {
+            "user_error": self.user_error,
+            "relative": self.relative,
+            "effect_size": self.effect_size,
+            "verdict": self.verdict,
+        }
         return own | self.confidence_interval()._asdict() | derived
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -14,7 +14,7 @@ from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.intervals import Assumption, Interval, check_level, student_interval, wilson_interval
+from truerank.evaluation.intervals import Assumption, Interval, check_level, skewed_interval, wilson_interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
@@ -24,7 +24,7 @@ from truerank.sampling.designs import Rng
 if TYPE_CHECKING:
     from truerank.evaluation.exact_ranges import ExactRange
 
-_ASSUMING: dict[Assumption, str] = {
+ASSUMING: dict[Assumption, str] = {
     "nothing": "whatever the distribution of the ranks",
     "falling": "if deeper ranks are never more likely among the top tenth",
 }
@@ -85,6 +85,8 @@ class Estimate:
     """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
     binary: bool = False
     """Whether all values are 0 or 1; the interval is then Wilson's."""
+    skewness: float = field(default=0.0, compare=False)
+    """Of the values, or of their sums over users: the interval is corrected for it."""
     exact_range: ExactRange | None = None
     """Of a corrected metric: what is known of the exact one."""
 
@@ -115,7 +117,7 @@ class Estimate:
     def _range_notes(self) -> list[str]:
         if self.exact_range is None or self.n < 2:
             return []
-        notes = [f"in brackets: 95 % interval of the exact metric, {_ASSUMING[self.exact_range.assumption]}"]
+        notes = [f"in brackets: 95 % interval of the exact metric, {ASSUMING[self.exact_range.assumption]}"]
         low, high = self.confidence_interval()
         if not self.determined:
             notes.append(f"{self.metric} is not determined by this sample{self.exact_range.remedy}")
@@ -141,17 +143,17 @@ class Estimate:
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
-        For metrics of exact ranks it is Student's t interval or, if all values are 0 or 1 and instances are
-        independent, Wilson's. For few instances with skewed values see `truerank.bootstrap_interval`. For corrected
-        metrics it also allows for the candidates that happened to be sampled and for the bias of any correction, so it
-        is far wider than a few standard errors where the sample tells little.
+        For metrics of exact ranks it is Student's t interval, corrected for the skewness of the values (Hall, 1992) or,
+        if all values are 0 or 1 and instances are independent, Wilson's. For corrected metrics it also allows for the
+        candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
+        standard errors where the sample tells little.
 
         Examples
         --------
         >>> import truerank as tr
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
-        (-0.06, 1.227)
+        (0.049, 1.473)
         >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
         >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
         >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")
@@ -172,7 +174,7 @@ class Estimate:
         check_level(level)
         if self.binary and self.n_users is None and self.weight is None:
             return wilson_interval(self.mean, self.n, level)
-        return student_interval(self.mean, self.standard_error, self.n_users or self.n, level)
+        return skewed_interval(self.mean, self.standard_error, self.n_users or self.n, self.skewness, level)
 
     def __add__(self, other: Estimate) -> Estimate:
         if self.weight is not None or other.weight is not None:
@@ -196,6 +198,7 @@ class Estimate:
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
+            skewness=both.skewness,
             binary=(self.binary or not self.n) and (other.binary or not other.n) and both.n > 0,
             exact_range=(
                 None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
@@ -204,7 +207,7 @@ class Estimate:
 
     def _moments(self) -> Moments:
         squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
-        return Moments(self.n, self.mean, squares)
+        return Moments(self.n, self.mean, squares, self.skewness * squares**1.5 / math.sqrt(max(self.n, 1)))
 
     def error_text(self) -> str:
         """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
@@ -266,11 +269,12 @@ def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metr
     plain, defined = summary(values, ranks, metric, ties), ~np.isnan(values)
     own, weight = values[defined], float(weights[defined].sum())
     mean = float(own.sum() / weight) if plain.n else math.nan
-    error = _clustered_error(own - mean * weights[defined], weight, _clusters(ranks, defined))
+    sums = _unit_sums(own - mean * weights[defined], _clusters(ranks, defined))
+    error, skewness = _error_of_sums(sums, weight), Moments.of(sums).skewness
     caveats = plain.caveats
     if metric.estimated is not metric:
         caveats += (f"{metric} by groups of items: its errors leave out the bias of the correction",)
-    return replace(plain, mean=mean, standard_error=error, weight=weight, caveats=caveats)
+    return replace(plain, mean=mean, standard_error=error, skewness=skewness, weight=weight, caveats=caveats)
 
 
 def summary(
@@ -281,18 +285,22 @@ def summary(
     defined = per_instance[where]
     moments, clusters = Moments.of(per_instance), _clusters(ranks, where)
     n, mean = moments.n, moments.mean
-    error = moments.standard_error if clusters is None else _clustered_error(defined - mean, n, clusters)
+    sums = _unit_sums(defined - mean, clusters)
+    error = moments.standard_error if clusters is None else _error_of_sums(sums, n)
+    hidden = metric.hidden_error(ranks)
     found = Estimate(
         metric=str(metric),
         mean=mean,
-        standard_error=math.hypot(error, metric.hidden_error(ranks)),
+        standard_error=math.hypot(error, hidden),
         n=n,
         n_undefined=per_instance.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
         caveats=(*metric.notes(ranks), *advice(metric, ranks)),
-        n_users=None if clusters is None else int(np.unique(clusters).size),
+        n_users=None if clusters is None else sums.size,
         binary=n > 0 and bool(np.all((defined == 0) | (defined == 1))),
+        # the hidden error is not skewed
+        skewness=Moments.of(sums).skewness * (error / math.hypot(error, hidden)) ** 3 if error > 0 else 0.0,
         exact_range=exact_range,
     )
     if found.determined or exact_range is None:
@@ -306,8 +314,15 @@ def _clusters(ranks: Ranks, where: Bools) -> Ints | None:
     return None if ranks.clusters is None else ranks.clusters[where]
 
 
-def _clustered_error(deviations: Floats, weight: float, clusters: Ints | None) -> float:
-    """Return the standard error of a mean from the deviations of instances, whose users are independent."""
-    units = deviations.size if clusters is None else int(np.unique(clusters).size)
-    sums = deviations if clusters is None else np.bincount(clusters, deviations)
-    return math.sqrt(units / (units - 1) * float(np.square(sums).sum())) / weight if units > 1 else math.nan
+def _unit_sums(deviations: Floats, clusters: Ints | None) -> Floats:
+    """Return the sum of the deviations of each independent user; None: each instance is a user of its own."""
+    if clusters is None:
+        return deviations
+    _, which = np.unique(clusters, return_inverse=True)
+    return np.bincount(which, deviations).astype(np.float64)
+
+
+def _error_of_sums(sums: Floats, weight: float) -> float:
+    """Return the standard error of a mean from the sums of the deviations of independent users."""
+    n = sums.size
+    return math.sqrt(n / (n - 1) * float(np.square(sums).sum())) / weight if n > 1 else math.nan

@@ -12,14 +12,14 @@ from truerank.arrays import Floats
 
 @dataclass(frozen=True)
 class Moments:
-    """Number, mean and sum of squared deviations of some values.
+    """Number, mean, and sums of squared and cubed deviations of some values.
 
     Examples
     --------
     >>> import numpy as np
     >>> both = Moments.of(np.array([1.0, 2.0])) + Moments.of(np.array([6.0, np.nan]))
     >>> both
-    Moments(n=3, mean=3.0, squares=14.0)
+    Moments(n=3, mean=3.0, squares=14.0, cubes=18.0)
     >>> round(both.standard_error, 3)
     1.528
     """
@@ -27,18 +27,26 @@ class Moments:
     n: int
     mean: float
     squares: float
+    cubes: float = 0.0
 
     @classmethod
     def of(cls, values: Floats) -> Moments:
         """Return those of the values that are not NaN."""
         defined = values[~np.isnan(values)]
         mean = float(defined.mean()) if defined.size else math.nan
-        return cls(defined.size, mean, float(np.square(defined - mean).sum()))
+        gaps = defined - mean
+        squares = np.square(gaps)
+        return cls(defined.size, mean, float(squares.sum()), float((squares * gaps).sum()))
 
     @property
     def standard_error(self) -> float:
         """Standard error of the mean; NaN below two values."""
         return math.sqrt(self.squares / (self.n - 1) / self.n) if self.n > 1 else math.nan
+
+    @property
+    def skewness(self) -> float:
+        """Third standardised moment; 0 if the values are all the same."""
+        return self.cubes * math.sqrt(self.n) / self.squares**1.5 if self.squares > 0 else 0.0
 
     def with_one(self, value: float) -> Moments:
         """Return them with one more value."""
@@ -59,4 +67,8 @@ class Moments:
             n,
             self.mean + gap * other.n / n,
             self.squares + other.squares + gap**2 * self.n * other.n / n,
+            self.cubes
+            + other.cubes
+            + gap**3 * self.n * other.n * (self.n - other.n) / n**2
+            + 3 * gap * (self.n * other.squares - other.n * self.squares) / n,
         )

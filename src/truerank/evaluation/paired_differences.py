@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
 from truerank.errors import InputError
+from truerank.evaluation.bounded_differences import bounded_outcome, bounds_of_runs, is_bounded
+from truerank.evaluation.candidate_sampling import covariances_of_totals, shared_variance
 from truerank.evaluation.differences import Difference
-from truerank.evaluation.group_parts import Part, values_by_part
+from truerank.evaluation.exact_ranges import BoundValues
+from truerank.evaluation.group_parts import Part
+from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample
-from truerank.evaluation.per_instance import checked_terms
-from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.evaluation.runs import Entrant
 
 
 @dataclass(frozen=True)
@@ -22,51 +25,133 @@ class Task:
     """What to compare, and how to judge it."""
 
     names: tuple[str, ...]
-    metrics: tuple[Metric, ...]
+    metrics: tuple[str, ...]
     pairs: list[tuple[int, int]]
     level: float
     margin: float | None
+    same_candidates: bool
+    lower_is_better: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All differences before their p-values are adjusted, with the names of the metrics and groups."""
+
+    metrics: tuple[str, ...]
+    differences: list[Difference]
+    notes: tuple[str, ...]
+    groups: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The values of one group and metric: a row per instance, a column per recommender."""
+    """The values of one group and metric: a row per instance, a column per recommender.
+
+    Attributes
+    ----------
+    group : str
+    metric : int
+    values : array of shape (n_instances, n_recommenders)
+        Means over the runs.
+    weights : array of length n_instances
+    clusters : array of length n_instances, or None
+    sampling : array of shape (n_recommenders, n_recommenders)
+        Covariances of the columns' totals over samples of candidates; 0 if ranks are exact.
+    hidden : array of length n_recommenders
+        Error of the columns' means that the spread of the values does not show.
+    biased : bool
+        Whether the values are of sampled ranks, and neither corrected nor unbiased.
+    bounds : tuple of BoundValues or None
+        For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
+    """
 
     group: str
     metric: int
     values: Floats
     weights: Floats
     clusters: Ints | None
+    sampling: Floats
+    hidden: Floats
+    biased: bool
+    bounds: tuple[BoundValues | None, ...] | None
 
     @property
     def defined(self) -> Bools:
         return np.asarray(~np.isnan(self.values).any(axis=1))
 
+    def sampling_variance(self, pair: Pair, same_candidates: bool) -> float:
+        """Return the variance over samples of the total difference."""
+        own = self.sampling[np.ix_(pair, pair)]
+        if not same_candidates:
+            return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
+        defined = self.values[self.defined][:, pair]
+        return shared_variance(np.diag(own), np.cov(defined.T) * len(defined))
 
-def blocks_of(
-    ranks: Mapping[str, Ranks], metrics: Sequence[Metric], parts: Mapping[str, list[Part]], clusters: Ints | None
-) -> list[Block]:
+    def exact_outcome(self, pair: Pair) -> Outcome | None:
+        """Return what is known of the exact difference; None if the values themselves tell it."""
+        if self.bounds is None:
+            return None
+        kept = np.flatnonzero(self.defined)
+        one, other = (None if each is None else each.take(kept) for each in (self.bounds[at] for at in pair))
+        return bounded_outcome(one, other, None if self.clusters is None else self.clusters[kept])
+
+
+def blocks_of(entrants: Mapping[str, Entrant], clusters: Ints | None, assume: Assumption) -> list[Block]:
     """Return the values of all groups and metrics, group by group."""
-    first = next(iter(parts.values()))
-    for name, own in parts.items():
-        if any(not np.array_equal(one.rows, other.rows) for one, other in zip(first, own, strict=True)):
-            raise InputError(f"recommenders must be asked for the same items, but those of {name!r} are others.")
-    columns = {
-        (at, name): values_by_part(one, checked_terms(one, metric), parts[name])
-        for at, metric in enumerate(metrics)
-        for name, one in ranks.items()
-    }
-    return [
-        Block(
+    _check_same_items(entrants)
+    several = list(entrants.values())
+    alone = len(several[0].runs) == 1
+    variances = np.array([each.sampling_variances() for each in several]) if alone else None
+    found = [
+        block
+        for at in range(len(several[0].metrics))
+        for block in _blocks(at, several, None if variances is None else variances[:, at], clusters, assume)
+    ]
+    parts = len(several[0].parts[0])
+    return [found[start] for place in range(parts) for start in range(place, len(found), parts)]
+
+
+def _check_same_items(entrants: Mapping[str, Entrant]) -> None:
+    first = next(iter(entrants.values())).parts[0]
+    for name, each in entrants.items():
+        for own in each.parts:
+            if any(not np.array_equal(one.rows, other.rows) for one, other in zip(first, own, strict=True)):
+                raise InputError(f"recommenders must be asked for the same items, but those of {name!r} are others.")
+
+
+def _blocks(
+    at: int, several: Sequence[Entrant], variances: Floats | None, clusters: Ints | None, assume: Assumption
+) -> Iterator[Block]:
+    """Yield the block of each part for one metric; `variances` are those over samples, if there is one run only."""
+    values = [each.values(each.metrics[at]) for each in several]
+    hidden = np.array([each.hidden_errors(each.metrics[at]) for each in several])
+    bounds = _bounds(at, several, assume)
+    biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
+    for place, part in enumerate(several[0].parts[0]):
+        runs = np.stack([own[place] for own in values], axis=2)
+        yield Block(
             part.name,
             at,
-            np.column_stack([columns[at, name][place] for name in ranks]),
+            runs.mean(axis=0),
             part.weights,
             None if clusters is None else clusters[part.rows],
+            covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
+            hidden[:, place],
+            biased,
+            None if bounds is None else tuple(_taken(each, part) for each in bounds),
         )
-        for place, part in enumerate(first)
-        for at in range(len(metrics))
-    ]
+
+
+def _bounds(at: int, several: Sequence[Entrant], assume: Assumption) -> list[BoundValues | None] | None:
+    """Return bounds of the exact metric of all instances, for each recommender; None if they are not needed."""
+    if not any(is_bounded(each.runs[0], each.metrics[at]) for each in several):
+        return None
+    return [bounds_of_runs(each.runs, each.metrics[at], assume) for each in several]
+
+
+def _taken(bounds: BoundValues | None, part: Part) -> BoundValues | None:
+    """Return the bounds of a part; there are none for a part of the items of instances."""
+    return None if bounds is None or part.items is not None else bounds.take(part.rows)
 
 
 def tested_differences(task: Task, blocks: Sequence[Block], test: PairedTest) -> list[Difference]:
@@ -88,6 +173,7 @@ def _tested(task: Task, blocks: Sequence[Block], test: PairedTest) -> list[list[
         np.hstack([block.values for block in blocks])[defined],
         blocks[0].weights[defined],
         None if clusters is None else clusters[defined],
+        np.concatenate([block.hidden for block in blocks]),
     )
     columns = [(at * width + one, at * width + other) for at in range(len(blocks)) for one, other in task.pairs]
     results = list(zip(columns, test.outcomes(sample, columns), strict=True))
@@ -102,24 +188,39 @@ def _tested(task: Task, blocks: Sequence[Block], test: PairedTest) -> list[list[
 
 
 def _difference(task: Task, block: Block, pair: Pair, columns: Pair, outcome: Outcome, *, sample: Sample) -> Difference:
-    metric, n, means = task.metrics[block.metric], int(block.defined.sum()), sample.means()
+    n, means, exact = int(block.defined.sum()), sample.means(), block.exact_outcome(pair)
+    difference, decisive = sample.difference(columns), exact or outcome
+    error = math.sqrt(block.sampling_variance(pair, task.same_candidates)) / sample.total
     return Difference(
         recommender=task.names[pair[0]],
         baseline=task.names[pair[1]],
-        metric=str(metric),
+        metric=task.metrics[block.metric],
         group=block.group,
         mean=float(means[columns[0]]),
         baseline_mean=float(means[columns[1]]),
-        difference=sample.difference(columns),
+        difference=difference,
         standard_error=sample.standard_error(columns),
+        sampling_error=error,
+        order_probability=math.nan if block.biased else _order_probability(difference, error),
         n=n,
         n_undefined=len(block.values) - n,
         n_units=sample.sizes.size,
         skewness=sample.skewness(columns),
-        p_value=outcome.p_value,
-        adjusted_p_value=outcome.p_value,
+        p_value=decisive.p_value,
+        adjusted_p_value=decisive.p_value,
         level=task.level,
         margin=task.margin,
-        lower_is_better=metric.lower_is_better,
-        outcome=outcome,
+        lower_is_better=task.lower_is_better[block.metric],
+        bounded=exact is not None,
+        outcome=decisive,
+        expectation=outcome,
     )
+
+
+def _order_probability(difference: float, error: float) -> float:
+    """Return the probability that a difference has the sign that it shows, if all were equally likely beforehand."""
+    from scipy.special import ndtr
+
+    if error > 0:
+        return float(ndtr(abs(difference) / error))
+    return math.nan if math.isnan(error) else 1.0

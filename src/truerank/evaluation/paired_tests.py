@@ -17,6 +17,7 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.evaluation.intervals import Interval, student_interval
+from truerank.evaluation.moments import Moments
 
 Pair = tuple[int, int]
 """A column, and the column that is subtracted from it."""
@@ -32,13 +33,22 @@ class Sample:
         Sum of the values of each unit's instances.
     sizes : array of length n_units
         Number of instances of each unit, or their total weight; above 0.
+    hidden : array of length n_columns, optional
+        Error of each column's mean that its spread over the units does not show, as of estimators that pool them.
     """
 
     sums: Floats
     sizes: Floats
+    hidden: Floats | None = None
 
     @classmethod
-    def of(cls, values: Floats, weights: Floats | None = None, clusters: Ints | None = None) -> Sample:
+    def of(
+        cls,
+        values: Floats,
+        weights: Floats | None = None,
+        clusters: Ints | None = None,
+        hidden: Floats | None = None,
+    ) -> Sample:
         """Return the sample of values, one row per instance; instances may have weights and belong to clusters.
 
         Examples
@@ -49,10 +59,10 @@ class Sample:
         """
         sizes = np.ones(len(values)) if weights is None else weights
         if clusters is None:
-            return cls(np.asfortranarray(values), sizes)
+            return cls(np.asfortranarray(values), sizes, hidden)
         _, which = np.unique(clusters, return_inverse=True)
         sums = np.column_stack([np.bincount(which, column) for column in values.T])
-        return cls(np.asfortranarray(sums, dtype=np.float64), np.bincount(which, sizes).astype(np.float64))
+        return cls(np.asfortranarray(sums, dtype=np.float64), np.bincount(which, sizes).astype(np.float64), hidden)
 
     @property
     def total(self) -> float:
@@ -74,9 +84,7 @@ class Sample:
 
     def skewness(self, pair: Pair) -> float:
         """Return the skewness of the differences of the units; 0 if they are all the same."""
-        deviations = self.deviations(pair)
-        spread = math.sqrt(np.square(deviations).mean()) if deviations.size else 0.0
-        return float((deviations**3).mean() / spread**3) if spread > 0 else 0.0
+        return Moments.of(self.deviations(pair)).skewness
 
     def standard_error(self, pair: Pair) -> float:
         """Return the standard error of the difference; NaN below two units.
@@ -87,7 +95,12 @@ class Sample:
         n = self.sizes.size
         if n < 2:
             return math.nan
-        return float(math.sqrt(n / (n - 1) * np.square(self.deviations(pair)).sum()) / self.sizes.sum())
+        seen = math.sqrt(n / (n - 1) * np.square(self.deviations(pair)).sum()) / self.sizes.sum()
+        return math.hypot(seen, self.hidden_error(pair))
+
+    def hidden_error(self, pair: Pair) -> float:
+        """Return the error of the difference that its spread over the units does not show."""
+        return 0.0 if self.hidden is None else math.hypot(self.hidden[pair[0]], self.hidden[pair[1]])
 
 
 class Outcome(ABC):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, frozen
+from truerank.arrays import Floats, frozen
 from truerank.errors import InputError
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
+from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
 from truerank.sampling.designs import Rng
 
-# resampling weights held at once: 16 MB
-_AT_ONCE = 1 << 21
 # differences of means this small, relative to the largest, are rounding
 _ROUNDING = 1e-12
 
@@ -47,7 +46,7 @@ class BootstrapOutcome(Outcome):
         below, upto = (replicates < difference - slack).sum(), (replicates <= difference + slack).sum()
         gaps = jackknife.mean() - jackknife
         squares = np.square(gaps).sum()
-        acceleration = float((gaps**3).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
+        acceleration = float((gaps * np.square(gaps)).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
         return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration)
 
     @property
@@ -109,16 +108,9 @@ class Bootstrap(PairedTest):
         both = np.column_stack([sample.sums, sample.sizes])[busy]
         # units of size 1 where nothing was found, often most of them, need not be told apart
         draws = rng.binomial(n, len(both) / n, size=self.replicates)
-        totals = np.empty((self.replicates, both.shape[1]))
-        for part in _parts(self.replicates, len(both)):
-            times = [_times_drawn(rng, size, len(both)) for size in draws[part]]
-            totals[part] = np.array(times, dtype=np.float64) @ both
-        return totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
-
-
-def _times_drawn(rng: np.random.Generator, size: int, n: int) -> Ints:
-    """Draw so many of n units with replacement, and return how often each was drawn."""
-    return np.bincount(rng.integers(max(n, 1), size=size, dtype=np.uint32), minlength=n)
+        totals = bootstrap_totals(both, draws, rng)
+        means = totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
+        return means if sample.hidden is None else means + sample.hidden * rng.standard_normal(means.shape)
 
 
 def _around(sample: Sample, pair: Pair) -> tuple[float, Floats]:
@@ -159,24 +151,20 @@ class Randomisation(PairedTest):
     def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
         busy = sample.sums[sample.sums.any(axis=1)]
         every = len(busy) < 63 and 2 ** len(busy) <= self.replicates
-        exchanged = np.concatenate([bits @ busy for bits in (_every(len(busy)) if every else self._random(len(busy)))])
+        rng = np.random.default_rng(self.rng)
+        exchanged = _every(len(busy)) @ busy if every else exchange_totals(busy, self.replicates, rng)
+        if sample.hidden is not None:
+            # exchanges shift a difference by twice their own
+            exchanged = exchanged + sample.hidden * sample.total / 2 * rng.standard_normal(exchanged.shape)
         return [
             RandomisationOutcome(student_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
             for pair in pairs
         ]
 
-    def _random(self, n: int) -> Iterator[Floats]:
-        """Return which units are exchanged, some replicates at a time."""
-        rng = np.random.default_rng(self.rng)
-        for part in _parts(self.replicates, n):
-            count = part.stop - part.start
-            bits = np.unpackbits(np.frombuffer(rng.bytes(count * -(-n // 8)), dtype=np.uint8))
-            yield bits.reshape(count, -1)[:, :n].astype(np.float64)
 
-
-def _every(n: int) -> Iterator[Floats]:
+def _every(n: int) -> Floats:
     """Return all ways to exchange units."""
-    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
+    return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
 
 
 def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> float:
@@ -196,11 +184,6 @@ def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> fl
     others = differences.sum() - 2 * (exchanged[:, pair[0]] - exchanged[:, pair[1]])
     extreme = int((np.abs(others) >= abs(differences.sum()) - slack).sum())
     return (extreme + plus_one) / (len(exchanged) + plus_one)
-
-
-def _parts(replicates: int, n: int) -> list[slice]:
-    rows = max(_AT_ONCE // max(n, 1), 1)
-    return [slice(start, min(start + rows, replicates)) for start in range(0, replicates, rows)]
 
 
 def check_replicates(replicates: int) -> None:
