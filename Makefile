@@ -5,7 +5,8 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
+SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled \
+  tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
 .PHONY: setup demo test test-spark check docs sanitize wheels clean
 
