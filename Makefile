@@ -5,23 +5,40 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
+SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled \
+  tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
-.PHONY: setup demo test check sanitize wheels clean
+.PHONY: setup demo test test-spark check docs sanitize wheels clean
 
 setup: .venv/.installed
 
 demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
-test: .venv/.test .venv-peers/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/wheels
-	.venv-peers/bin/python -m pytest tests/peers
+test: .venv/.test .venv-peers/.installed .venv-models/.installed
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
+	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/models.md docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
+	$(MAKE) test-spark
+
+# a cluster of two executors on this machine, if there is Java for Spark
+test-spark:
+	@if command -v java > /dev/null || test -n "$$JAVA_HOME"; \
+	then $(MAKE) .venv-spark/.installed && .venv-spark/bin/python -m pytest tests/engines; \
+	else echo 'skipped: tests/engines/test_spark.py needs Java 17'; fi
 
 check: .venv/.lint
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
+	.venv/bin/codespell *.md src docs benchmarks
+
+# the documentation site, built without a network connection; its start page is build/docs/index.html
+docs: .venv/.docs
+	.venv/bin/python docs/make_figures.py
+	.venv/bin/python docs/make_api.py
+	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
+	.venv/bin/python -m pytest tests/website
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
@@ -45,7 +62,7 @@ wheels: .venv/.wheels
 	.venv/bin/python -m pytest tests/wheels
 
 clean:
-	rm -rf .venv .venv-peers build dist src/truerank/compiled/kernels-*.*
+	rm -rf .venv .venv-peers .venv-models .venv-spark build dist src/truerank/compiled/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
@@ -54,11 +71,15 @@ clean:
 	touch $@
 
 .venv/.test: .venv/.installed
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test]'
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
 	touch $@
 
 .venv/.wheels: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'
+	touch $@
+
+.venv/.docs: .venv/.test
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,docs]'
 	touch $@
 
 .venv/.lint: .venv/.test
@@ -69,4 +90,19 @@ clean:
 .venv-peers/.installed: .venv/.installed constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(INSTALL) --constraint constraints-peers.txt --editable '.[peers]'
+	touch $@
+
+# these need newer versions than RecTools; torch comes first, so that nothing else chooses a larger build of it, and
+# RecBole without its dependencies, because it wants a version of ray that new Pythons do not have
+.venv-models/.installed: .venv/.installed constraints-models.txt
+	$(PYTHON) -m venv .venv-models
+	.venv-models/bin/python $(INSTALL) torch==2.13.0
+	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --editable '.[models]'
+	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --no-deps recbole
+	touch $@
+
+# Spark supports other versions of pandas
+.venv-spark/.installed: .venv/.installed constraints-spark.txt
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' hypothesis pytest
 	touch $@

@@ -3,7 +3,7 @@
 The interval is about the exact metric and is the same for every correction, so one column stands for all of them; the
 last column shows how often ~bv(0.1) plus or minus two standard errors covers the exact metric. Exact ranks are those of
 X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files that `Ranks.save` wrote. In each repetition
-candidates are sampled anew; "all" asks for the mean over the very users, "1,000" draws as many users at random and asks
+candidates are sampled anew, ties broken at random; "all" asks for the mean over the very users, "1,000" draws as many users at random and asks
 for the mean over all of them.
 
     python benchmarks/honest_intervals.py [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
@@ -43,19 +43,23 @@ def narrow(values: Floats) -> tuple[float, float]:
 
 
 def show(name: str, ranks: tr.Ranks, m: int, repetitions: int) -> None:
-    for metric in METRICS:
+    """Print a row for each metric and assumption; all of them see the same samples."""
+    found = np.empty((len(METRICS), len(ASSUMPTIONS), repetitions, AGAIN + 2, 2))
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([repetition, m])
+        sampled = tr.UniformSampling(m).draw(ranks, rng=rng)
+        for row, metric in enumerate(METRICS):
+            found[row, :, repetition, -1] = narrow(tr.values(sampled, f"{metric}~bv(0.1)"))
+            for column, assume in enumerate(ASSUMPTIONS):
+                found[row, column, repetition, :-1] = intervals(sampled, metric, assume, rng)
+    for row, metric in enumerate(METRICS):
         truth = float(tr.values(ranks, metric).mean())
-        for assume in ASSUMPTIONS:
-            found = np.empty((repetitions, AGAIN + 2, 2))
-            for repetition in range(repetitions):
-                rng = np.random.default_rng([repetition, m])
-                sampled = tr.UniformSampling(m).draw(ranks, rng=rng)
-                found[repetition, :-1] = intervals(sampled, metric, assume, rng)
-                found[repetition, -1] = narrow(tr.values(sampled, f"{metric}~bv(0.1)"))
-            covers = np.mean((found[..., 0] <= truth) & (truth <= found[..., 1]), axis=0)
-            low, high = found[:, 0].mean(axis=0)
+        for column, assume in enumerate(ASSUMPTIONS):
+            ends = found[row, column]
+            covers = np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1]), axis=0)
+            low, high = ends[:, 0].mean(axis=0)
             print(
-                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | {covers[0]:.0%} | "
+                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | {covers[0]:.1%} | "
                 f"{covers[1:-1].mean():.1%} | {covers[-1]:.0%} |",
                 flush=True,
             )
@@ -69,7 +73,8 @@ def main() -> None:
     parser.add_argument("--sampled", type=int, nargs="*", default=[100, 1_000])
     parser.add_argument("--only-files", action="store_true", help="Leave out X, Y and Z.")
     given = parser.parse_args()
-    studies = {} if given.only_files else dict(embedded().ranks)
+    own = {} if given.only_files else embedded().ranks
+    studies = {name: ranks.break_ties("random", rng=0) for name, ranks in own.items()}
     for name, _, path in (text.partition("=") for text in given.ranks):
         ranks = tr.Ranks.load(path)
         chosen = np.random.default_rng(0).permutation(len(ranks))[: given.users]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from truerank.display.render import text
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
 from truerank.ranking.exact import rank
-from truerank.report.plots import save
+from truerank.report.drawing import save
 
 Result = TypeVar("Result")
 

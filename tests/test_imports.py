@@ -14,7 +14,7 @@ import truerank as tr
 SOURCE = Path(tr.__file__).parent
 
 ROOMS = [
-    ["errors", "arrays", "notes", "sums", "text_forms", "threads"],
+    ["errors", "arrays", "conventions", "notes", "sums", "text_forms", "threads"],
     ["compiled"],
     ["display"],
     ["formats"],
@@ -24,18 +24,21 @@ ROOMS = [
     ["recommenders"],
     ["sampling"],
     ["ranking"],
+    ["lists"],
     ["metrics"],
     ["corrections"],
     ["evaluation"],
     ["analysis"],
     ["report"],
+    ["engines"],
+    ["spark"],
     ["challenges", "papers"],
     ["cli"],
     ["__main__"],
 ]
 """The rooms from where data enters to where results leave; each imports only from above."""
 
-HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm"]
+HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark"]
 
 
 def module_name(path: Path) -> str:

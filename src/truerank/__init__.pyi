@@ -1,4 +1,5 @@
 from . import metrics as metrics
+from . import spark as spark
 from .analysis.orders import Consistency as Consistency
 from .analysis.orders import consistency as consistency
 from .analysis.plans import Plan as Plan
@@ -28,6 +29,7 @@ from .data.splitting import hold_out_fraction as hold_out_fraction
 from .data.splitting import k_fold as k_fold
 from .data.splitting import leave_k_out as leave_k_out
 from .data.splitting import leave_last_out as leave_last_out
+from .data.splitting import rolling_splits as rolling_splits
 from .data.splitting import split_by_time as split_by_time
 from .errors import InputError as InputError
 from .evaluation.chance_levels import ChanceLevel as ChanceLevel
@@ -50,10 +52,14 @@ from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
 from .evaluation.value_frames import values_frame as values_frame
 from .formats.negatives import read_negatives as read_negatives
+from .lists.reading import read_recommendations as read_recommendations
+from .lists.recommendations import Recommendations as Recommendations
+from .lists.recommending import recommend as recommend
 from .metrics.base import Metric as Metric
 from .metrics.base import PlainMetric as PlainMetric
 from .metrics.graded import GradedMetric as GradedMetric
 from .metrics.registry import register_metric as register_metric
+from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.lists import read_lists as read_lists
 from .ranking.ranks import Ranks as Ranks
@@ -64,12 +70,18 @@ from .recommenders.ials import IALS as IALS
 from .recommenders.itemknn import ItemKNN as ItemKNN
 from .recommenders.loading import load_model as load_model
 from .recommenders.popularity import Popularity as Popularity
+from .report import plots as plots
+from .report.explorers import write_explorer as write_explorer
+from .report.reports import write_report as write_report
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.popularity import PopularitySampling as PopularitySampling
 from .sampling.registry import register_design as register_design
+from .sampling.roulette import Roulette as Roulette
 from .sampling.sequential import HeadFirst as HeadFirst
 from .sampling.sequential import InverseSampling as InverseSampling
 from .sampling.uniform import UniformSampling as UniformSampling
+from .scoring.adapters.registry import register_adapter as register_adapter
+from .scoring.conversion import as_scorer as as_scorer
 from .scoring.factors import Factors as Factors
 from .scoring.functions import FunctionScorer as FunctionScorer
 from .scoring.functions import PairFunctionScorer as PairFunctionScorer

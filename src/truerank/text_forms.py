@@ -114,11 +114,15 @@ class Registry(Generic[Kind]):
     example : str
         Text forms to show in messages about unreadable text.
     aliases : dict of str to str
-        Other names, and the names that they stand for.
+        Other names, and the names that they stand for, some with arguments.
+    elsewhere : dict of str to str
+        Names of another kind, and what to say about them.
     """
 
-    def __init__(self, what: str, example: str, aliases: Mapping[str, str] = {}) -> None:
-        self._what, self._example, self._aliases = what, example, dict(aliases)
+    def __init__(
+        self, what: str, example: str, aliases: Mapping[str, str] = {}, elsewhere: Mapping[str, str] = {}
+    ) -> None:
+        self._what, self._example, self._aliases, self.elsewhere = what, example, dict(aliases), elsewhere
         self._entries: dict[str, type[Kind] | Kind] = {}
         self._built_in: frozenset[str] = frozenset()
 
@@ -146,10 +150,17 @@ class Registry(Generic[Kind]):
         """Return the entry with this name."""
         return self._entries[name]
 
+    def has(self, text: str) -> bool:
+        """Whether a text is the name of an entry, with or without parameters."""
+        name = re.split(r"[(@~]|-(?=\d)", plain(text))[0]
+        return name in self._entries or name in self._aliases
+
     def read(self, text: str) -> Kind:
         """Return the value that a text form describes."""
-        form = self._form(text)
-        entry = self._entries.get(self._aliases.get(form.name, form.name))
+        form = self._resolved(self._form(text))
+        entry = self._entries.get(form.name)
+        if entry is None and form.name in self.elsewhere:
+            raise InputError(f"{text!r} is {self.elsewhere[form.name]}.")
         if entry is None:
             raise InputError(f"unknown {self._what} {text!r}; {self._suggestion(form)}")
         if isinstance(entry, type):
@@ -166,6 +177,13 @@ class Registry(Generic[Kind]):
         inner = found["arguments"]
         return Form(found["name"], tuple(inner.split(",")) if inner else (), found["k"])
 
+    def _resolved(self, form: Form) -> Form:
+        """Return the form that an alias stands for, with the arguments of both."""
+        if form.name not in self._aliases:
+            return form
+        meant = self._form(self._aliases[form.name])
+        return Form(meant.name, meant.arguments + form.arguments, form.k)
+
     def _suggestion(self, form: Form) -> str:
         names = [name for name in (*self._entries, *self._aliases) if not form.arguments or self._takes_arguments(name)]
         close = difflib.get_close_matches(form.name, names, n=1, cutoff=0.6)
@@ -174,7 +192,7 @@ class Registry(Generic[Kind]):
         return f"choose from {', '.join(self.names)}."
 
     def _takes_arguments(self, name: str) -> bool:
-        entry = self._entries[self._aliases.get(name, name)]
+        entry = self._entries[self._resolved(Form(name, (), None)).name]
         return isinstance(entry, type) and bool(_arguments(entry))
 
 
@@ -200,9 +218,12 @@ def _build(kind: type[Kind], form: Form, text: str) -> Kind:
 
 
 def _read(field: Field[Any], text: str) -> Any:
-    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number."""
+    """Return an argument in the type of its field: text, several whole numbers, one whole number, or any number.
+
+    A field for numbers may also take some words, which its metadata name.
+    """
     kind = str(field.type)
-    if isinstance(field.default, str):
+    if isinstance(field.default, str) or text in field.metadata.get("words", ()):
         return text
     if "tuple[int" in kind:
         return tuple(sorted({_whole(part) for part in text.split(",")}))

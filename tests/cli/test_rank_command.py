@@ -1,5 +1,6 @@
 """``truerank rank``."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +63,16 @@ def test_pairs_that_look_like_qrels(factors: list[object], tmp_path: Path) -> No
     assert refusal(*factors, "-o", out).endswith("give --format-of FILE=movielens.")
     assert run_here(*factors, "-o", out, "--format-of", "test=movielens").exit_code == 0
     assert tr.Ranks.load(out).rank.tolist() == [2, 1]
+
+
+def test_spark_that_is_not_installed(factors: list[object], tmp_path: Path) -> None:
+    if find_spec("pyspark"):
+        pytest.skip("PySpark is installed")
+    message = "Spark needs PySpark 4, which is not installed: pip install 'truerank[spark]'."
+    assert refusal(*factors, "-o", tmp_path / "ranks.npz", "--engine", "spark") == message
+
+
+@pytest.mark.parametrize("option", ["--threads", "--bias"])
+def test_options_of_the_local_engine(factors: list[object], tmp_path: Path, option: str) -> None:
+    arguments = ["-o", tmp_path / "ranks.npz", "--engine", "spark", option, "2"]
+    assert refusal(*factors, *arguments).startswith(f"{option} is for the local engine; ")

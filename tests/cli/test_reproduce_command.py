@@ -10,8 +10,10 @@ import pytest
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
 from truerank.cli import reproduce_command
-from truerank.papers.krichene_rendle_2020 import reproduction
-from truerank.report import plots
+from truerank.papers.krichene_rendle_2020 import paper_report, reproduction
+from truerank.report import drawing
+
+REPORT = "The report, to be opened in a browser, is 'report.html'."
 
 
 def test_tables_cells_and_figures(tmp_path: Path) -> None:
@@ -20,8 +22,12 @@ def test_tables_cells_and_figures(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "C > A = B" in done.stdout
     assert "Of 84 cells" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith(f"The figures are in '{figures}'")
-    assert sorted(path.name for path in figures.iterdir()) == [f"figure-{number}.svg" for number in range(1, 7)]
+    report = figures / "report.html"
+    assert done.stdout.splitlines()[-1] == f"The report, to be opened in a browser, is '{report}'."
+    assert done.stdout.splitlines()[-2].startswith(f"The figures are in '{figures}'")
+    drawn = [f"figure-{number}.svg" for number in range(1, 7)]
+    assert sorted(path.name for path in figures.iterdir()) == [*drawn, "report.html"]
+    assert report.stat().st_size < 1_500_000
     records = json.loads(cells.read_text())["cells"]
     counts = Counter(record["table"] for record in records)
     assert counts == {1: 12, 2: 12, 3: 96, 4: 84}
@@ -40,8 +46,9 @@ def test_paths_are_checked_before_the_work(tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
-    """Let the tables be two words, and return the command."""
+    """Let the tables be two words and the report be empty, and return the command."""
     monkeypatch.setattr(reproduction, "tables", lambda _study: iter(["a table"]))
+    monkeypatch.setattr(paper_report, "write_paper_report", lambda *_: Path("report.html"))
     monkeypatch.chdir(tmp_path)
     return ["reproduce", "krichene-rendle"]
 
@@ -62,12 +69,12 @@ def test_an_error_while_drawing_is_an_error(quick: list[object], monkeypatch: py
 def test_without_matplotlib_the_tables_are_shown_with_a_note(
     quick: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "find_spec", lambda _name: None)
+    monkeypatch.setattr(drawing, "find_spec", lambda _name: None)
     done = run_here(*quick)
-    assert (done.exit_code, done.stdout) == (0, "a table\n\n")
+    assert (done.exit_code, done.stdout) == (0, f"a table\n\n{REPORT}\n")
     assert done.stderr == "note: figures need matplotlib, which truerank's extra 'plots' installs.\n"
     assert "figures need matplotlib" in refusal(*quick, "--figures", "figures")
 
 
 def test_figure_formats_are_those_of_the_plots() -> None:
-    assert reproduce_command.FIGURE_FORMATS == plots.FORMATS
+    assert reproduce_command.FIGURE_FORMATS == drawing.FORMATS

@@ -82,3 +82,24 @@ def test_designs_that_are_refused(toy: dict[str, Path], tmp_path: Path) -> None:
     assert message("--design", "invers(2)") == "unknown sampling design 'invers(2)'; did you mean 'inverse(2)'?"
     assert message("--design", "inverse(2)", "-m", "9") == "give either --design, or -m and --replace, not both."
     assert "drawing from ranks needs uniform sampling" in message("--design", "popularity(9)")
+
+
+@pytest.mark.parametrize(
+    ("text", "design", "name"),
+    [("roulette(20)@5", tr.Roulette(5, budget=20), "~unbiased"), ("head-first@5", tr.HeadFirst(5), "")],
+)
+def test_designs_for_the_top(
+    toy: dict[str, Path], tmp_path: Path, text: str, design: tr.SamplingDesign, name: str
+) -> None:
+    done = run_here("sample", toy["C"], f"x={toy['A']}", "--design", text, "--seed", "3", "-o", tmp_path / "{name}.npz")
+    assert done.exit_code == 0, done.output
+    sampled = design.draw(tr.Ranks.load(toy["C"]), rng=3)
+    assert tr.Ranks.load(tmp_path / "C.npz") == sampled
+    command = "correct" if name else "evaluate"
+    table = run_here(command, f"c={tmp_path / 'C.npz'}", f"a={tmp_path / 'x.npz'}", "-m", "ndcg@5", "-f", "tsv")
+    assert table.exit_code == 0, table.output
+    rows = [line.split("\t") for line in table.stdout.splitlines()]
+    assert [row[rows[0].index("recommender")] for row in rows[1:]] == ["c", "a"]
+    assert {row[rows[0].index("metric")] for row in rows[1:]} == {f"ndcg@5{name}"}
+    mean = tr.estimate(sampled, "ndcg@5").mean
+    assert float(rows[1][rows[0].index("mean")]) == pytest.approx(mean, rel=1e-12, abs=1e-15)

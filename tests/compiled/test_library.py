@@ -13,13 +13,13 @@ import scipy.sparse as sp
 import truerank as tr
 from truerank.compiled import library
 from truerank.counting.blocks import Lists
-from truerank.counting.factors import count_factors
-from truerank.counting.histories import count_histories, score_histories
-from truerank.counting.scores import count_scores
+from truerank.counting.factors import best_factors, count_factors
+from truerank.counting.histories import best_histories, count_histories, score_histories
+from truerank.counting.scores import best_scores, count_scores
 
 HEADER = Path(library.__file__).with_name("kernels.h").read_text()
 COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
-STRUCTURES = [library.Matrix, library.Lists, library.Block, library.Rows, library.Histories]
+STRUCTURES = [library.Matrix, library.Lists, library.Block, library.Rows, library.Histories, library.Best]
 LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
 
 
@@ -89,10 +89,14 @@ def results() -> dict[str, Any]:
         name = np.dtype(number).name
         found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
         found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
+        everyone = np.arange(80)
+        found[f"best factors {name}"] = best_factors(users, items, everyone, lists[0], 30, item_bias=items[:, 0])
+        found[f"best scores {name}"] = best_scores(scores.__getitem__, 5000, everyone, lists[0], 30)
         found[f"dense {name}"] = (score_histories(histories, similarity),)
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
         square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
+        found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
     for factors in (19, 70):
         ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
         found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)

@@ -170,7 +170,7 @@ def test_pooled_values_are_posterior_means(metric: str, estimator: str) -> None:
         sampled = design.draw(exact, rng=4)
         chosen = tr.metric(f"{metric}~{estimator}")
         assert isinstance(chosen, tr.Corrected)
-        law = chosen.correction._laws(sampled).laws[0]  # type: ignore[attr-defined]
+        law = chosen.correction.laws(sampled).laws[0]  # type: ignore[attr-defined]
         for place, found in enumerate(tr.values(sampled, chosen)):
             N = int(sampled.item_irrelevant[place])
             count = np.arange(N + 1)
@@ -189,7 +189,7 @@ def test_pooled_estimators_with_ties(estimator: str) -> None:
     tied = tr.Ranks(above=[1, 0, 4], tied=[2, 0, 0], n_candidates=7, design=tr.UniformSampling(6), n_catalogue=25)
     found = tr.values(tied, f"ap~{estimator}")
     chosen = tr.metric(f"ap~{estimator}")
-    laws = chosen.correction._laws(tied)  # type: ignore[attr-defined]
+    laws = chosen.correction.laws(tied)  # type: ignore[attr-defined]
     values = []
     for above in (1, 2, 3):
         count = np.arange(25)
@@ -214,9 +214,10 @@ def test_recommended_estimators_are_named() -> None:
     assert table["ap"] == table["ap~unbiased"] == tr.estimate(sampled, "ap")
     assert "ap~unbiased" in str(table)
     np.testing.assert_array_equal(tr.values(sampled, "ap"), tr.values(sampled, "ap~unbiased"))
-    ended = tr.InverseSampling(2, most=20).draw(exact, rng=1)
-    table = tr.evaluate(ended, "ap")
-    assert table.metrics == ("ap~smooth",)
+    ended = tr.InverseSampling(2, most=100).draw(exact, rng=1)
+    assert tr.evaluate(ended, "ap").metrics == ("ap~smooth",)
+    table = tr.evaluate(tr.InverseSampling(2, most=20).draw(exact, rng=1), "ap")
+    assert table.metrics == ("ap~monotone",)
     assert any("the cap of inverse(2, 20) ended the draws for" in note for note in table.notes)
     both = tr.evaluate({"exact": exact, "sampled": sampled}, "ap")
     assert both.metrics == ("ap",)
@@ -276,3 +277,23 @@ def test_pooled_estimators_have_no_tables() -> None:
         tr.risk(exact, "ap~unbiased", m=10)
     with pytest.raises(tr.InputError, match="the risk needs the same number of draws for each item"):
         tr.risk(exact, "ap", tr.InverseSampling(2))
+
+
+def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
+    """Ranks stand around 300, which a law that never rises can't follow; a cap leaves much open."""
+    rng = np.random.default_rng(0)
+    exact = tr.Ranks.from_ranks(rng.integers(280, 320, 3_000), n=2_000)
+    sampled = tr.InverseSampling(2, most=60).draw(exact, rng=1)
+    chosen = tr.metric("ndcg@100~smooth")
+    assert isinstance(chosen, tr.Corrected)
+    parts = chosen.metric.terms(sampled)
+    smooth, monotone = (tr.values(sampled, f"ndcg@100~{name}").mean() for name in ("smooth", "monotone"))
+    narrow = chosen.correction.statistical_error(parts, sampled)  # type: ignore[attr-defined]
+    assert abs(smooth - monotone) > 2 * narrow
+    assert chosen.hidden_error(sampled) == pytest.approx(math.hypot(narrow, smooth - monotone), rel=1e-6)
+    found = tr.estimate(sampled, chosen)
+    note = f"ndcg@100~smooth and ndcg@100~monotone ({monotone:.4f}) differ by more than twice their error"
+    assert note in found.notes
+    assert found.standard_error > abs(smooth - monotone)
+    falling = tr.InverseSampling(2).draw(embedded().ranks["X"], rng=1)
+    assert not any("differ by more" in note for note in tr.estimate(falling, "ap~smooth").notes)

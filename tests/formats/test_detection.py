@@ -53,6 +53,8 @@ def test_qrels_are_detected(tmp_path: Path, text: str) -> None:
     assert tr.values(tr.read_lists(lists, tmp_path / "qrels"), "rr@3").tolist() == [1 / 2, 1 / 3]
     with pytest.raises(tr.InputError, match=r"holds relevant items \(TREC qrels\), not interactions; if its columns"):
         tr.read_interactions(tmp_path / "qrels")
+    with pytest.raises(tr.InputError, match=r"holds relevant items \(TREC qrels\), not ranks\.$"):
+        tr.read_ranks(tmp_path / "qrels")
 
 
 def test_a_run_is_neither_interactions_nor_ranks(tmp_path: Path) -> None:

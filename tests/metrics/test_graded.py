@@ -139,7 +139,7 @@ def test_names(text: str, metric: tr.Metric) -> None:
         ("gndcg(sqrt)@3", "the gain of gndcg.* must be 'linear' or 'exp', got 'sqrt'"),
         ("gndcg(exp,2)", r"gndcg is written 'gndcg\(gain\)@k'"),
         ("rp@0", "must be a whole number from 1, got 0"),
-        ("ndcg@5,10", "ndcg is written 'ndcg@k'"),
+        ("ndcg@5,10", r"ndcg is written 'ndcg\(form\)@k'"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:

@@ -176,3 +176,69 @@ def test_bad_files_of_negatives(tmp_path: Path, text: str) -> None:
     (tmp_path / "negatives").write_text(text)
     with pytest.raises(tr.InputError, match=r"negatives', line \d: "):
         tr.read_negatives(tmp_path / "negatives")
+
+
+@pytest.mark.parametrize(
+    "design", [tr.UniformSampling(300), tr.UniformSampling(20, replace=True), tr.InverseSampling(2, most=400)], ids=str
+)
+def test_threads_and_blocks_change_nothing(design: tr.SamplingDesign, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.ranking import rounds
+
+    rng = np.random.default_rng(0)
+    scores = tr.Factors(rng.normal(size=(6_000, 3)), rng.normal(size=(1_500, 3)))
+    test = [rng.choice(1_500, 1 + user % 2, replace=False).tolist() for user in range(6_000)]
+    one = tr.rank_sampled(scores, test=test, design=design, rng=5, threads=1)
+    monkeypatch.setattr(rounds, "_PER_THREAD", 10_000)
+    assert tr.rank_sampled(scores, test=test, design=design, rng=5, threads=3, progress=True) == one
+    exact = tr.rank(scores, test=test)
+    assert one.n_catalogue is not None
+    assert (one.above <= exact.above).all() or getattr(design, "replace", False)
+    expected = (exact.above / exact.item_irrelevant).mean()
+    if isinstance(design, tr.UniformSampling):
+        assert (one.above / one.item_draws).mean() == pytest.approx(expected, abs=0.01)
+
+
+def test_each_candidate_is_sampled_equally_often() -> None:
+    """Users who have seen few items are drawn for by rejection, others from a list of what is left."""
+    from truerank.sampling.distinct import distinct_items
+    from truerank.sampling.pools import Pool
+
+    excluded = [np.array([3, 4]), np.arange(2, 19), np.array([0, 19]), np.arange(0, 20, 2)]
+    counts, times = np.array([5, 2, 18, 1]), 3_000
+    pool = Pool(20, excluded * times)
+    users = np.arange(len(pool))
+    taken = np.sort(users[::4] * 20 + 7)
+    owners, items = distinct_items(pool, users, np.tile(counts, times), np.random.default_rng(1), taken)
+    assert (np.diff(owners * 20 + items) > 0).all(), "none twice"
+    for kind, (own, count) in enumerate(zip(excluded, counts.tolist(), strict=True)):
+        seen = np.bincount(items[owners % 4 == kind], minlength=20)
+        left = np.setdiff1d(np.arange(20), [*own, 7] if kind == 0 else own)
+        assert seen.sum() == count * times
+        assert set(np.flatnonzero(seen)) <= set(left.tolist())
+        if count < left.size:
+            spread = (count / left.size) * (1 - count / left.size) * times
+            deviations = (seen[left] - count * times / left.size) / spread**0.5
+            assert np.abs(deviations).max() < 5
+
+
+def test_what_may_be_spent_in_total() -> None:
+    rng = np.random.default_rng(0)
+    scores, test = rng.random((50, 400)), [[user] for user in range(50)]
+    scores[np.arange(50), np.arange(50)] = rng.uniform(0.9, 1.0, 50)
+    free = tr.rank_sampled(scores, test=test, design=tr.InverseSampling(2), rng=1)
+    capped = tr.rank_sampled(scores, test=test, design=tr.InverseSampling(2), rng=1, most_scores=1_500)
+    assert capped.n_scored.sum() <= 1_500 < free.n_scored.sum()
+    assert capped.n_scored.sum() > 1_400
+    cut = capped.item_draws < free.item_draws
+    assert cut.any()
+    assert np.unique(capped.item_draws[cut]).size == 1, "all end at the same number"
+    table = tr.evaluate(capped, "ap")
+    assert table.metrics == ("ap~smooth",)
+    assert any("the cap of inverse ended the draws for" in note for note in table.notes)
+    assert tr.rank_sampled(scores, test=test, design=tr.InverseSampling(2), rng=1, most_scores=10**6) == free
+    with pytest.raises(tr.InputError, match=r"uniform\(100\) needs 5050 scores, but `most_scores` is 5000"):
+        tr.rank_sampled(scores, test=test, m=100, most_scores=5_000)
+    with pytest.raises(tr.InputError, match=r"head-first@10 can't be ended by `most_scores`"):
+        tr.rank_sampled(scores, test=test, design=tr.HeadFirst(10, scores), most_scores=5_000)
+    with pytest.raises(tr.InputError, match="`most_scores` must be a whole number from 1, got 0"):
+        tr.rank_sampled(scores, test=test, most_scores=0)

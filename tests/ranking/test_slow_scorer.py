@@ -1,4 +1,4 @@
-"""A scorer of pairs that counts what it is asked for, on real data: three designs at similar budgets."""
+"""A scorer of pairs that counts what it is asked for, on real data: four designs at similar budgets."""
 
 import pytest
 
@@ -10,7 +10,7 @@ DATA = shared.DATA / "ml-1m-leave-last-out"
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the folder ../shared/data is not there")
-def test_three_designs_at_similar_budgets() -> None:
+def test_four_designs_at_similar_budgets() -> None:
     split = tr.read_split(DATA)
     model = tr.IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=0).fit(split.train)
     asked: list[int] = []
@@ -21,7 +21,7 @@ def test_three_designs_at_similar_budgets() -> None:
 
     exact = tr.rank(model, split)
     truth = {metric: tr.estimate(exact, metric).mean for metric in ("ap", "ndcg@10")}
-    designs = [tr.HeadFirst(k=10), tr.InverseSampling(2), tr.UniformSampling(300)]
+    designs = [tr.HeadFirst(k=10), tr.InverseSampling(2), tr.UniformSampling(300), tr.Roulette(10, budget=250)]
     error = {}
     for design in designs:
         asked.clear()
@@ -35,3 +35,4 @@ def test_three_designs_at_similar_budgets() -> None:
             assert tr.estimate(ranks, "ap").mean == pytest.approx(truth["ap"], rel=0.04)
     assert error["head-first@10"] < 1e-12
     assert error["inverse"] < 0.08
+    assert error["roulette(250)@10"] < 0.04

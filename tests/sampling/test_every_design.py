@@ -81,7 +81,7 @@ def test_scoring_items_gives_what_is_drawn_from_ranks(design: tr.SamplingDesign)
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
-@pytest.mark.parametrize("design", DRAWN, ids=str)
+@pytest.mark.parametrize("design", [*DRAWN, tr.Roulette(3), tr.Roulette(2, budget=4)], ids=str)
 def test_round_trips(design: tr.SamplingDesign, kind: str, tmp_path: Path) -> None:
     sampled = design.draw(EXACT, rng=3)
     sampled.save(tmp_path / f"ranks.{kind}")
@@ -113,6 +113,26 @@ def test_draws_per_item_are_checked() -> None:
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(tr.InputError, match="`hits` must be a whole number from 1"):
             tr.InverseSampling(wrong)  # type: ignore[arg-type]
+
+
+def test_data_from_elsewhere_have_any_number_of_draws() -> None:
+    """A mixture of designs has the likelihoods of its parts, so the estimates of a law are the same."""
+    exact = tr.Ranks.from_ranks([[2, 90], [15], [400]] * 100, n=500)
+    inverse = tr.InverseSampling(2).draw(exact, rng=1)
+    same = tr.Ranks.from_draws(inverse.above, inverse.item_draws, n=500, indptr=inverse.indptr)
+    for metric in ("ndcg@10~smooth", "ap~monotone"):
+        np.testing.assert_allclose(tr.values(same, metric), tr.values(inverse, metric), rtol=1e-12)
+    fixed = tr.UniformSampling(40).draw(exact, rng=1)
+    mixed = tr.Ranks.concatenate([same, tr.Ranks.from_draws(fixed.above, fixed.item_draws, n=500, indptr=fixed.indptr)])
+    assert mixed.item_draws.tolist() == [*inverse.item_draws.tolist(), *fixed.item_draws.tolist()]
+    assert tr.evaluate(mixed, "ap").metrics == ("ap~smooth",)
+    assert read_design("stopped") == mixed.design
+    with pytest.raises(tr.InputError, match=r"`above` must lie in 0\.\.2, got 3 at position 0"):
+        tr.Ranks.from_draws([3], [2], n=10)
+    with pytest.raises(tr.InputError, match="needs inverse sampling, but these ranks were sampled by stopped"):
+        tr.values(mixed, "ap~unbiased")
+    with pytest.raises(tr.InputError, match="stopped describes data from elsewhere"):
+        tr.rank_sampled(np.eye(3), test=[[0], [1], [2]], design=mixed.design)
 
 
 def test_each_scorer_sees_the_same_order_and_only_pairs_are_asked() -> None:
@@ -162,10 +182,24 @@ def test_head_first_survives_files(tmp_path: Path) -> None:
     for name in ("a.npz", "a.parquet"):
         ranks.save(tmp_path / name)
         assert tr.read_ranks(tmp_path / name) == ranks
-    with pytest.raises(tr.InputError, match=r"head-first@3 depends on the order of its proxy"):
-        tr.HeadFirst(3, scores).draw(tr.Ranks.from_ranks([1], n=9))
+    assert read_design("head-first@3") == tr.HeadFirst(3)
     with pytest.raises(tr.InputError, match="give `train`, or a `proxy`"):
         tr.rank_sampled(scores, test=[[0]] * 5, design=tr.HeadFirst(3))
+
+
+def test_head_first_drawn_from_ranks() -> None:
+    """Without a proxy the order is random: metrics are exact, and cost what the law of the k-th draw above says."""
+    exact = tr.Ranks.from_ranks([[1, 4], [30], [2], [59]] * 500, n=60)
+    ranks = tr.HeadFirst(3).draw(exact, rng=1)
+    np.testing.assert_allclose(tr.values(ranks, "ndcg@3"), tr.values(exact, "ndcg@3"), atol=1e-14)
+    assert ranks.depth == 3
+    # the 3rd of the candidates above comes after 3 (N + 1) / (above + 1) draws on average; all are drawn if there are 2
+    expected = np.array([58 + 2, 3 * 60 / 30 + 1, 59 + 1, 3 * 60 / 59 + 1])
+    spent = ranks.n_scored.reshape(-1, 4)
+    assert (spent[:, [0, 2]] == expected[[0, 2]]).all()
+    for column in (1, 3):
+        error = spent[:, column].std() / 500**0.5
+        assert abs(spent[:, column].mean() - expected[column]) < 5 * error
 
 
 def test_orders_hold_every_candidate_once() -> None:

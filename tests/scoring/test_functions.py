@@ -126,3 +126,27 @@ def test_functions_of_pairs_with_lists() -> None:
 def test_one_score_per_pair() -> None:
     with pytest.raises(tr.InputError, match=r"one score per pair \(\d+\), got shape \(3,\)"):
         tr.rank(lambda users, items: np.zeros(3), test=SPARSE)
+
+
+def test_batch_size_of_functions() -> None:
+    scores = np.random.default_rng(0).normal(size=(9, 7))
+    test = [[user % 7] for user in range(9)]
+    users_at_once: list[int] = []
+    pairs_at_once: list[int] = []
+
+    def rows(users: Ints) -> AnyArray:
+        users_at_once.append(users.size)
+        return scores[users]
+
+    def pairs(users: Ints, items: Ints) -> AnyArray:
+        pairs_at_once.append(items.size)
+        return scores[users, items]
+
+    expected = tr.rank(scores, test=test)
+    for n_items in (None, 7):
+        assert tr.rank(tr.FunctionScorer(rows, batch_size=4, n_items=n_items), test=test, threads=2) == expected
+    assert tr.rank(tr.PairFunctionScorer(pairs, n_items=7, batch_size=10), test=test) == expected
+    assert max(users_at_once) == 4
+    assert max(pairs_at_once) == 10
+    with pytest.raises(tr.InputError, match="`batch_size` must be a whole number from 1, got 0"):
+        tr.FunctionScorer(rows, batch_size=0)

@@ -52,6 +52,16 @@ def kind(library: bytes) -> str:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
+    source = ROOT / "src"
+    wanted = [path for folder in ("page", "vendor") for path in (source / "truerank/report" / folder).iterdir()]
+    assert len(wanted) >= 14
+    with zipfile.ZipFile(wheel(platform)) as files:
+        for path in wanted:
+            assert files.read(path.relative_to(source).as_posix()) == path.read_bytes()
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_holds_the_libraries_of_its_platform(platform: str) -> None:
     expected, variants, suffix = PLATFORMS[platform]
     with zipfile.ZipFile(wheel(platform)) as files:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from truerank.analysis.expected_curves import expected_curve
 from truerank.analysis.risks import check_exact
-from truerank.arrays import Floats, Ints, as_ints
+from truerank.arrays import Bools, Floats, Ints, as_ints
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.display.tables import Cell, Table, Tabular
@@ -40,7 +40,7 @@ class Flip:
     worse: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Consistency(Tabular):
     """Expected sampled metrics of several recommenders at growing sample sizes.
 
@@ -69,12 +69,11 @@ class Consistency(Tabular):
 
     def orders(self) -> list[tuple[int, str]]:
         """Return the orders from best to worst, each with the smallest size from which it holds."""
-        starts = [int(self.sizes[0]), *sorted({flip.m for flip in self.flips})]
-        places = np.searchsorted(self.sizes, starts)
-        return [
-            (start, self._best_first({name: float(curve[place]) for name, curve in self.curves.items()}))
-            for start, place in zip(starts, places, strict=True)
-        ]
+        places = np.flatnonzero(np.append(True, _changes(self.curves)))
+        return [(int(self.sizes[place]), self._order_at(int(place))) for place in places]
+
+    def _order_at(self, place: int) -> str:
+        return self._best_first({name: float(curve[place]) for name, curve in self.curves.items()})
 
     def _best_first(self, means: dict[str, float]) -> str:
         """Names from best to worst, those that differ by no more than rounding joined by =."""
@@ -152,18 +151,17 @@ def consistency(
             raise InputError("every recommender must have an instance with a relevant item.")
     chosen_sizes = _sizes(ranks, sizes, kind)
 
-    def curves_at(asked: Ints) -> dict[str, Floats]:
-        return {name: expected_curve(chosen, one, asked, kind) for name, one in ranks.items()}
+    with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
 
-    with tqdm(desc="sample sizes", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        def curves_at(asked: Ints) -> dict[str, Floats]:
+            return {name: expected_curve(chosen, one, asked, kind, bar.update) for name, one in ranks.items()}
+
         curves = curves_at(chosen_sizes)
-        bar.update(chosen_sizes.size)
         while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
             more = curves_at(between)
             order = np.argsort(np.concatenate([chosen_sizes, between]))
             chosen_sizes = np.concatenate([chosen_sizes, between])[order]
             curves = {name: np.concatenate([curves[name], more[name]])[order] for name in curves}
-            bar.update(between.size)
     exact = {name: estimate(one, chosen.estimated).mean for name, one in ranks.items()}
     sign = -1.0 if chosen.lower_is_better else 1.0
     gains = {name: sign * curve for name, curve in curves.items()}
@@ -195,9 +193,14 @@ def _growing(last: int) -> Ints:
 
 def _between_changes(curves: Mapping[str, Floats], sizes: Ints) -> Ints:
     """Return a size between each two neighbouring ones at which some recommenders are in different order."""
-    signs = np.stack([_order(curves[a], curves[b]) for a, b in combinations(curves, 2)])
-    change = np.flatnonzero((signs[:, 1:] != signs[:, :-1]).any(axis=0) & (np.diff(sizes) > 1))
+    change = np.flatnonzero(_changes(curves) & (np.diff(sizes) > 1))
     return (sizes[change] + sizes[change + 1]) // 2
+
+
+def _changes(curves: Mapping[str, Floats]) -> Bools:
+    """Return for each size but the first whether the order of some two recommenders differs from the size before."""
+    signs = np.stack([_order(curves[a], curves[b]) for a, b in combinations(curves, 2)])
+    return (signs[:, 1:] != signs[:, :-1]).any(axis=0)
 
 
 def _flips(curves: Mapping[str, Floats], sizes: Ints) -> tuple[Flip, ...]:

@@ -82,7 +82,7 @@ class EnoughCandidates:
     enough: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Tabular):
     """What it takes to order two recommenders by several metrics and ways to evaluate."""
 

@@ -17,6 +17,7 @@ from truerank.corrections.counts import as_sampled, counted
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.reading import metric as as_metric
 from truerank.display import render
+from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.estimates import check_assumption
 from truerank.evaluation.intervals import Assumption, Interval, check_level
@@ -34,8 +35,8 @@ _TOP = 10
 _CHUNK = 4_000_000
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Tabular):
     """The exact values that each system's published numbers allow.
 
     Attributes
@@ -91,33 +92,17 @@ class Audit:
             for (system, metric), found in zip(names, self.ranges, strict=True)
         ]
 
-    def to_markdown(self) -> str:
-        """Return a Markdown table of the ranges."""
-        return render.markdown(*self._cells())
-
-    def to_latex(self) -> str:
-        """Return a LaTeX tabular of the ranges."""
-        return render.latex(*self._cells())
-
-    def to_tsv(self) -> str:
-        """Return the records of `rows` at full precision, tab-separated."""
-        return render.tsv(self.rows())
-
     def to_json(self) -> str:
         """Return everything at full precision."""
         content = {"rows": self.rows(), "conclusions": self.conclusions, "notes": self.notes}
         return render.json_text({"truerank": version("truerank"), **content})
 
-    def __str__(self) -> str:
-        return "\n".join(
-            [render.text(*self._cells()), *self.conclusions, *(f"note: {note}" for note in self.notes)],
-        )
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["", *(f"exact {metric}" for metric in self.metrics)]
-        texts = [f"{found.low:.4f} to {found.high:.4f}" for found in self.ranges]
-        width = len(self.metrics)
-        return header, [[name, *texts[at * width : (at + 1) * width]] for at, name in enumerate(self.systems)]
+    def to_table(self) -> Table:
+        """Return a row of ranges per system; the conclusions come before the notes."""
+        header = ("", *(f"exact {metric}" for metric in self.metrics))
+        cells, width = [Cell(f"{found.low:.4f} to {found.high:.4f}") for found in self.ranges], len(self.metrics)
+        rows = tuple((Cell(name), *cells[at * width : (at + 1) * width]) for at, name in enumerate(self.systems))
+        return Table(header, rows, tuple(self.rows()), self.notes, self.conclusions)
 
 
 def audit(

@@ -12,6 +12,7 @@ from truerank.analysis.tied_laws import TiedItemLaws, joint_tied_moments
 from truerank.arrays import Floats, Ints, distinct_columns
 from truerank.corrections.counts import as_sampled, counted, terms_of_counts
 from truerank.corrections.reading import AnyMetric, as_metrics
+from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
@@ -22,8 +23,8 @@ from truerank.sampling.laws import Law
 from truerank.sampling.uniform import as_design
 
 
-@dataclass(frozen=True, eq=False)
-class Risk:
+@dataclass(frozen=True, eq=False, repr=False)
+class Risk(Tabular):
     """What sampling does to the metric of each instance, over all samples that could be drawn.
 
     Attributes
@@ -66,6 +67,18 @@ class Risk:
     def standard_deviation(self) -> float:
         """Standard deviation of the mean over instances, whose samples are independent."""
         return math.sqrt(_mean(self.variance) / max(int((~np.isnan(self.variance)).sum()), 1))
+
+    def to_table(self) -> Table:
+        """Return one row on the mean over the instances: exact, expected, bias and standard deviation."""
+        numbers = {
+            "exact": _mean(self.exact),
+            "expected": self.mean,
+            "bias": self.mean_bias,
+            "standard_deviation": self.standard_deviation,
+        }
+        record = {"metric": self.metric, "design": str(self.design), "instances": self.exact.size, **numbers}
+        shown = [Cell(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in record.values()]
+        return Table(tuple(name.replace("_", " ") for name in record), (tuple(shown),), (record,))
 
 
 def _mean(per_instance: Floats) -> float:

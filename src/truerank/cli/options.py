@@ -12,7 +12,7 @@ import click
 from truerank.cli.sources import named_paths
 from truerank.errors import InputError
 
-FORMATS = ("table", "tsv", "json", "latex", "markdown")
+FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
 TEXT_FORMATS = ("csv", "movielens", "trec")
 
 LARGEST = 10**12
@@ -98,7 +98,8 @@ def split_metrics(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for text in texts for part in _BETWEEN_METRICS.split(text))
 
 
-def _read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+def read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Read metrics from an option that may be repeated."""
     return split_metrics(texts)
 
 
@@ -150,6 +151,13 @@ def _check_ranks_path(_ctx: click.Context, _param: click.Parameter, path: str) -
     return path
 
 
+def _check_page_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
+    from truerank.formats.writing import PAGE_ENDINGS, check_writable
+
+    check_writable(path, PAGE_ENDINGS)
+    return path
+
+
 def _check_values_path(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
     from truerank.formats.writing import COLUMN_ENDINGS, check_writable
 
@@ -163,6 +171,11 @@ def sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., 
     return click.argument("sources", metavar=f"[NAME=]{what}...", nargs=-1, required=True, callback=_read_sources)
 
 
+def optional_sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the same for a command that needs no files."""
+    return click.argument("sources", metavar=f"[[NAME=]{what}...]", nargs=-1, callback=_read_sources)
+
+
 metric_option = click.option(
     "-m",
     "--metric",
@@ -171,18 +184,25 @@ metric_option = click.option(
     shell_complete=_complete_metric,
     help="For instance ap or ndcg@10.",
 )
-metrics_option = click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    metavar="METRIC",
-    multiple=True,
-    required=True,
-    callback=_read_metrics,
-    shell_complete=_complete_metric,
-    help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
-    "separated by commas.",
-)
+
+
+def _metrics_option(**settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "-m",
+        "--metric",
+        "metrics",
+        metavar="METRIC",
+        multiple=True,
+        callback=read_metrics,
+        shell_complete=_complete_metric,
+        help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
+        "separated by commas.",
+        **settings,
+    )
+
+
+metrics_option = _metrics_option(required=True)
+optional_metrics_option = _metrics_option()
 assume_option = click.option(
     "--assume",
     type=click.Choice(["nothing", "falling"]),
@@ -233,6 +253,16 @@ output_option = click.option(
     type=click.Path(),
     callback=_check_ranks_path,
     help="The .parquet or .npz file to write; - is standard output.",
+)
+page_option = click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="OUT",
+    required=True,
+    type=click.Path(),
+    callback=_check_page_path,
+    help="The .html file to write; - is standard output.",
 )
 groups_option = click.option(
     "--by",

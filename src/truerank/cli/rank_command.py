@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from truerank.cli import options
 from truerank.cli.output import save_ranks
+
+if TYPE_CHECKING:
+    from truerank.ranking.ranks import Ranks
 
 
 @click.command()
@@ -17,7 +20,7 @@ from truerank.cli.output import save_ranks
     required=True,
     metavar="USERS.npy ITEMS.npy",
     type=click.Path(),
-    help="Factors of the users and of the items, one row each.",
+    help="Factors of the users and of the items, one row each; on Spark also Parquet with ids and arrays.",
 )
 @click.option("--bias", metavar="BIAS.npy", type=click.Path(), help="One number per item, added to its scores.")
 @click.option(
@@ -35,6 +38,13 @@ from truerank.cli.output import save_ranks
     callback=options.whole(largest=1_024),
     help="Threads to use (default: one per processor).",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Where to rank; the master and the configuration of Spark come from its own environment.",
+)
 def command(
     factors: tuple[str, str],
     bias: str | None,
@@ -43,6 +53,7 @@ def command(
     formats: dict[str, Any],
     output: str,
     threads: int | None,
+    engine: str,
 ) -> None:
     """Rank held-out items exactly, among the whole catalogue.
 
@@ -52,6 +63,9 @@ def command(
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
+    if engine == "spark":
+        save_ranks(_rank_on_spark(factors, bias, train, test, formats, threads), output)
+        return
     from truerank.data.reading import read_pairs
     from truerank.formats.arrays import load_array
     from truerank.ranking.exact import rank
@@ -63,3 +77,21 @@ def command(
     seen = None if train is None else read_pairs(train, shape, format=formats.get("train"))
     held = read_pairs(test, shape, format=formats.get("test"))
     save_ranks(rank(scorer, train=seen, test=held, threads=threads, progress=True), output)
+
+
+def _rank_on_spark(
+    factors: tuple[str, str],
+    bias: str | None,
+    train: str | None,
+    test: str,
+    formats: dict[str, Any],
+    threads: int | None,
+) -> Ranks:
+    from truerank.engines.spark_files import rank_files
+    from truerank.errors import InputError
+
+    if threads is not None:
+        raise InputError("`threads` is for the local engine; Spark has as many as its executors have cores.")
+    if bias is not None:
+        raise InputError("`bias` is for the local engine; on Spark add it to the factors, with a 1 for every user.")
+    return rank_files(factors, train, test, formats)

@@ -21,8 +21,8 @@ _DEFAULT = 100
 @click.option(
     "--design",
     metavar="DESIGN",
-    help="How to sample, instead of -m: for instance 'inverse(2)', drawn until 2 stand above each relevant item, or "
-    "'inverse(2, 300)' with at most 300 draws.",
+    help="How to sample, instead of -m: for instance 'inverse(2)', drawn until 2 stand above each relevant item, "
+    "'inverse(2, 300)' with at most 300 draws, or 'roulette(100)@10' and head-first@10 in a random order.",
 )
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of the sample.")
 @click.option(

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 
 #include "kernels.h"
-#include "vectors.h"
+#include "hits.h"
 
 enum {
-    CHUNK = 4096, /* items scored before they are counted: their scores stay in the second-level cache */
+    CHUNK = 4096, /* at most so many items are scored before they are counted */
     MANY = 4096 / sizeof(number), /* with this many targets, a binary search per score beats comparing with all */
+    GROUP = 4, /* targets that a score is compared with at a time */
     FEW = 16, /* up to this many targets are sorted by insertion */
 };
 
@@ -105,46 +106,78 @@ static int64_t overwrite_held_out(
     return next;
 }
 
-/* Write NaN over one user's items in low..high - 1 that are not counted, and up to a whole panel; return its end. */
+/* Write NaN up to a whole vector; return its end. */
+static int64_t fill(number *scores, int64_t stop) {
+    while (stop % LANES)
+        scores[stop++] = NAN;
+    return stop;
+}
+
+/* Write NaN over one user's items in low..high - 1 that are not counted, and up to a whole vector; return its end. */
 static int64_t mask(Block *block, int64_t user, number *scores, int64_t low, int64_t high) {
     Lists *train = &block->train, *test = &block->test;
     train->next[user] = overwrite(NAN, scores, low, high, train->items, train->next[user], train->end[user]);
     test->next[user] =
         overwrite_held_out(block->seen, scores, low, high, test->items, test->next[user], test->end[user]);
-    int64_t stop = high - low;
-    while (stop % PANEL)
-        scores[stop++] = NAN;
-    return stop;
+    return fill(scores, high - low);
 }
 
 /* Count, for `size` pairs of bounds, the scores above `highs` and those in lows..highs. */
-INLINE void count_group(
+INLINE void compare(
     int size, const number *scores, int64_t stop, const number *highs, const number *lows, int64_t *above,
     int64_t *between) {
-    wholes over[4] = {0}, from[4] = {0};
+    tally over[GROUP] = {0}, from[GROUP] = {0};
     for (int64_t j = 0; j < stop; j += LANES) {
         vector score = load(scores + j);
         UNROLLED for (int g = 0; g < size; g++) {
-            over[g] -= score > splat(highs[g]); /* true is all ones, which is -1 */
-            from[g] -= score >= splat(lows[g]);
+            over[g] = add_hits(over[g], score > splat(highs[g]));
+            from[g] = add_hits(from[g], score >= splat(lows[g]));
         }
     }
     UNROLLED for (int g = 0; g < size; g++) {
-        above[g] += sum(over[g]);
-        between[g] += sum(from[g] - over[g]);
+        above[g] += total(over[g]);
+        between[g] += total(from[g]) - total(over[g]);
     }
 }
 
-/* Compare every score with every target, four at a time. */
-static void count_few(
-    const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
-    int64_t t = 0;
-    for (; t + 4 <= size; t += 4)
-        count_group(4, scores, stop, targets + t, targets + t, above + t, tied + t);
-    for (; t + 2 <= size; t += 2)
-        count_group(2, scores, stop, targets + t, targets + t, above + t, tied + t);
-    if (t < size)
-        count_group(1, scores, stop, targets + t, targets + t, above + t, tied + t);
+static void compare_group(
+    int64_t size, const number *scores, int64_t stop, const number *highs, const number *lows, int64_t *above,
+    int64_t *between) {
+    switch (size) { /* a constant size keeps bounds and counts in registers */
+    case 1: compare(1, scores, stop, highs, lows, above, between); break;
+    case 2: compare(2, scores, stop, highs, lows, above, between); break;
+    case 3: compare(3, scores, stop, highs, lows, above, between); break;
+    default: compare(GROUP, scores, stop, highs, lows, above, between);
+    }
+}
+
+/* Copy the scores that are not below `bound`, and maybe others, to `kept`, which may be the same place; return the end. */
+static int64_t keep(const number *scores, int64_t stop, number bound, number *kept) {
+    int64_t size = 0;
+    for (int64_t j = 0; j < stop; j += LANES) {
+        vector score = load(scores + j);
+        size += keep_hits(kept + size, score, score >= splat(bound));
+    }
+    return fill(kept, size);
+}
+
+/* Do as `compare` for any number of bounds, which descend.
+
+   The lowest group comes first. A score below all of its bounds is below all others too, so only the rest is
+   compared with the next group; in a good model, most items are below most held-out ones. */
+static void count_between(
+    const number *scores, int64_t stop, const number *highs, const number *lows, int64_t size, int64_t *above,
+    int64_t *between) {
+    number kept[CHUNK + PANEL];
+    while (size > 0) {
+        int64_t first = most(size - GROUP, 0);
+        if (size > 1) { /* a single bound costs no more than this */
+            stop = keep(scores, stop, lows[size - 1], kept);
+            scores = kept;
+        }
+        compare_group(size - first, scores, stop, highs + first, lows + first, above + first, between + first);
+        size = first;
+    }
 }
 
 /* Return how many of the targets, which descend, are not below the score. */
@@ -185,7 +218,11 @@ static void complete_many(const number *targets, int64_t size, int64_t *above, i
 static void count(Block *block, int64_t user, const number *scores, int64_t stop) {
     int64_t first = block->test.begin[user], size = block->test.end[user] - first;
     const number *targets = (const number *)block->targets + first;
-    (size < MANY ? count_few : count_many)(scores, stop, targets, size, block->above + first, block->tied + first);
+    int64_t *above = block->above + first, *tied = block->tied + first;
+    if (size < MANY)
+        count_between(scores, stop, targets, targets, size, above, tied);
+    else
+        count_many(scores, stop, targets, size, above, tied);
 }
 
 /* Complete the counts after the last item. */

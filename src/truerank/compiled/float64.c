@@ -3,3 +3,4 @@
 #define NUMBER_BITS 64
 #include "factors.inc"
 #include "histories.inc"
+#include "best.inc"

@@ -148,6 +148,33 @@ EXPORT int64_t count_sparse_float32(
 EXPORT int64_t count_sparse_float64(
     const Histories *histories, const Histories *similarity, int64_t width, Block *block);
 
+/* The k best items of each user: row u of `scores`, of the type of the scores, and of `items`, with the highest score
+   first and, of equal ones, the lower item first. `found`, initially 0, counts those in each row. Items of
+   `excluded` are left out. */
+typedef struct {
+    int64_t users, k;
+    Lists excluded;
+    void *scores;
+    int32_t *items;
+    int64_t *found;
+} Best;
+
+/* Search the items start..stop - 1 for all users; return DONE, INVALID or NO_MEMORY. Otherwise as `count_factors`. */
+EXPORT int64_t best_factors_float32(
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, int64_t start, int64_t stop);
+EXPORT int64_t best_factors_float64(
+    const Matrix *users, const Matrix *items, const double *bias, Best *best, int64_t start, int64_t stop);
+
+/* Search rows of scores; return as `count_scores`. */
+EXPORT int64_t best_scores_float32(const Matrix *scores, Best *best);
+EXPORT int64_t best_scores_float64(const Matrix *scores, Best *best);
+
+/* Score by a sparse matrix and search in one go; return as `count_scores`. History u belongs to user u. */
+EXPORT int64_t best_sparse_float32(
+    const Histories *histories, const Histories *similarity, int64_t width, Best *best);
+EXPORT int64_t best_sparse_float64(
+    const Histories *histories, const Histories *similarity, int64_t width, Best *best);
+
 /* Return DONE if `begin` ascends within the columns, and the columns of each row ascend, none twice, in
    0..width - 1; else INVALID. */
 EXPORT int64_t check_columns(const Rows *rows, int64_t width);

@@ -81,6 +81,19 @@ class Block(ctypes.Structure):
     )
 
 
+class Best(ctypes.Structure):
+    """Users, the items to leave out, and room for the best k of the others."""
+
+    _fields_ = (
+        ("users", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("excluded", Lists),
+        ("scores", ctypes.c_void_p),
+        ("items", ctypes.c_void_p),
+        ("found", ctypes.c_void_p),
+    )
+
+
 class Rows(ctypes.Structure):
     """The positions of the entries of a sparse matrix."""
 
@@ -128,7 +141,7 @@ class Array:
 
 
 _SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
-_ROWS, _HISTORIES = ctypes.POINTER(Rows), ctypes.POINTER(Histories)
+_ROWS, _HISTORIES, _BEST = ctypes.POINTER(Rows), ctypes.POINTER(Histories), ctypes.POINTER(Best)
 _FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
 
 ENTRIES: dict[str, list[Any]] = {
@@ -144,6 +157,12 @@ ENTRIES: dict[str, list[Any]] = {
     "score_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _DOUBLES],
     "count_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
     "count_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
+    "best_factors_float32": [_MATRIX, _MATRIX, _FLOATS, _BEST, _SIZE, _SIZE],
+    "best_factors_float64": [_MATRIX, _MATRIX, _DOUBLES, _BEST, _SIZE, _SIZE],
+    "best_scores_float32": [_MATRIX, _BEST],
+    "best_scores_float64": [_MATRIX, _BEST],
+    "best_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BEST],
+    "best_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BEST],
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],

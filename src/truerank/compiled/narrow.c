@@ -50,26 +50,6 @@ static double margin(int64_t depth, double length, double longest, double heavie
     return (depth + 8) * (0x1p-24 * (length * longest + heaviest) + 0x1p-126 * (1 + length + longest));
 }
 
-/* Compare every score with every pair of bounds, three pairs at a time: four do not fit into 16 registers. */
-static void count_between(
-    const number *scores, int64_t stop, const number *highs, const number *lows, int64_t size, int64_t *above,
-    int64_t *close) {
-    int64_t t = 0;
-    for (; t + 3 <= size; t += 3)
-        count_group(3, scores, stop, highs + t, lows + t, above + t, close + t);
-    if (t + 2 <= size)
-        count_group(2, scores, stop, highs + t, lows + t, above + t, close + t);
-    else if (t < size)
-        count_group(1, scores, stop, highs + t, lows + t, above + t, close + t);
-}
-
-INLINE int is_any(wholes hits) {
-    whole any = 0;
-    UNROLLED for (int lane = 0; lane < LANES; lane++)
-        any |= hits[lane];
-    return any != 0;
-}
-
 /* Recompute in float64 the scores that are too close to target t; `scores` are of the items from `low` on. */
 static void settle(const Narrow *narrow, int64_t user, const number *scores, int64_t stop, int64_t low, int64_t t) {
     Block *block = narrow->block;
@@ -119,7 +99,7 @@ static int64_t count_chunk(Narrow *narrow, int64_t low, int64_t high) {
     for (int64_t first = 0; first < block->users; first += USERS) {
         score_panel(tiles, first / USERS, high - low);
         for (int64_t user = first; user < least(first + USERS, block->users); user++) {
-            number *scores = tiles->scores + (user - first) * CHUNK;
+            number *scores = tiles->scores + (user - first) * ROW;
             int64_t stop = mask(block, user, scores, low, high);
             double size = length(narrow->users, user, narrow->items->columns);
             count_user(narrow, user, scores, stop, low, margin(tiles->depth, size, longest, heaviest));
@@ -150,8 +130,8 @@ int64_t count_narrow(
     status = has_room && narrow.lows && narrow.highs && narrow.close ? DONE : NO_MEMORY;
     if (status == DONE)
         pack(users, NULL, 0, block->users, USERS, narrow.tiles.depth, narrow.tiles.users);
-    for (int64_t low = start; low < stop && status == DONE; low += CHUNK)
-        status = count_chunk(&narrow, low, least(low + CHUNK, stop));
+    for (int64_t low = start; low < stop && status == DONE; low += narrow.tiles.chunk)
+        status = count_chunk(&narrow, low, least(low + narrow.tiles.chunk, stop));
     free(narrow.lows);
     free(narrow.highs);
     free(narrow.close);

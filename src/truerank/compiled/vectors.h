@@ -82,6 +82,13 @@ INLINE int64_t sum(wholes counts) {
     return total;
 }
 
+INLINE int is_any(wholes hits) {
+    whole any = 0;
+    UNROLLED for (int lane = 0; lane < LANES; lane++)
+        any |= hits[lane];
+    return any != 0;
+}
+
 INLINE int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }

@@ -28,6 +28,7 @@ from scipy.special import betaln, gammaln
 
 from truerank.arrays import Bools, Floats, Ints
 from truerank.corrections.base import CORRECTIONS, Estimator, require_design
+from truerank.corrections.count_weights import ValueTerm, weighted_terms
 from truerank.errors import InputError
 from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
@@ -36,7 +37,9 @@ from truerank.sampling.sequential import InverseSampling
 
 @dataclass(frozen=True)
 class Unbiased(Estimator):
-    """Exactly unbiased estimates of AP, RR, AUC and the mean rank under inverse sampling without a cap.
+    """Exactly unbiased estimates: under inverse sampling without a cap of AP, RR, AUC and the mean rank.
+
+    Under `truerank.Roulette` of metrics cut at its k or above.
 
     Examples
     --------
@@ -51,6 +54,8 @@ class Unbiased(Estimator):
     name = "unbiased"
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        if ranks.count_weights is not None:
+            return weighted_terms(parts, ranks, ranks.count_weights, name)
         hits = _hits(ranks, name)
         if not all(_has_form(part.term, ranks, hits) for part in parts):
             plain = name.partition("~")[0]
@@ -71,7 +76,7 @@ CORRECTIONS.add_built_in(Unbiased)
 def has_unbiased_form(parts: tuple[Terms, ...], ranks: Ranks) -> bool:
     """Whether these ranks were sampled so that `Unbiased` estimates all terms."""
     design = ranks.design
-    return (
+    return ranks.count_weights is not None or (
         isinstance(design, InverseSampling)
         and not capped(ranks).any()
         and all(_has_form(part.term, ranks, design.hits) for part in parts)
@@ -82,16 +87,6 @@ def capped(ranks: Ranks) -> Bools:
     """Whether the draws for each relevant item were ended before enough stood above or all were drawn."""
     hits = getattr(ranks.design, "hits", 0)
     return (ranks.above < hits) & (ranks.item_draws < ranks.item_irrelevant)
-
-
-@dataclass(frozen=True, eq=False)
-class ValueTerm(Term):
-    """Gives each relevant item a value of its own; what a term is given as n is here the place of the item."""
-
-    values: Floats
-
-    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        return self.values[n]
 
 
 def _hits(ranks: Ranks, name: str) -> int:

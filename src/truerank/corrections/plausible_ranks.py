@@ -9,7 +9,8 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.corrections.base import require_design
-from truerank.corrections.pooled import Observed, Smooth
+from truerank.corrections.pooled import Smooth
+from truerank.corrections.posteriors import Observed
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.drawing import draw_counts
 
@@ -34,7 +35,7 @@ def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Iterator[Ranks
     (True, 300, True)
     """
     untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
-    laws = Smooth()._laws(untied)
+    laws = Smooth().laws(untied)
     cumulative = [np.cumsum(posterior, axis=1) for posterior in laws.posteriors]
     n = untied.n_candidates if untied.n_catalogue is None else untied.n_catalogue
     while True:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import Floats, distinct_columns
-from truerank.corrections.base import require_design
+from truerank.corrections.base import Correction, require_design
 from truerank.corrections.rank_laws import Cells, cells, cells_at, expectation_maximisation
 from truerank.errors import InputError
+from truerank.metrics.base import Terms
 from truerank.ranking.ranks import Ranks
 
 Prior = tuple[float, ...]
@@ -40,6 +41,26 @@ def prior_counts(prior: Prior, n_irrelevant: int) -> Floats:
     """Return the weight of each count 0..n_irrelevant."""
     places = (np.arange(n_irrelevant + 1) + 0.5) / (n_irrelevant + 1)
     return np.array(prior)[(places * len(prior)).astype(np.int64)]
+
+
+def prior_notes(
+    used: Correction, plain: Correction, parts: tuple[Terms, ...], ranks: Ranks, name: str
+) -> tuple[str, ...]:
+    """Return a note if a correction gives something else without its prior, by more than twice the error of either."""
+    (mean, error), (other, without) = (_mean_and_error(one, parts, ranks, name) for one in (used, plain))
+    if abs(mean - other) <= 2 * max(error, without):
+        return ()
+    return (f"the prior drives {name}: without it the result is {other:.4f}, more than twice its error away",)
+
+
+def _mean_and_error(correction: Correction, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[float, float]:
+    """Return the mean over instances, ties in favour of relevant items, and its standard error."""
+    added = np.zeros(ranks.above.size)
+    for part in correction.terms(parts, ranks, name):
+        values = part.term.term(ranks.rank, ranks.i, ranks.item_n_relevant, part.n)
+        added += values if part.weight is None else values * part.weight
+    sums = np.bincount(ranks.instance, added, minlength=len(ranks))[ranks.n_relevant > 0]
+    return float(sums.mean()), float(sums.std() / np.sqrt(sums.size))
 
 
 def learn_prior(ranks: Ranks, *, parts: int | None = None, iterations: int = 100) -> Prior:

@@ -97,7 +97,8 @@ class Seen:
     def posterior(self, law: Floats) -> Floats:
         """Return the chance of each cell given each observation."""
         joint = self.likelihood * law
-        return joint / joint.sum(axis=1, keepdims=True)
+        joint /= joint.sum(axis=1, keepdims=True)
+        return joint
 
     def log_likelihood(self, law: Floats) -> float:
         return float(self.weight @ np.log(self.likelihood @ law))
@@ -191,7 +192,9 @@ def _penalised(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -
 def _scores(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
     """Return the slope of the penalised likelihood, and its information from the squares of the single slopes."""
     law = _law(seen.cells, basis, coefficients)
-    single = seen.posterior(law) @ basis - law @ basis
+    # means of the splines given each observation, less those of the law
+    joint = seen.likelihood @ (law[:, None] * np.column_stack([basis, np.ones(law.size)]))
+    single = joint[:, :-1] / joint[:, -1:] - law @ basis
     slope = seen.weight @ single - rough @ coefficients
     information = (single.T * seen.weight) @ single + rough
     # a constant added to all coefficients changes nothing

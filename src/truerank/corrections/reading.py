@@ -17,20 +17,20 @@ def metric(text: AnyMetric) -> Metric:
     """Return the metric that a text names; metrics pass through, functions are wrapped.
 
     Upper and lower case, ``_`` and ``-`` are the same, and other names that the field uses are recognised:
-    ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and
-    trec_eval's ``P_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
+    ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and trec_eval's
+    ``P_10``, ``map_cut_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
 
     Examples
     --------
     >>> import truerank as tr
     >>> tr.metric("nDCG@10")
-    NDCG(k=10)
+    NDCG(k=10, form='achievable')
     >>> str(tr.metric("P_10")), str(tr.metric("map")), str(tr.metric("RBP(0.80)"))
     ('precision@10', 'ap', 'rbp(0.8)')
     >>> tr.metric("MARp@5,10")
     MARp(k=(5, 10))
     >>> tr.metric("recall@10~bv(0.1)")
-    Corrected(metric=Recall(k=10), correction=BiasVariance(gamma=0.1, prior=None))
+    Corrected(metric=Recall(k=10, divisor='relevant'), correction=BiasVariance(gamma=0.1, prior=None))
     >>> tr.metric("ndgc@10")
     Traceback (most recent call last):
     ...

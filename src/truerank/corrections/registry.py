@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 # importing a correction registers it
-from truerank.corrections import bias_variance, closed_form, least_squares, pooled, rank_estimate  # noqa: F401
+from truerank.corrections import bias_variance, closed_form, least_squares, literature, pooled, rank_estimate  # noqa: F401
 from truerank.corrections.base import CORRECTIONS, Estimator
 
 C = TypeVar("C", bound=type[Estimator])

@@ -1,1 +1,1 @@
-"""Scores in; out: how many irrelevant candidates are above, or tie with, each held-out item."""
+"""Scores in; out: how many irrelevant candidates are above, or tie with, each held-out item; or the best items."""

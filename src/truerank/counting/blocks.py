@@ -70,6 +70,10 @@ class Block(NamedTuple):
     above: Ints
     tied: Ints
 
+    def is_candidate(self, row: int, item: int) -> bool:
+        """Whether an item is ranked for the user in this row."""
+        return item not in self.train.of(row) or item in self.test.of(row)
+
     def reset(self) -> None:
         """Discard the counts."""
         for spans in (self.train, self.test):
@@ -98,7 +102,7 @@ def count_blocks(
 ) -> Counts:
     """Run `count` on blocks of `size` users, and return the combined counts."""
     for name, lists in (("train", train), ("test", test)):
-        _check_lists(name, lists, len(test.indptr) - 1, n_items)
+        check_lists(name, lists, len(test.indptr) - 1, n_items)
     above, tied, order = np.zeros((3, len(test.indices)), np.int64)
     counts = Counts(above, tied, order, np.zeros(len(test.indices), np.bool_))
     everyone = np.flatnonzero(np.diff(test.indptr))
@@ -108,7 +112,7 @@ def count_blocks(
         block = _cut(users, train, test, counts)
         count(block, stopped)
         if not stopped.is_set():
-            _check_read(block)
+            check_read(users, train=block.train, test=block.test)
         block.order[:] += test.indptr[users[0]]
         return len(users)
 
@@ -126,7 +130,7 @@ def refuse_score(user: int, item: int, score: float) -> None:
     raise InputError(f"scores must be finite, got {score} for user {user} and item {item}.")
 
 
-def _check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
+def check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
     """Refuse lists that don't lie within `indices`, and item numbers that int32 can't hold.
 
     Held-out items must be in the catalogue, because their scores are read first. Whether lists ascend within
@@ -150,9 +154,9 @@ def _cut(users: Ints, train: Lists, test: Lists, counts: Counts) -> Block:
     return Block(users, Spans.cut(train, users), Spans.cut(test, users), *results)
 
 
-def _check_read(block: Block) -> None:
+def check_read(users: Ints, **lists: Spans) -> None:
     """Check that every list was read to its end: reading stops at an item out of order or range."""
-    for name, spans in (("train", block.train), ("test", block.test)):
+    for name, spans in lists.items():
         unread = np.flatnonzero(spans.next < spans.end)
         if len(unread):
-            refuse_list(name, block.users[unread[0]])
+            refuse_list(name, users[unread[0]])

@@ -14,8 +14,9 @@ import numpy as np
 from truerank.arrays import AnyArray, Ints
 from truerank.compiled import library
 from truerank.counting import reference
+from truerank.counting.best import Best, BestBlock, best_of_blocks
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
-from truerank.counting.scores import count_scores
+from truerank.counting.scores import best_scores, count_scores
 
 USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
 USERS_PER_BLOCK = 2040  # at most; packing the items then takes about 1 % of the time
@@ -98,6 +99,63 @@ def count_factors(
     return count_blocks(_counter(factors), size, n_items, train, test, threads, progress)
 
 
+def best_factors(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    users: Ints,
+    excluded: Lists,
+    k: int,
+    *,
+    item_bias: AnyArray | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Best:
+    """Return the k best items of some users by the scores that `count_factors` counts.
+
+    Parameters
+    ----------
+    user_factors, item_factors, item_bias, threads, progress
+        As in `count_factors`.
+    users : array of int, ascending
+    excluded : Lists
+        Items of each user, chosen or not, that are left out.
+    k : int
+
+    Examples
+    --------
+    >>> excluded = Lists(np.array([0, 1]), np.array([3]))
+    >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
+    >>> best_factors(np.ones((1, 1)), items, np.array([0]), excluded, 3)
+    Best(items=array([[0, 1, 2]], dtype=int32), scores=array([[4., 3., 1.]]), found=array([3]))
+    """
+    factors = _prepared(user_factors, item_factors, item_bias)
+    n_items = len(factors.items)
+    if library.load() is None:
+        score = reference.scores_of_factors(factors.rows, factors.columns(slice(None)))
+        return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
+    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
+
+    def search(chosen: Ints, stopped: Event) -> BestBlock:
+        block, rows = BestBlock.of(chosen, excluded, k, factors.number), factors.rows(chosen)
+        if not rows.shape[1] * _largest(rows) * largest < limit:
+            _check_factors(block, factors, rows)
+        _search(block, factors, rows, stopped)
+        return block
+
+    return best_of_blocks(search, _fair_size(len(users), threads), n_items, users, excluded, threads, progress)
+
+
+def _search(block: BestBlock, factors: _Factors, users: AnyArray, stopped: Event) -> None:
+    """Search all items for the block."""
+    n_items, argument = len(factors.items), block.as_argument()
+    given = library.Matrix.of(users), library.Matrix.of(factors.items), factors.bias if factors.bias.size else None
+    step = max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
+    for start in range(0, n_items, step):
+        if stopped.is_set():
+            return
+        library.call(f"best_factors_{factors.number}", *given, argument, start, min(start + step, n_items))
+
+
 def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None) -> _Factors:
     number = np.dtype(np.float32 if user_factors.dtype == item_factors.dtype == np.float32 else np.float64)
     items = np.asarray(item_factors, number)
@@ -168,7 +226,7 @@ def _largest(values: AnyArray) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def _check_factors(block: Block, factors: _Factors, users: AnyArray) -> None:
+def _check_factors(block: Block | BestBlock, factors: _Factors, users: AnyArray) -> None:
     """Refuse factors whose products do not add up to a finite score in every order."""
     size = max(1, _CHECKED_AT_ONCE // len(users))
     for start in range(0, len(factors.items), size):
@@ -176,5 +234,5 @@ def _check_factors(block: Block, factors: _Factors, users: AnyArray) -> None:
             scores = np.abs(users) @ np.abs(factors.columns(slice(start, start + size))).T
         for row, column in np.argwhere(~np.isfinite(scores)):
             item = start + column
-            if item not in block.train.of(row) or item in block.test.of(row):
+            if block.is_candidate(row, item):
                 refuse_score(block.users[row], item, scores[row, column])

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Ints
 from truerank.compiled import library
+from truerank.counting.best import Best, BestBlock, best_of_blocks
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
-from truerank.counting.scores import count_scores, users_per_block
+from truerank.counting.scores import best_scores, count_scores, users_per_block
 
 BLOCKS = 8  # the number of blocks is a multiple of this, given enough users, so that threads end together
 
@@ -91,16 +92,66 @@ def count_histories(
         chosen = histories[block.users]
         targets = np.empty(len(block.test.items), similarity.dtype)
         bad = library.call(entry, _as_rows(chosen), entries, n_items, block.as_argument(targets))
-        if bad >= 0:
-            row, item = divmod(bad, n_items)
-            refuse_score(block.users[row], item, score_histories(chosen[[row]], similarity)[0, item])
+        _check_finite(bad, block.users, chosen, similarity)
 
-    return count_blocks(count, _block_size(test, n_items), n_items, train, test, threads, progress)
+    size = _block_size(int(np.count_nonzero(np.diff(test.indptr))), n_items)
+    return count_blocks(count, size, n_items, train, test, threads, progress)
 
 
-def _block_size(test: Lists, n_items: int) -> int:
+def best_histories(
+    histories: sp.csr_array,
+    similarity: AnyArray | sp.csr_array,
+    users: Ints,
+    excluded: Lists,
+    k: int,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Best:
+    """Return the k best items of some users by the scores ``histories @ similarity``.
+
+    Parameters
+    ----------
+    histories, similarity
+        As in `score_histories`.
+    users, excluded, k, threads, progress
+        As in `best_factors`.
+
+    Examples
+    --------
+    >>> excluded, similarity = Lists(np.array([0, 1]), np.array([0])), sp.csr_array([[0.0, 1.0], [1.0, 0.0]])
+    >>> best_histories(sp.csr_array([[1.0, 0.0]]), similarity, np.array([0]), excluded, 1).items
+    array([[1]], dtype=int32)
+    """
+    n_items = similarity.shape[1]
+    if not (sp.issparse(similarity) and _is_compiled(histories, similarity)):
+
+        def score(users: Ints) -> AnyArray:
+            return score_histories(histories[users], similarity)
+
+        return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
+    entry, entries = f"best_sparse_{similarity.dtype}", _checked(similarity)
+
+    def search(chosen: Ints, stopped: Event) -> BestBlock:
+        block, rows = BestBlock.of(chosen, excluded, k, similarity.dtype), histories[chosen]
+        if not stopped.is_set():
+            bad = library.call(entry, _as_rows(rows), entries, n_items, block.as_argument())
+            _check_finite(bad, chosen, rows, similarity)
+        return block
+
+    return best_of_blocks(search, _block_size(len(users), n_items), n_items, users, excluded, threads, progress)
+
+
+def _check_finite(bad: int, users: Ints, rows: sp.csr_array, similarity: sp.csr_array) -> None:
+    """Refuse the score with this flat index, unless it is -1."""
+    if bad >= 0:
+        row, item = divmod(bad, similarity.shape[1])
+        refuse_score(users[row], item, score_histories(rows[[row]], similarity)[0, item])
+
+
+def _block_size(users: int, n_items: int) -> int:
     """Return how many users a block has; it does not depend on the number of threads."""
-    users, most = int(np.count_nonzero(np.diff(test.indptr))), users_per_block(n_items)
+    most = users_per_block(n_items)
     rounds = -(-users // (BLOCKS * most))
     return max(1, min(most, -(-users // (BLOCKS * max(rounds, 1)))))
 

@@ -1,4 +1,4 @@
-"""Counts from scores of any source, computed for one block of users at a time."""
+"""Counts, or the best items, from scores of any source, computed for one block of users at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Ints
 from truerank.compiled import library
 from truerank.counting import reference
+from truerank.counting.best import Best, BestBlock, best_of_blocks, search_rows
 from truerank.counting.blocks import Block, Counts, Lists, Progress, count_blocks, refuse_score
 from truerank.errors import InputError
 
@@ -25,6 +26,7 @@ def count_scores(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    batch_size: int | None = None,
 ) -> Counts:
     """Return the counts of the scores that a function returns for blocks of users.
 
@@ -36,6 +38,8 @@ def count_scores(
         have any score, including minus infinity and NaN.
     n_items, train, test, threads, progress
         As in `count_factors`.
+    batch_size : int, optional
+        Users per block; `users_per_block` of them by default.
 
     Raises
     ------
@@ -54,17 +58,53 @@ def count_scores(
     def count(block: Block, stopped: Event) -> None:
         if stopped.is_set():
             return
-        scores = np.ascontiguousarray(score(block.users))
-        if scores.shape != (len(block.users), n_items) or scores.dtype not in (np.float32, np.float64):
-            expected = f"float32 or float64 of shape {(len(block.users), n_items)}"
-            raise InputError(f"`score` must return {expected}, got {scores.dtype} of shape {scores.shape}.")
-        bad = count_block(block, scores)
-        if bad >= 0:
-            row, item = divmod(bad, n_items)
-            refuse_score(block.users[row], item, scores[row, item])
+        scores = _scored(score, block.users, n_items)
+        _check_finite(count_block(block, scores), block.users, scores)
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
-    return count_blocks(count, users_per_block(n_items), n_items, train, test, threads, progress)
+    return count_blocks(count, batch_size or users_per_block(n_items), n_items, train, test, threads, progress)
+
+
+def best_scores(
+    score: Callable[[Ints], AnyArray],
+    n_items: int,
+    users: Ints,
+    excluded: Lists,
+    k: int,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    batch_size: int | None = None,
+) -> Best:
+    """Return the k best items of some users by the scores that a function returns for blocks of users.
+
+    Parameters
+    ----------
+    score, n_items, threads, progress, batch_size
+        As in `count_scores`.
+    users : array of int, ascending
+    excluded : Lists
+        Items of each user, chosen or not, that are left out.
+    k : int
+
+    Examples
+    --------
+    >>> scores, excluded = np.array([[4.0, 3.0, 1.0, 9.0, 3.0]]), Lists(np.array([0, 1]), np.array([3]))
+    >>> best_scores(lambda users: scores[users], 5, np.array([0]), excluded, 2).items
+    array([[0, 1]], dtype=int32)
+    """
+    search_block = search_rows if library.load() is None else _search_block
+
+    def search(chosen: Ints, stopped: Event) -> BestBlock:
+        if stopped.is_set():
+            return BestBlock.of(chosen, excluded, k, np.dtype(np.float64))
+        scores = _scored(score, chosen, n_items)
+        block = BestBlock.of(chosen, excluded, k, scores.dtype)
+        _check_finite(search_block(block, scores), chosen, scores)
+        return block
+
+    size = batch_size or users_per_block(n_items)
+    return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
 
 
 def users_per_block(n_items: int) -> int:
@@ -76,6 +116,27 @@ def users_per_block(n_items: int) -> int:
     (1024, 83)
     """
     return int(np.clip(SCORES_PER_BLOCK // max(n_items, 1), 1, USERS_PER_BLOCK))
+
+
+def _scored(score: Callable[[Ints], AnyArray], users: Ints, n_items: int) -> AnyArray:
+    """Return the scores of some users, checked to be complete."""
+    scores = np.ascontiguousarray(score(users))
+    if scores.shape != (len(users), n_items) or scores.dtype not in (np.float32, np.float64):
+        expected = f"float32 or float64 of shape {(len(users), n_items)}"
+        raise InputError(f"`score` must return {expected}, got {scores.dtype} of shape {scores.shape}.")
+    return scores
+
+
+def _check_finite(bad: int, users: Ints, scores: AnyArray) -> None:
+    """Refuse the score with this flat index, unless it is -1."""
+    if bad >= 0:
+        row, item = divmod(bad, scores.shape[1])
+        refuse_score(users[row], item, scores[row, item])
+
+
+def _search_block(block: BestBlock, scores: AnyArray) -> int:
+    """Search with the compiled loop; return the flat index of a score that is not finite, or -1."""
+    return library.call(f"best_scores_{scores.dtype}", library.Matrix.of(scores), block.as_argument())
 
 
 def _count_block(block: Block, scores: AnyArray) -> int:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
 from truerank.data.matrices import ascending, float_type, from_lists
+from truerank.display.tables import fact_table
 from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ALIGNED = ("times", "ratings", "positions")
 """Attributes with one entry per interaction."""
@@ -75,6 +79,19 @@ class Interactions:
     def __repr__(self) -> str:
         extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
         return f"Interactions({self.n_users} users, {self.n_items} items, {self.items.size} events{extra})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        return fact_table("Interactions", self.facts(), self.notes).to_html()
+
+    def facts(self) -> dict[str, str]:
+        """Return how many users, items and events there are, and what range times and ratings have."""
+        n, cells = self.items.size, max(self.n_users * self.n_items, 1)
+        sizes = {"users": self.n_users, "items": self.n_items, "events": n}
+        found = {name: f"{size:,}" for name, size in sizes.items()} | {"density": f"{n / cells:.2%}"}
+        ranges = {name: getattr(self, name) for name in ("times", "ratings")}
+        known = {name: values for name, values in ranges.items() if values is not None and n}
+        return found | {name: f"{values.min()} to {values.max()}" for name, values in known.items()}
 
     @classmethod
     def of(cls, given: PerUser, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
@@ -153,6 +170,29 @@ class Interactions:
     def of_user(self, user: int) -> Ints:
         """Items of one user, ascending."""
         return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table with a row per interaction: user, item, and their value, time and rating where there are any.
+
+        The value is called `relevance`, because the values of held-out interactions are grades; it is left out if
+        all values are 1.
+
+        Examples
+        --------
+        >>> Interactions.of([[0, 1], [1]], "data").to_arrow().to_pydict()
+        {'user': [0, 0, 1], 'item': [0, 1, 1]}
+        """
+        import pyarrow as pa
+
+        columns = {"user": self.names[self.users], "item": self.item_names[self.items]}
+        if not np.all(self.matrix.data == 1):
+            columns["relevance"] = self.matrix.data
+        columns |= {"time": self.times} if self.times is not None else {}
+        return pa.table(columns | ({"rating": self.ratings} if self.ratings is not None else {}))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the interactions as Arrow data, so that readers of tables take them."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
         """Return the chosen stored entries, with the same users and items.

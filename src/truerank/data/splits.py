@@ -12,6 +12,7 @@ from truerank.data.interactions import Interactions, check_same_names
 from truerank.data.leaks import check_pairs, check_times, later
 from truerank.data.reading import read_parts
 from truerank.data.split_files import load_parts, save_parts
+from truerank.display.tables import Cell, Table
 from truerank.errors import InputError
 from truerank.formats.columns import Column
 from truerank.formats.source import Source
@@ -43,6 +44,14 @@ class Split:
                 f"{self.train.shape} and {self.test.shape}."
             )
         check_same_names(self.train, self.test, "`train` and `test`")
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        parts = (self.train.facts(), self.test.facts())
+        names = list(dict.fromkeys(name for part in parts for name in part))
+        rows = [(name, *(part.get(name, "") for part in parts)) for name in names]
+        cells = tuple(tuple(map(Cell, row)) for row in rows)
+        return Table(("Split", "train", "test"), cells, (), self.notes).to_html()
 
     def check(self, *, time: Literal["user", "all", "ignore"] | None = None) -> Split:
         """Return the split itself, or raise `InputError` if training reveals what is held out.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Any
+import re
+from datetime import date, timedelta
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,11 @@ Events = Interactions | Source
 """Interactions, or what `read_interactions` accepts: a path, a dataframe, a dict or a list; or a sparse matrix."""
 Moment = float | str | date | np.datetime64
 """A number, or a date such as "2019-01-01"."""
+Window = float | str | timedelta | np.timedelta64
+"""A number, or a length of time such as "7d"."""
+
+_DURATION = re.compile(r"\s*(\d{1,9})\s*([smhdw])\s*", re.IGNORECASE)
+_UNITS: dict[str, Literal["s", "m", "h", "D", "W"]] = {"s": "s", "m": "m", "h": "h", "d": "D", "w": "W"}
 
 
 def leave_last_out(data: Events, k: int = 1) -> Split:
@@ -143,6 +149,58 @@ def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | N
     return _split(events, held).check(time="all")
 
 
+def rolling_splits(data: Events, window: Window, n: int) -> list[Split]:
+    """Return n splits by time that hold out the last n windows, one each, and train on everything before it.
+
+    The windows have the same length, follow one another and end with the last event. So a recommender is evaluated as
+    it is used: trained anew from time to time, on a growing past (rolling origin; Tashman, 2000).
+
+    Parameters
+    ----------
+    data : Interactions, or what `read_interactions` accepts
+        Must have times.
+    window : number, timedelta, or text such as "7d"
+        Length of a window, in the unit of the times; for dates a timedelta, or a number with one of the units s
+        (seconds), m (minutes), h (hours), d (days) and w (weeks).
+    n : int
+        Windows, at least 1.
+
+    Returns
+    -------
+    list of Split
+        From the oldest window to the newest. To evaluate all windows at once, join their ranks by `Ranks.concatenate`:
+        the mean is over all instances, of which a user has one per window with held-out events, and errors are
+        clustered by user.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> events = pd.DataFrame({"user": [1, 1, 2, 2, 1], "item": [1, 2, 1, 3, 3], "time": [1, 4, 3, 6, 7]})
+    >>> splits = tr.rolling_splits(tr.read_interactions(events), window=2, n=2)
+    >>> [(split.train.times.tolist(), split.test.times.tolist()) for split in splits]
+    [([1, 3], [4]), ([1, 4, 3], [7, 6])]
+    >>> ranks = tr.Ranks.concatenate([tr.rank(tr.Popularity().fit(split.train), split) for split in splits])
+    >>> ranks.ids.tolist()
+    [1, 1, 2]
+    """
+    _check_whole("n", n, 1)
+    events = _events(data)
+    times = _times(events, "rolling_splits")
+    length, last = _length(window, times), times.max()
+    # a window does not include its beginning, so that the last event is in the last one
+    return [_window(events, times, last - (left + 1) * length, last - left * length) for left in reversed(range(n))]
+
+
+def _window(events: Interactions, times: AnyArray, start: Any, end: Any) -> Split:
+    past, held = times <= start, (times > start) & (times <= end)
+    for part, chosen in (("training", past), ("held-out", held)):
+        if not chosen.any():
+            span = f"{times.min()}..{times.max()}"
+            raise InputError(f"the window from {start} to {end} has no {part} events; times lie in {span}.")
+    train, test = events.select(past), events.select(held)
+    return Split(train, test, (*events.notes, *describe(train, test))).check(time="all")
+
+
 def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
     """Return k splits that hold out each event once; the folds of each user are balanced to within one event.
 
@@ -219,9 +277,35 @@ def _moment(at: Any, times: AnyArray) -> Any:
         raise InputError(f"`at` must be a time like those of the events ({times[0]}), got {at!r}.") from error
 
 
+def _length(window: Any, times: AnyArray) -> Any:
+    """Return the length of a window as a number, or as a timedelta64 if the times are dates."""
+    dates = times.dtype.kind == "M"
+    try:
+        length: Any = _duration(window) if dates else float(window)
+        is_long = length > length * 0
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        like = "a timedelta, or a text such as '7d'" if dates else "a number like the times"
+        raise InputError(f"`window` must be {like}, got {window!r}.") from error
+    if not is_long:
+        raise InputError(f"`window` must be longer than 0, got {window!r}.")
+    # whole numbers stay exact
+    return int(length) if times.dtype.kind in "iu" and length == int(length) else length
+
+
+def _duration(window: Any) -> np.timedelta64:
+    if isinstance(window, timedelta | np.timedelta64):
+        return np.timedelta64(window)
+    number, unit = _DURATION.fullmatch(window).groups()  # type: ignore[union-attr] # other texts are refused
+    return np.timedelta64(int(number), _UNITS[unit.lower()])
+
+
 def _check_k(k: Any, least: int) -> None:
-    if not isinstance(k, int | np.integer) or k < least:
-        raise InputError(f"`k` must be a whole number from {least}, got {k!r}.")
+    _check_whole("k", k, least)
+
+
+def _check_whole(name: str, number: Any, least: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise InputError(f"`{name}` must be a whole number from {least}, got {number!r}.")
 
 
 def _check_fraction(fraction: float) -> None:

@@ -1,1 +1,1 @@
-"""Results in, text, Markdown, LaTeX, TSV and JSON out; this only rounds and computes nothing."""
+"""Results in, text, Markdown, LaTeX, HTML, CSV, TSV and JSON out; this only rounds and computes nothing."""

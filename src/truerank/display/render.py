@@ -1,10 +1,11 @@
-"""Cells to text, Markdown, LaTeX, TSV and JSON. The caller decides what is shown."""
+"""Cells to text, Markdown, LaTeX, HTML, CSV, TSV and JSON. The caller decides what is shown."""
 
 import csv
 import io
 import json
 import math
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 Rows = Sequence[Sequence[str]]
@@ -43,10 +44,40 @@ def _escape(cell: str) -> str:
     return cell
 
 
-def tsv(records: Sequence[dict[str, Any]]) -> str:
-    """Return tab-separated records with a header line."""
+def html(header: Sequence[str], rows: Rows, bold: Sequence[Sequence[bool]], below: Sequence[str]) -> str:
+    """Return a table with sentences below it; texts are escaped, so that they can't contain markup.
+
+    Examples
+    --------
+    >>> print(html(["", "ap"], [["<A>", "0.5"]], [[False, True]], ["note: one user"]))
+    <table>
+    <thead><tr><th style="text-align: left"></th><th>ap</th></tr></thead>
+    <tbody>
+    <tr><td style="text-align: left">&lt;A&gt;</td><td><b>0.5</b></td></tr>
+    </tbody>
+    </table>
+    <p>note: one user</p>
+    """
+    marked = [
+        [f"<b>{escape(cell)}</b>" if best else escape(cell) for cell, best in zip(row, marks, strict=True)]
+        for row, marks in zip(rows, bold, strict=True)
+    ]
+    body = "\n".join(_html_row("td", row) for row in marked)
+    head = f"<thead>{_html_row('th', [escape(cell) for cell in header])}</thead>"
+    paragraphs = [f"<p>{escape(sentence)}</p>" for sentence in below]
+    return "\n".join(["<table>", head, f"<tbody>\n{body}\n</tbody>", "</table>", *paragraphs])
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    first, *rest = cells
+    start = f'<{tag} style="text-align: left">{first}</{tag}>'
+    return f"<tr>{start}{''.join(f'<{tag}>{cell}</{tag}>' for cell in rest)}</tr>"
+
+
+def delimited(records: Sequence[dict[str, Any]], delimiter: str) -> str:
+    """Return records, one per line, with a header line."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(records[0]), delimiter="\t", lineterminator="\n")
+    writer = csv.DictWriter(out, list(records[0]), delimiter=delimiter, lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return out.getvalue().rstrip("\n")

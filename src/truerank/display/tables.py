@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal
@@ -16,13 +16,19 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: plain text and, if it differs, LaTeX."""
+    """One cell of a table: plain text and, if it differs, LaTeX; the best of its column is bold where that exists."""
 
     text: str
     latex: str | None = None
+    best: bool = False
+
+    @property
+    def markdown(self) -> str:
+        """The text in Markdown."""
+        return f"**{self.text}**" if self.best else self.text
 
 
-def measured(value: float, error: float, digits: int = 4) -> Cell:
+def measured(value: float, error: float, digits: int = 4, *, best: bool = False) -> Cell:
     r"""Return a cell for a number and its standard error.
 
     Examples
@@ -31,7 +37,8 @@ def measured(value: float, error: float, digits: int = 4) -> Cell:
     $0.2500 \pm 0.1250$
     """
     shown, spread = f"{value:.{digits}f}", f"{error:.{digits}f}"
-    return Cell(f"{shown} ± {spread}", rf"${shown} \pm {spread}$")
+    in_latex = rf"\mathbf{{{shown}}}" if best else shown
+    return Cell(f"{shown} ± {spread}", rf"${in_latex} \pm {spread}$", best)
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class Table:
         What the table shows, unrounded, for TSV, JSON and dataframes; all have the same keys.
     notes : tuple of str
         What to know before trusting the numbers.
+    conclusions : tuple of str
+        What the numbers say.
 
     Examples
     --------
@@ -61,23 +70,36 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     records: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
+    conclusions: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """Return aligned columns for a terminal, with the notes below them."""
-        return "\n".join([render.text(self.header, self._texts()), *(f"note: {note}" for note in self.notes)])
+        """Return aligned columns for a terminal, with the conclusions and notes below them."""
+        return "\n".join([render.text(self.header, self._texts()), *self._below()])
+
+    def _below(self) -> list[str]:
+        return [*self.conclusions, *(f"note: {note}" for note in self.notes)]
 
     def to_markdown(self) -> str:
         """Return a pipe table."""
-        return render.markdown(self.header, self._texts())
+        return render.markdown(self.header, [[cell.markdown for cell in row] for row in self.rows])
 
     def to_latex(self) -> str:
         """Return a tabular with booktabs rules."""
         rows = [[cell.text if cell.latex is None else cell.latex for cell in row] for row in self.rows]
         return render.latex(self.header, rows)
 
+    def to_html(self) -> str:
+        """Return an HTML table, with the notes below it."""
+        bold = [[cell.best for cell in row] for row in self.rows]
+        return render.html(self.header, self._texts(), bold, self._below())
+
+    def to_csv(self) -> str:
+        """Return the records, separated by commas."""
+        return render.delimited([dict(record) for record in self.records], ",")
+
     def to_tsv(self) -> str:
         """Return the records, tab-separated."""
-        return render.tsv([dict(record) for record in self.records])
+        return render.delimited([dict(record) for record in self.records], "\t")
 
     def to_json(self) -> str:
         """Return the records and notes; undefined numbers are null."""
@@ -104,8 +126,21 @@ def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
     return nw.from_dict(columns, backend=backend).to_native()
 
 
+def fact_table(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()) -> Table:
+    """Return a table of what is known about something: a name and a value per row.
+
+    Examples
+    --------
+    >>> print(fact_table("Split", {"users": 3}).to_text())
+    Split
+    users  3
+    """
+    cells = tuple((Cell(name), Cell(str(value))) for name, value in rows.items())
+    return Table((about, ""), cells, (dict(rows),), tuple(notes))
+
+
 class Tabular(ABC):
-    """A result that can be shown as a table."""
+    """A result that can be shown as a table; dataclasses of this kind are declared with ``repr=False``."""
 
     @abstractmethod
     def to_table(self) -> Table:
@@ -114,6 +149,17 @@ class Tabular(ABC):
     def __str__(self) -> str:
         return self.to_table().to_text()
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """Return an HTML table, with the notes below it."""
+        return self.to_table().to_html()
+
     def to_markdown(self) -> str:
         """Return a Markdown table."""
         return self.to_table().to_markdown()
@@ -121,6 +167,10 @@ class Tabular(ABC):
     def to_latex(self) -> str:
         """Return a LaTeX tabular with booktabs rules."""
         return self.to_table().to_latex()
+
+    def to_csv(self) -> str:
+        """Return everything at full precision, separated by commas."""
+        return self.to_table().to_csv()
 
     def to_tsv(self) -> str:
         """Return everything at full precision, tab-separated."""

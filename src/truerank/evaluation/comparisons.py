@@ -14,12 +14,13 @@ from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
 from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.differences import Difference, check_margin, one_sided
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimates import ASSUMING, check_assumption
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Assumption, check_level
 from truerank.evaluation.matching import Unmatched, matched
-from truerank.evaluation.paired_differences import Task, blocks_of, tested_differences
+from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
@@ -37,7 +38,7 @@ _FEW = 30
 _PER_SKEWNESS = 25.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
@@ -200,26 +201,51 @@ def compare(
     if margin is not None:
         check_margin(margin)
         one_sided(level)
-    names = tuple(ranks)
-    pairs = _pairs(names, baseline)
-    method = _as_test(test, replicates, rng)
+    task = Task(
+        names=tuple(ranks),
+        metrics=tuple(map(str, chosen)),
+        pairs=_pairs(tuple(ranks), baseline),
+        level=level,
+        margin=margin,
+        same_candidates=same_candidates,
+        lower_is_better=tuple(metric.lower_is_better for metric in chosen),
+    )
+    method, engine = _as_test(test, replicates, rng), engine_of(ranks)
+    differences = _differences if engine is None else engine.differences
+    found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
+    p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
+    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found.differences, p_values, strict=True))
+    notes = dict.fromkeys((*found.notes, *_rough(final, method)))
+    return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
+
+
+def _differences(
+    ranks: Mapping[str, Runs],
+    metrics: Sequence[Metric],
+    task: Task,
+    test: PairedTest,
+    *,
+    by: Groups | Mapping[Any, Any] | Any | None,
+    unmatched: Unmatched,
+    ties: Ties,
+    rng: Rng,
+    assume: Assumption,
+) -> Compared:
+    """Return the differences between ranks that are in this process."""
     runs, labels = labelled(ranks)
     same, dropped = matched(runs, unmatched)
     broken = untied(same, ties, rng)
     parts = parts_by(broken, None if by is None else Groups.of(by))
     entrants = {
-        name: Entrant.of([broken[label] for label in own], chosen, [parts[label] for label in own])
+        name: Entrant.of([broken[label] for label in own], metrics, [parts[label] for label in own])
         for name, own in labels.items()
     }
-    shown = tuple(_same_name(entrants, at, metric) for at, metric in enumerate(chosen))
-    task = Task(names, shown, pairs, level, margin, same_candidates, tuple(metric.lower_is_better for metric in chosen))
+    shown = tuple(_same_name(entrants, at, metric) for at, metric in enumerate(metrics))
     blocks = blocks_of(entrants, next(iter(same.values())).clusters, assume)
-    found = tested_differences(task, blocks, method)
-    p_values = adjusted([each.p_value for each in found], adjustment).tolist()
-    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found, p_values, strict=True))
-    notes = (*dropped, *_notes(entrants), *_bound_notes(final, entrants, assume), *_rough(final, method))
+    found = tested_differences(replace(task, metrics=shown), blocks, test)
+    notes = (*dropped, *_notes(entrants), *_bound_notes(found, entrants, assume))
     groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
-    return Comparison(names, shown, final, level, adjustment, tuple(dict.fromkeys(notes)), groups)
+    return Compared(shown, found, notes, groups)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from tqdm import tqdm
 
-from truerank.arrays import Floats
+from truerank.arrays import AnyArray, Floats
+from truerank.conventions import convention as find_convention
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
+from truerank.evaluation.by_convention import estimates_by
+from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimates import (
     Estimate,
     check_assumption,
@@ -24,16 +30,23 @@ from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
+from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
+    from truerank.data.interactions import PerUser
     from truerank.evaluation.exact_ranges import ExactRange
+    from truerank.formats.source import Source
+    from truerank.metrics.list_base import ListMetric
+
+Evaluable = Ranks | Recommendations
+"""What has metrics: ranks of relevant items, or recommended lists."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Tabular):
     """A table of estimates: a row per recommender, and per group if there are groups; a column per metric.
 
@@ -47,6 +60,8 @@ class Evaluation(Tabular):
     """Row by row, in the order of `recommenders`, `groups` and `metrics`."""
     notes: tuple[str, ...]
     groups: tuple[str, ...] = ()
+    directions: tuple[int, ...] = ()
+    """For each metric, whether high values (1) or low ones (-1) are good, or neither (0); if empty, nothing is bold."""
 
     def __getitem__(self, key: tuple[str, ...] | str) -> Estimate:
         """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
@@ -56,7 +71,7 @@ class Evaluation(Tabular):
         if len(given) == 1 and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
         cells = dict(zip(self._keys(), self.estimates, strict=True))
-        named = (given[0], *(self._column(str(metric)) for metric in as_metrics(given[1:2])), *given[2:])
+        named = (given[0], *(self._column(str(metric)) for metric in given[1:2]), *given[2:])
         if named not in cells:
             grouped = f", groups {self.groups}" if self.groups else ""
             raise InputError(
@@ -73,8 +88,14 @@ class Evaluation(Tabular):
 
     def _column(self, name: str) -> str:
         """Return the name of a column, which may have an estimator behind the name that was asked for."""
-        estimated = [column for column in self.metrics if column.startswith(f"{name}~")]
-        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
+        if name in self.metrics:
+            return name
+        from truerank.evaluation.list_evaluations import as_list_metric
+
+        named = as_list_metric(name)
+        text = str(as_metrics(name)[0] if named is name else named)
+        estimated = [column for column in self.metrics if column.startswith(f"{text}~")]
+        return estimated[0] if text not in self.metrics and len(estimated) == 1 else text
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
@@ -94,16 +115,65 @@ class Evaluation(Tabular):
         width = len(self.metrics)
         parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
         labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
-        rows = tuple((*label, *_shown(part)) for label, part in zip(labels, parts, strict=True))
+        best = self._best()
+        rows = tuple(
+            (*label, *_shown(part, best[place * width : (place + 1) * width]))
+            for place, (label, part) in enumerate(zip(labels, parts, strict=True))
+        )
         return Table(header, rows, tuple(self.rows()), self.notes)
 
+    def _best(self) -> list[bool]:
+        """Return for each estimate whether none of another recommender is better, in the same group."""
+        signs = np.array(self.directions or [0] * len(self.metrics))
+        scores = signs * np.array([cell.mean for cell in self.estimates]).reshape(
+            len(self.recommenders), -1, signs.size
+        )
+        best = (scores == np.fmax.reduce(scores)) & (signs != 0) & (len(self.recommenders) > 1)
+        return best.ravel().tolist()
 
-def _shown(part: Sequence[Estimate]) -> list[Cell]:
+    def to_dict(self, *, safe: bool = False) -> dict[str, float]:
+        """Return the means by name, and their standard errors with ``/se`` behind it, for experiment trackers.
+
+        Parameters
+        ----------
+        safe : bool
+            Whether names have letters, digits, ``_``, ``-``, ``.`` and ``/`` only, as MLflow and others demand:
+            ``ndcg@10`` becomes ``ndcg_at_10``.
+
+        Returns
+        -------
+        dict of str to float
+            Names begin with the recommender if there are several, and with the group if there are groups.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.evaluate(tr.Ranks.from_ranks([1, 2], n=10), "rr@10").to_dict(safe=True)
+        {'rr_at_10': 0.75, 'rr_at_10/se': 0.25}
+        """
+        several = len(self.recommenders) > 1
+        found: dict[str, float] = {}
+        for (name, metric, *group), cell in zip(self._keys(), self.estimates, strict=True):
+            parts = [*((name,) if several else ()), *group, metric]
+            key = "/".join(_safe(part) if safe else part for part in parts)
+            if key in found:
+                raise InputError(f"two results would have the name {key!r}; rename a recommender or a group.")
+            found |= {key: cell.mean, f"{key}/se": cell.standard_error}
+        return found
+
+
+def _safe(name: str) -> str:
+    """Return a part of a name that experiment trackers accept, which is also a part of a path."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.replace("@", "_at_")).strip("_")
+    return plain if plain.strip(".") else "_"
+
+
+def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
     means = [
-        measured(cell.mean, cell.standard_error)
+        measured(cell.mean, cell.standard_error, best=first)
         if cell.exact_range is None
-        else Cell(f"{cell.mean:.4f} {cell.error_text()}")
-        for cell in part
+        else Cell(f"{cell.mean:.4f} {cell.error_text()}", best=first)
+        for cell, first in zip(part, best, strict=True)
     ]
     return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
 
@@ -116,24 +186,35 @@ def _fields(cell: Estimate) -> dict[str, Any]:
 
 
 def evaluate(
-    ranks: Ranks | Mapping[str, Ranks],
-    metrics: AnyMetric | Iterable[AnyMetric],
+    ranks: Evaluable | Mapping[str, Evaluable],
+    metrics: AnyMetric | ListMetric | Iterable[AnyMetric | ListMetric],
     *,
+    train: PerUser | None = None,
+    truth: Source = None,
+    item_vectors: AnyArray | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
     assume: Assumption = "nothing",
+    convention: str | None = None,
     progress: bool = False,
 ) -> Evaluation:
     """Return a table of metrics for one recommender or several.
 
     Parameters
     ----------
-    ranks : Ranks, or dict of name to Ranks
+    ranks : Ranks, Recommendations or Spark dataframe of ranks, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
-        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth``.
+        the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
+        Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
+    train : Interactions, sparse matrix, or list of item numbers per user, optional
+        For lists: the training interactions, where a metric depends on the popularity of items.
+    truth : Interactions, or what `read_lists` accepts, optional
+        For lists: the relevant items, where a metric compares lists with them.
+    item_vectors : array of shape (n_items, d), optional
+        For lists: a vector per item, where a metric compares items.
     by : dict, dataframe or Groups, optional
         Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
@@ -144,6 +225,9 @@ def evaluate(
     assume : {"nothing", "falling"}
         What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
         the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
+                  "scikit-learn"}, optional
+        Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -163,11 +247,25 @@ def evaluate(
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
-    named = {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
-    chosen = as_metrics(metrics)
+    given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
+    if any(isinstance(one, Recommendations) for one in given.values()):
+        return _evaluate_lists(
+            given,
+            metrics,
+            by,
+            partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress),
+            truth=truth,
+            train=train,
+            item_vectors=item_vectors,
+        )
+    named, chosen = cast("dict[str, Ranks]", given), as_metrics(cast("AnyMetric", metrics))
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    if (engine := engine_of(named)) is not None:
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
+    if convention is not None:
+        return _by_convention(named, chosen, convention, by, ties, rng)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -187,7 +285,37 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, _notes(named, rows, shown), shown)
+    notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
+
+
+def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
+    """Return a table of metrics of lists, and of the ranks of relevant items in them."""
+    from truerank.evaluation.list_evaluations import list_columns
+
+    if by is not None or not all(isinstance(one, Recommendations) for one in given.values()):
+        raise InputError("lists are evaluated without groups (`by`), and not in one table with ranks.")
+    columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
+    names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
+    return Evaluation(tuple(given), names, estimates, notes, directions=signs)
+
+
+def _by_convention(
+    named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, by: object, ties: Ties, rng: Rng
+) -> Evaluation:
+    if by is not None:
+        raise InputError("give either `by` or `convention`, not both.")
+    found = find_convention(name)
+    rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
+    estimates = tuple(cell for row in rows.values() for cell in row)
+    notes = table_notes({key: one.notes for key, one in named.items()}, rows, ())
+    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, notes, directions=directions(chosen))
+
+
+def directions(metrics: Sequence[Metric]) -> tuple[int, ...]:
+    """Return 1 for each metric of which more is better, and -1 for the others."""
+    return tuple(-1 if metric.estimated.lower_is_better else 1 for metric in metrics)
 
 
 def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
@@ -222,9 +350,11 @@ def _summary(
     return weighted_summary(values, part.weights, own, metric, ties)
 
 
-def _notes(named: Mapping[str, Ranks], rows: Mapping[str, list[Estimate]], groups: Sequence[str]) -> tuple[str, ...]:
-    """Return all notes once; with several recommenders each names those that it is about."""
-    return by_name({name: [*ranks.notes, *_cell_notes(rows[name], groups)] for name, ranks in named.items()})
+def table_notes(
+    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
+    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
 def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:

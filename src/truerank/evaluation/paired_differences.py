@@ -33,6 +33,16 @@ class Task:
     lower_is_better: tuple[bool, ...]
 
 
+@dataclass(frozen=True)
+class Compared:
+    """All differences before their p-values are adjusted, with the names of the metrics and groups."""
+
+    metrics: tuple[str, ...]
+    differences: list[Difference]
+    notes: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """The values of one group and metric: a row per instance, a column per recommender.

@@ -89,8 +89,9 @@ def _settle(
 def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
     if kind == "run":
         return InputError(f"{file} holds ranked lists, not {contents.what}{contents.lists_need}.")
-    movielens = f"if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
-    return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}; {movielens}.")
+    hint = f"; if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
+    applies = 4 in contents.unnamed
+    return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}{hint if applies else ''}.")
 
 
 def _as_trec(file: File, line: str) -> str:

@@ -53,6 +53,8 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
     try:
         wrapped = nw.from_native(frame)
     except TypeError as error:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return columns_of(pa.table(frame))
         kind = type(frame).__name__
         raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
     try:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.arrays import AnyArray, Floats
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings that `write_columns` accepts."""
+PAGE_ENDINGS = (".html", ".htm")
+
+RUN_ENDINGS = (".trec", ".run")
+"""Endings of TREC runs, which `write_run` writes."""
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
@@ -142,6 +146,25 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any] | Floats
     table = pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})
     with replacing(path) as (file,):
         _write_table(table, file, kind)
+
+
+def write_run(path: str | Path, users: AnyArray, items: AnyArray, ranks: AnyArray, scores: AnyArray) -> None:
+    """Write ranked lists as a TREC run: user, Q0, item, rank, score and tag, separated by blanks.
+
+    Ids with white space, which the format can't hold, are refused.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    users, items, ranks, scores = (pc.cast(pa.array(column), pa.string()) for column in (users, items, ranks, scores))
+    for name, ids in (("user", users), ("item", items)):
+        spaced = pc.or_(pc.match_substring_regex(ids, r"\s"), pc.equal(ids, ""))
+        if pc.any(spaced).as_py():
+            first = pc.filter(ids, spaced)[0].as_py()
+            raise InputError(f"a TREC run can't hold the {name} id {first!r}: an id is a text without white space.")
+    lines = pc.binary_join_element_wise(users, "Q0", items, ranks, scores, "truerank\n", " ")
+    with replacing(path) as (file,):
+        file.write("".join(lines.to_pylist()).encode())
 
 
 def _write_table(table: pa.Table, file: BinaryIO, kind: str) -> None:

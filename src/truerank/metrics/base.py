@@ -132,3 +132,9 @@ def check_cutoff(name: str, k: object) -> None:
     """Refuse a cut-off that is not None and not a whole number from 1."""
     if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
         raise InputError(f"the k of {name}@k must be a whole number from 1, got {k!r}.")
+
+
+def check_choice(metric: Named, field: str, choices: tuple[str, ...]) -> None:
+    """Refuse an option of a metric that is not among the choices."""
+    if (given := getattr(metric, field)) not in choices:
+        raise InputError(f"the {field} of {metric.name} must be {' or '.join(map(repr, choices))}, got {given!r}.")

@@ -7,12 +7,13 @@ Equation numbers are those of Krichene & Rendle (KDD 2020), which defines all of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
-from truerank.metrics.base import PlainMetric, TermFunction
+from truerank.metrics.base import PlainMetric, Shape, TermFunction, check_choice
 
 
 @dataclass(frozen=True)
@@ -36,64 +37,103 @@ class AUC(PlainMetric):
 class Precision(PlainMetric):
     """Share of the top k that is relevant (eq. 3 and 8).
 
-    Always divided by k, also when fewer than k candidates exist. implicit divides by min(k, |R|),
-    LensKit by the length of the list.
+    Divided by k, also when fewer than k candidates exist. ``precision(achievable)@k`` divides by min(k, |R|), as
+    implicit does before it pools users; LensKit divides by the length of the list.
     """
 
     name = "precision"
     shape = "step"
     k: int
+    divisor: Literal["k", "achievable"] = "k"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "divisor", ("k", "achievable"))
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        return (rank <= self.k) / float(self.k)
+        return (rank <= self.k) / (float(self.k) if self.divisor == "k" else np.minimum(n_relevant, self.k))
 
 
 @dataclass(frozen=True)
 class Recall(PlainMetric):
     """Share of the relevant items that are in the top k (eq. 4 and 9).
 
-    Divided by |R|, as almost everywhere; LensKit divides by min(|R|, k).
+    Divided by |R|, as almost everywhere; ``recall(achievable)@k`` divides by min(|R|, k), as LensKit does.
     """
 
     name = "recall"
     shape = "step"
     k: int
+    divisor: Literal["relevant", "achievable"] = "relevant"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "divisor", ("relevant", "achievable"))
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        return (rank <= self.k) / n_relevant
+        return (rank <= self.k) / (n_relevant if self.divisor == "relevant" else np.minimum(n_relevant, self.k))
 
 
 @dataclass(frozen=True)
 class AP(PlainMetric):
     """Average of the precisions at the ranks of the relevant items (eq. 5, 10 and 12).
 
-    The divisor of AP@k is min(|R|, k), so that a perfect list scores 1; the TREC tools, ranx and
-    RecTools divide by |R|, which gives less when |R| > k. Without k there is no difference.
+    The divisor of AP@k is min(|R|, k), so that a perfect list scores 1. ``ap(relevant)@k`` divides by |R|, as the
+    TREC tools, ranx and RecTools do, which gives less when |R| > k. Without k there is no difference.
     """
 
     name = "ap"
     shape = "reciprocal"
     k: int | None = None
+    divisor: Literal["achievable", "relevant"] = "achievable"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "divisor", ("achievable", "relevant"))
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         if self.k is None:
             return i / rank / n_relevant
-        return (rank <= self.k) * i / rank / np.minimum(n_relevant, self.k)
+        divisor = n_relevant if self.divisor == "relevant" else np.minimum(n_relevant, self.k)
+        return (rank <= self.k) * i / rank / divisor
 
 
 @dataclass(frozen=True)
 class NDCG(PlainMetric):
-    """Discounted gain 1 / log2(rank + 1), relative to the ideal order (eq. 6, 11 and 13)."""
+    """Discounted gain 1 / log2(rank + 1), relative to the ideal order (eq. 6, 11 and 13).
+
+    ``ndcg(fixed)@k`` always takes an ideal of k relevant items, as RecTools does by default, so that a perfect list
+    scores less than 1 if |R| < k. ``ndcg(original)`` has the discount of Järvelin & Kekäläinen (TOIS 2002), as LensKit
+    does: log2(rank), and none for the first two ranks.
+    """
 
     name = "ndcg"
-    shape = "smooth"
     k: int | None = None
+    form: Literal["achievable", "fixed", "original"] = "achievable"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "form", ("achievable", "fixed", "original"))
+        if self.form == "fixed" and self.k is None:
+            raise InputError("ndcg(fixed) needs a cut-off, as in 'ndcg(fixed)@10'.")
+
+    @property
+    def shape(self) -> Shape:
+        return "any" if self.form == "original" else "smooth"
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        counted = n_relevant if self.k is None else np.minimum(n_relevant, self.k)
-        ideal = np.cumsum(1.0 / np.log2(np.arange(2, counted.max(initial=1) + 2)))
-        gain = 1.0 / np.log2(rank + 1.0) / ideal[counted - 1]
+        ideal = np.cumsum(self._gain(np.arange(1, self._counted(n_relevant).max(initial=1) + 1)))
+        gain = self._gain(rank) / ideal[self._counted(n_relevant) - 1]
         return gain if self.k is None else (rank <= self.k) * gain
+
+    def _counted(self, n_relevant: Ints) -> Ints:
+        """Relevant items of the ideal list."""
+        if self.k is None:
+            return n_relevant
+        return np.full_like(n_relevant, self.k) if self.form == "fixed" else np.minimum(n_relevant, self.k)
+
+    def _gain(self, rank: Ints) -> Floats:
+        return 1.0 / np.log2(np.maximum(rank, 2) if self.form == "original" else rank + 1.0)
 
 
 @dataclass(frozen=True)

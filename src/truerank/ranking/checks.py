@@ -25,6 +25,7 @@ def checked_fields(
     n_catalogue: ArrayLike | None,
     drawn: ArrayLike | None,
     scored: ArrayLike | None,
+    count_weights: ArrayLike | None,
     grades: ArrayLike | None,
     same_score: ArrayLike | None,
     items: ArrayLike | None,
@@ -51,6 +52,7 @@ def checked_fields(
         "n_catalogue": catalogue,
         "drawn": looked,
         "scored": None if scored is None else per_instance("scored", scored, bounds.size - 1),
+        "count_weights": check_count_weights(count_weights, design, higher.size),
         "grades": None if grades is None else check_grades(grades, higher.size),
         "same_score": None if grades is None else same_scores(same_score, higher, ties, bounds),
         "items": None if items is None else check_items(items, higher.size),
@@ -100,6 +102,18 @@ def check_grades(grades: ArrayLike, size: int) -> Floats:
         (marks > 0) & np.isfinite(marks), "grades", "be finite and above 0 (without a grade it is irrelevant)", marks
     )
     return marks
+
+
+def check_count_weights(weights: ArrayLike | None, design: SamplingDesign | None, size: int) -> Floats | None:
+    """Return the weights of the counts above each relevant item, which some designs have and others do not."""
+    needed = 0 if design is None else design.n_count_weights
+    if weights is None and not needed:
+        return None
+    array = np.array([] if weights is None else weights, dtype=np.float64)
+    if array.shape != (size, needed):
+        raise InputError(f"`count_weights` must have the shape {(size, needed)} under {design}, got {array.shape}.")
+    require(np.isfinite(array.sum(axis=1)), "count_weights", "be finite", array.sum(axis=1))
+    return array
 
 
 def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:

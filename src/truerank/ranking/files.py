@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from truerank.sampling.designs import SamplingDesign
 
-PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
+PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items", "count_weights")
 PER_INSTANCE = ("n_candidates", "n_catalogue", "scored", "ids")
 ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
 
@@ -74,8 +74,17 @@ def fields_to_arrow(fields: Mapping[str, Any]) -> pa.Table:
     offsets = pa.array(fields["indptr"], type=pa.int64())
     for name in PER_ITEM:
         if fields[name] is not None:
-            columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(fields[name]))
+            columns[name] = pa.LargeListArray.from_arrays(offsets, _column(fields[name]))
     return pa.table(columns)
+
+
+def _column(array: AnyArray) -> pa.Array:
+    """Return one entry per relevant item: a number or name, or a list where the array has two dimensions."""
+    import pyarrow as pa
+
+    if array.ndim == 1:
+        return pa.array(array)
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
 
 
 def fields_from_arrow(table: pa.Table) -> dict[str, Any]:
@@ -115,11 +124,19 @@ def _bounds(table: pa.Table) -> Ints:
 def _values(name: str, column: pa.Array) -> AnyArray:
     if column.null_count:
         raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
+    if str(column.type).startswith("fixed_size_list"):
+        return _values(name, column.flatten()).reshape(len(column), -1)
     return column.to_numpy(zero_copy_only=False)
 
 
 _NAMES = ("biufUOTM", "numbers or text")
-_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": _NAMES, "items": _NAMES}
+_KINDS = {
+    "grades": ("f", "numbers"),
+    "count_weights": ("f", "numbers"),
+    "same_score": ("b", "true or false"),
+    "ids": _NAMES,
+    "items": _NAMES,
+}
 
 
 def _checked(name: str, array: AnyArray) -> AnyArray:

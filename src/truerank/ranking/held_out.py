@@ -84,7 +84,7 @@ class HeldOut:
         (Interactions(3 users, 3 items, 3 events), [0, 2], None)
         """
         train, test = _parts(split, train, test)
-        given = [as_scorer(scorer) for scorer in scorers]
+        given = [as_scorer(scorer, train) for scorer in scorers]
         if not given:
             raise InputError("at least one scorer must be given.")
         n_users, n_items = (_size(given, train, test, axis) for axis in (0, 1))

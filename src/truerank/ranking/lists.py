@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
+from truerank.conventions import Convention, EqualScores
+from truerank.conventions import convention as find_convention
 from truerank.errors import InputError
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
 from truerank.formats.detection import Format
@@ -39,6 +41,7 @@ def read_lists(
     run_format: Format | None = None,
     truth_format: Format | None = None,
     repeats: Literal["refuse", "count once"] = "refuse",
+    convention: str | None = None,
 ) -> Ranks:
     """Return the ranks of the relevant items in ranked lists.
 
@@ -65,6 +68,9 @@ def read_lists(
     repeats : {"refuse", "count once"}
         What to do about an item that is in a list more than once: raise an error, or count its first place only
         and treat the others as irrelevant items.
+    convention : str, optional
+        A tool, as for `truerank.evaluate`, whose order of equal scores is followed, instead of calling them ties, and
+        whose rule for users without a list.
 
     Returns
     -------
@@ -94,17 +100,19 @@ def read_lists(
         (truth, {"user": user, "item": item, "relevance": relevance}, truth_format),
     )
     _refuse_sampled(lists)
+    rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
     users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
     grades = facts.numbers("relevance") if "relevance" in facts else None
     relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
-    found = _Lists.of(_joined(users[0]), _joined(items[0]), _scores(lists), relevant)
+    found = _Lists.of(_joined(users[0]), _joined(items[0]), _scores(lists), relevant, rules.equal_scores)
     if repeats == "refuse":
         found.refuse_repeats(lists)
     else:
         found = found.without_repeats()
     _check_users(found, lists, facts)
     notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts))
-    return _to_ranks(found, relevant, depth, notes)
+    ranks = _to_ranks(found, relevant, depth, notes)
+    return ranks[np.unique(found.user[found.user >= 0])] if rules.unlisted == "drop" else ranks
 
 
 _Given = tuple[Source, dict[str, Column], Format | None]
@@ -157,21 +165,25 @@ class _Lists:
     """Row of the source that each row was; None if they are in order there."""
 
     @classmethod
-    def of(cls, names: pa.Array, items: pa.Array, scores: Floats | None, truth: Truth) -> _Lists:
+    def of(cls, names: pa.Array, items: pa.Array, scores: Floats | None, truth: Truth, equal: EqualScores) -> _Lists:
         codes, numbered = _encode(items, truth)
         starts = _changes(names)
         encoded = names.take(pa.array(starts)).dictionary_encode()
         group = encoded.indices.to_numpy()
         order = None
-        if len(encoded.dictionary) < starts.size or _rises(scores, starts):
-            order, starts = _sorted_rows(np.repeat(group, np.diff(starts, append=len(names))), scores)
+        by_id = equal == "id" and scores is not None
+        if by_id and scores is not None:
+            scores = scores.astype(np.float32)  # in which the TREC tools compare
+        if by_id or len(encoded.dictionary) < starts.size or _rises(scores, starts):
+            later = _descending(items) if by_id else None
+            order, starts = _sorted_rows(np.repeat(group, np.diff(starts, append=len(names))), scores, later)
             group, codes = np.arange(starts.size), codes[order]
             numbered = dataclasses.replace(numbered, numbers=numbered.numbers[order])
             scores = None if scores is None else scores[order]
         user = index_in(encoded.dictionary, truth.users)[group]
         bounds = np.append(starts, codes.size)
         hits, found = find(user, bounds, codes, truth)
-        return cls(bounds, user, scores, codes, hits, found, numbered, order)
+        return cls(bounds, user, scores if equal in ("tie", "arbitrary") else None, codes, hits, found, numbered, order)
 
     def refuse_repeats(self, rows: Rows) -> None:
         """Raise `InputError` naming an item that is in a list more than once."""
@@ -340,9 +352,17 @@ def _rises(scores: Floats | None, starts: Ints) -> bool:
     return bool(rises.any())
 
 
-def _sorted_rows(group: AnyArray, scores: Floats | None) -> tuple[Ints, Ints]:
+def _descending(items: pa.Array) -> Ints:
+    """Return the place of each item when all are ordered by descending id, as text."""
+    encoded = items.dictionary_encode()
+    places = pc.rank(encoded.dictionary.cast(pa.large_string()), sort_keys="descending")
+    return places.to_numpy()[encoded.indices.to_numpy()]
+
+
+def _sorted_rows(group: AnyArray, scores: Floats | None, later: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the order of rows in which lists are whole and scores fall, and where lists start then."""
-    order = np.argsort(group, kind="stable") if scores is None else np.lexsort((-scores, group))
+    keys = [key for key in (later, None if scores is None else -scores, group) if key is not None]
+    order = np.lexsort(keys)
     return order, np.flatnonzero(np.diff(group[order], prepend=-1))
 
 

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, frozen
+from truerank.display.tables import fact_table
 from truerank.errors import InputError
-from truerank.ranking import files, plain_ranks, ties
+from truerank.ranking import files, plain_ranks, rank_rows, ties
 from truerank.ranking.checks import checked_fields, per_instance, same_scores
 from truerank.ranking.plain_ranks import Nested, bounds, places
 from truerank.sampling.designs import Rng, SamplingDesign
@@ -58,6 +59,9 @@ class Ranks:
         need not share them. None: all that were sampled for the instance.
     scored : array of int, one per instance, optional
         Candidates whose scores were computed, where they are not `n_candidates`; see `n_scored`.
+    count_weights : array of float, shape (relevant items, k), optional
+        For designs that estimate the top k only: weights of the counts 0..k - 1 above each item. The sum of what the
+        item adds at each count, times its weight, is an unbiased estimate of what it adds.
     grades : array of float above 0, one per relevant item, optional
         How relevant each one is, for graded metrics; None: all are equally relevant.
     same_score : array of bool, one per relevant item, optional
@@ -99,6 +103,7 @@ class Ranks:
     n_catalogue: Ints | None
     drawn: Ints | None
     scored: Ints | None
+    count_weights: Floats | None
     grades: Floats | None
     same_score: Bools | None
     items: AnyArray | None
@@ -117,6 +122,7 @@ class Ranks:
         n_catalogue: ArrayLike | None = None,
         drawn: ArrayLike | None = None,
         scored: ArrayLike | None = None,
+        count_weights: ArrayLike | None = None,
         grades: ArrayLike | None = None,
         same_score: ArrayLike | None = None,
         items: ArrayLike | None = None,
@@ -124,8 +130,8 @@ class Ranks:
     ) -> None:
         counts = checked_fields(
             above=above, tied=tied, n_candidates=n_candidates, indptr=indptr, ids=ids, depth=depth, design=design,
-            n_catalogue=n_catalogue, drawn=drawn, scored=scored, grades=grades, same_score=same_score, items=items,
-            notes=notes,
+            n_catalogue=n_catalogue, drawn=drawn, scored=scored, count_weights=count_weights, grades=grades,
+            same_score=same_score, items=items, notes=notes,
         )  # fmt: skip
         vars(self).update(counts)
 
@@ -206,6 +212,53 @@ class Ranks:
         return dataclasses.replace(among, design=design, n_catalogue=per_instance("n", n, sizes.size))
 
     @classmethod
+    def from_draws(
+        cls,
+        above: ArrayLike,
+        drawn: ArrayLike,
+        *,
+        n: ArrayLike,
+        indptr: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from counts among candidates drawn uniformly without replacement, however many for each item.
+
+        The draws may have ended by any rule that depends on what was drawn: a fixed number, enough above, a budget.
+        Metrics are estimated by ``~smooth`` or another estimator of the law of the ranks.
+
+        Parameters
+        ----------
+        above, drawn : arrays of int, one per relevant item
+            Irrelevant candidates above it, among how many drawn.
+        n : int or array of int, one per instance
+            Candidates, relevant ones included.
+        indptr, ids : arrays, optional
+            Boundaries and names of the instances, as for `Ranks`.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks.from_draws([2, 0, 1], [60, 100, 7], n=1_000)
+        >>> tr.evaluate(ranks, "ndcg@10").metrics
+        ('ndcg@10~smooth',)
+        """
+        from truerank.sampling.sequential import StoppedSampling
+
+        looked = np.asarray(drawn)
+        given = np.arange(looked.size + 1) if indptr is None else np.asarray(indptr)
+        most = np.zeros(given.size - 1, dtype=np.int64)
+        np.maximum.at(most, np.repeat(np.arange(most.size), np.diff(given)), looked)
+        return cls(
+            above=above,
+            drawn=drawn,
+            indptr=indptr,
+            ids=ids,
+            n_candidates=most + np.diff(given),
+            n_catalogue=n,
+            design=StoppedSampling(),
+        )
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
         """Join the instances of several `Ranks`; ids and items are kept if every part has them.
 
@@ -258,6 +311,20 @@ class Ranks:
             f"Ranks({len(self)} instances, {self.above.size} {'relevant' if self.grades is None else 'graded'} items, "
             f"{among}, {ties if self.has_ties else 'no ties'})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        known = {
+            "instances": f"{len(self):,}",
+            "relevant items": f"{self.above.size:,}",
+            "candidates": _spread(self.n_candidates if self.n_catalogue is None else self.n_catalogue),
+            "cut at depth": self.depth,
+            "sampled": self.design,
+            "instances with ties": f"{self.tied_share:.1%}",
+        }
+        return fact_table(
+            "Ranks", {name: fact for name, fact in known.items() if fact is not None}, self.notes
+        ).to_html()
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
         chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]
@@ -427,9 +494,12 @@ class Ranks:
         )
 
     def sampled(
-        self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None
+        self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None, **more: Any
     ) -> Ranks:
-        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item."""
+        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item.
+
+        Other fields that the sample changes are named.
+        """
         return dataclasses.replace(
             self,
             above=above,
@@ -438,6 +508,7 @@ class Ranks:
             design=design,
             n_catalogue=self.n_candidates,
             drawn=drawn,
+            **more,
         )
 
     def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:
@@ -465,6 +536,16 @@ class Ranks:
     def load(cls, path: str | Path) -> Ranks:
         """Read what `save` wrote."""
         return cls(**files.read_fields(path))
+
+    @classmethod
+    def from_spark(cls, frame: Any) -> Ranks:
+        """Collect a Spark dataframe of ranks, such as that of `truerank.spark.rank`; the instances may be in any order.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        """
+        return cls(**rank_rows.fields_from_frame(frame))
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row per instance: id, n_candidates, and lists of what is kept per relevant item."""

@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
+from truerank.counting.blocks import Progress
 from truerank.errors import InputError
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.courses import run
 from truerank.sampling.orders import Order
 from truerank.sampling.sequential import SequentialDesign
 from truerank.scoring.scorer import Scorer
+from truerank.threads import share
 
-# candidates of each user in the first batch; each further one adds a quarter of what was drawn, which bounds the waste
-_FIRST, _GROWTH = 16, 0.25
-# pairs that are scored at once
+# pairs that are scored at once, and at least by each of several threads
 _CHUNK = 2_000_000
+_PER_THREAD = 1 << 18
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A scorer of pairs, asked by several threads if there are many, and what to call when users are done."""
+
+    scorer: Scorer
+    threads: int
+    progress: Progress
+
+    def scores(self, users: Ints, items: Ints) -> Floats:
+        """Return the scores of pairs, or refuse them if one is not finite."""
+        bounds = range(0, max(users.size, 1), _PER_THREAD if self.threads > 1 else max(users.size, 1))
+        step = bounds.step
+
+        def part(start: int, stopped: Event) -> Floats:
+            some = slice(start, start + step)
+            return np.asarray(self.scorer.pairs(users[some], items[some]), dtype=np.float64)
+
+        scores = np.concatenate(share(part, bounds, self.threads))
+        if not np.isfinite(scores).all():
+            at = int(np.argmin(np.isfinite(scores)))
+            raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+        return scores
 
 
 def rank_in_rounds(
-    scorer: Scorer, held: HeldOut, design: SequentialDesign, order: Order, n_candidates: Ints, rng: np.random.Generator
+    asked: Asked,
+    held: HeldOut,
+    design: SequentialDesign,
+    order: Order,
+    n_candidates: Ints,
+    rng: np.random.Generator,
+    most: int | None = None,
 ) -> Ranks:
     """Return the ranks of held-out items as a sequential design sees them.
 
     Parameters
     ----------
-    scorer : Scorer
-        Asked for pairs of users and items, many at once.
+    asked : Asked
+        Gives the scores of pairs of users and items, many at once.
     held : HeldOut
     design : SequentialDesign
         When to stop.
@@ -38,19 +70,12 @@ def rank_in_rounds(
     n_candidates : array of int, one per user with held-out items
     rng : numpy.random.Generator
         For candidates with the score of a relevant item, if the design breaks ties.
+    most : int, optional
+        Scores to spend in total, those of relevant items included.
     """
-    relevant = _relevant(scorer, held, n_candidates, rng)
-    state = _State(relevant, design, rng)
-    for start, size in _batches(order, design.cap):
-        places = state.open_instances()
-        if not places.size:
-            break
-        block = max(_CHUNK // size, 1)
-        for first in range(0, places.size, block):
-            state.look(places[first : first + block], start, size, order, scorer)
-    return design.found(
-        relevant.ranks, above=state.above, tied=state.tied, drawn=state.drawn, scored=state.scored
-    )  # fmt: skip
+    relevant = _relevant(asked, held, n_candidates, rng)
+    left = None if most is None else most - relevant.scores.size
+    return run(design.course(relevant.ranks, rng), _State(relevant, design, order, asked, rng), left)
 
 
 @dataclass(frozen=True)
@@ -63,9 +88,9 @@ class _Relevant:
     keys: Floats
 
 
-def _relevant(scorer: Scorer, held: HeldOut, n_candidates: Ints, rng: np.random.Generator) -> _Relevant:
+def _relevant(asked: Asked, held: HeldOut, n_candidates: Ints, rng: np.random.Generator) -> _Relevant:
     users = np.repeat(held.users, np.diff(held.test.indptr)[held.users])
-    scores = _scored(scorer, users, held.test.items)
+    scores = asked.scores(users, held.test.items)
     keys = rng.random(scores.size)
     down = np.lexsort((-keys, -scores, users))
     grades = None if held.grades is None else held.grades[down]
@@ -81,43 +106,37 @@ def _relevant(scorer: Scorer, held: HeldOut, n_candidates: Ints, rng: np.random.
     return _Relevant(held.users, ranks, scores[down], keys[down])
 
 
-def _scored(scorer: Scorer, users: Ints, items: Ints) -> Floats:
-    scores = np.asarray(scorer.pairs(users, items), dtype=np.float64)
-    if not np.isfinite(scores).all():
-        at = int(np.argmin(np.isfinite(scores)))
-        raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
-    return scores
-
-
-def _batches(order: Order, cap: int | None) -> Iterator[tuple[int, int]]:
-    """Yield from where, and how many, candidates of each user are scored next."""
-    end = int(order.pool.sizes.max(initial=0))
-    end = end if cap is None else min(end, cap)
-    start = 0
-    while start < end:
-        size = min(max(_FIRST, int(start * _GROWTH)), end - start)
-        yield start, size
-        start += size
-
-
 class _State:
     """What has been counted so far for each relevant item."""
 
-    def __init__(self, relevant: _Relevant, design: SequentialDesign, rng: np.random.Generator) -> None:
-        self.relevant, self.enough, self.rng = relevant, design.enough_above, rng
-        self.breaks_ties = design.breaks_ties
+    def __init__(
+        self,
+        relevant: _Relevant,
+        design: SequentialDesign,
+        order: Order,
+        asked: Asked,
+        rng: np.random.Generator,
+    ) -> None:
+        self.relevant, self.order, self.asked, self.rng = relevant, order, asked, rng
+        self.enough, self.breaks_ties = design.enough_above(relevant.ranks.i), design.breaks_ties
         self.above, self.tied, self.drawn = (np.zeros_like(relevant.ranks.above) for _ in range(3))
         self.scored = np.zeros(len(relevant.ranks), dtype=np.int64)
-        self.open = np.ones(relevant.scores.size, dtype=np.bool_)
+        self.open = self.enough > 0
 
     def open_instances(self) -> Ints:
         return np.unique(self.relevant.ranks.instance[self.open])
 
-    def look(self, places: Ints, start: int, size: int, order: Order, scorer: Scorer) -> None:
+    def look(self, places: Ints, start: int, size: int) -> None:
         """Score the next candidates of some instances, and count them for each of their open items."""
-        items = order.part(places, start, start + size)
+        block = max(_CHUNK // size, 1)
+        for first in range(0, places.size, block):
+            self._look(places[first : first + block], start, size)
+        self.asked.progress(places.size - np.isin(places, self.open_instances()).sum())
+
+    def _look(self, places: Ints, start: int, size: int) -> None:
+        items = self.order.part(places, start, start + size)
         sizes = np.array([own.size for own in items])
-        scores = _scored(scorer, np.repeat(self.relevant.users[places], sizes), np.concatenate(items))
+        scores = self.asked.scores(np.repeat(self.relevant.users[places], sizes), np.concatenate(items))
         inside = np.arange(size) < sizes[:, None]
         table = np.full(inside.shape, -np.inf)
         table[inside] = scores
@@ -141,11 +160,11 @@ class _State:
         self.tied[at] += (equal & steps).sum(axis=1)
         self.drawn[at] = start + ends
         # an instance whose candidates have run out is not asked again
-        self.open[at] = (self.above[at] < self.enough) & (sizes == table.shape[1])
+        self.open[at] = (self.above[at] < self.enough[at]) & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
         """Return which candidates count, and how many: those up to the one that is enough."""
-        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough
+        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough[at, None]
         done = reached.any(axis=1)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
         return np.arange(higher.shape[1]) < ends[:, None], ends

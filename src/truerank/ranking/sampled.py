@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
+import scipy.sparse as sp
+from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Ints, as_ints
-from truerank.data.interactions import PerUser
+from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.notes import counted
+from truerank.ranking.among_samples import rank_among_samples
 from truerank.ranking.held_out import HeldOut
-from truerank.ranking.pairs import rank_pairs
 from truerank.ranking.ranks import Ranks
-from truerank.ranking.rounds import rank_in_rounds
+from truerank.ranking.rounds import Asked, rank_in_rounds
 from truerank.sampling.designs import Rng, SamplingDesign
-from truerank.sampling.pools import Pool
+from truerank.sampling.pools import ItemLists, Pool
+from truerank.sampling.sequential import SequentialDesign
 from truerank.sampling.uniform import UniformSampling, as_design
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorer import Scorer
+from truerank.threads import check_threads
 
 Negatives = Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray
 """The items of each user, by user number."""
@@ -47,6 +52,9 @@ def rank_sampled(
     replace: bool = False,
     negatives: Negatives | None = None,
     rng: Rng = None,
+    most_scores: int | None = None,
+    threads: int | None = None,
+    progress: bool = False,
 ) -> dict[str, Ranks]: ...
 @overload
 def rank_sampled(
@@ -60,6 +68,9 @@ def rank_sampled(
     replace: bool = False,
     negatives: Negatives | None = None,
     rng: Rng = None,
+    most_scores: int | None = None,
+    threads: int | None = None,
+    progress: bool = False,
 ) -> Ranks: ...
 def rank_sampled(
     scorer: Scoreable | Mapping[str, Scoreable],
@@ -72,6 +83,9 @@ def rank_sampled(
     replace: bool = False,
     negatives: Negatives | None = None,
     rng: Rng = None,
+    most_scores: int | None = None,
+    threads: int | None = None,
+    progress: bool = False,
 ) -> Ranks | dict[str, Ranks]:
     """Return the ranks of held-out items among sampled candidates, scoring only those.
 
@@ -83,7 +97,8 @@ def rank_sampled(
     split, train, test : as for `truerank.rank`
     design : SamplingDesign, optional
         How to sample from each user's irrelevant candidates: all items but training and held-out ones. Designs that
-        stop when they have seen enough, `InverseSampling` and `HeadFirst`, ask for pairs in batches over all users.
+        stop when they have seen enough (`InverseSampling`, `HeadFirst`, `Roulette`) ask for pairs in batches over all
+        users.
     m : int, optional
         Short for ``design=UniformSampling(m, replace)``; 100 by default.
     replace : bool
@@ -93,6 +108,14 @@ def rank_sampled(
         sample without replacement; repeated ones count once, and held-out items among them are left out.
     rng : int or numpy.random.Generator, optional
         Seed.
+    most_scores : int, optional
+        The scores that may be spent in total, for each scorer. Inverse sampling then ends all draws when they are used
+        up, as far as possible at the same number; a design that would need more is refused.
+    threads : int, optional
+        One per processor by default; the result does not depend on it. Functions are called by several threads at a
+        time if there are very many pairs, so give 1 if yours can't be.
+    progress : bool
+        Whether to show a progress bar, on a terminal only.
 
     Returns
     -------
@@ -111,28 +134,110 @@ def rank_sampled(
         raise InputError("give either `negatives` or `design`, not both.")
     scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
     proxies = () if design is None else design.proxies
+    how = _How(_checked_most(most_scores), check_threads(threads), progress)
     held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
+    ranked = held.scorers[: len(scorers)]
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        ranked = _by_design(chosen, held, held.scorers[: len(scorers)], np.random.default_rng(rng))
+        found = rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how)
     else:
-        sample = _given(negatives, held)
-        ranked = [_rank(one, sample, held) for one in held.scorers]
-    ranks = dict(zip(scorers, ranked, strict=True))
+        found = _among_given(_given(negatives, held), held, ranked, how)
+    ranks = dict(zip(scorers, found, strict=True))
     return ranks if isinstance(scorer, Mapping) else ranks[""]
 
 
-def _by_design(
-    design: SamplingDesign, held: HeldOut, scorers: Sequence[Scorer], rng: np.random.Generator
+class _How(NamedTuple):
+    """How much may be spent, and how to work."""
+
+    most: int | None = None
+    threads: int = 1
+    progress: bool = False
+
+    def bar(self, n_users: int) -> tqdm[NoReturn]:
+        return tqdm(total=n_users, desc="users", disable=None if self.progress else True, delay=0.5)
+
+    def check(self, needed: int, design: SamplingDesign) -> None:
+        """Refuse a design that needs more scores than may be spent."""
+        if self.most is not None and needed > self.most:
+            raise InputError(f"{design} needs {needed} scores, but `most_scores` is {self.most}.")
+
+
+_ALONE = _How()
+
+
+def _checked_most(most: int | None) -> int | None:
+    number: object = most
+    if most is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer) or most < 1):
+        raise InputError(f"`most_scores` must be a whole number from 1, got {most!r}.")
+    return most
+
+
+def rank_by_design(
+    design: SamplingDesign,
+    held: HeldOut,
+    scorers: Sequence[Scorer],
+    rng: np.random.Generator,
+    popularity: Ints | None = None,
+    how: _How = _ALONE,
 ) -> list[Ranks]:
-    """Rank by each scorer; all of them see the same candidates, or the same order of candidates."""
-    pool = _pool(held, len(scorers))
-    if design.sequential is None:
-        sample = _Sample(design.sample(pool, rng), design)
-        return [_rank(scorer, sample, held) for scorer in scorers]
+    """Rank by each scorer; all of them see the same candidates, or the same order of candidates.
+
+    `popularity` counts the training interactions of each item, unless those of `held` are all there are.
+    """
+    pool = _pool(held, len(scorers), popularity)
+    if design.sequential is not None:
+        return _in_rounds(design.sequential, pool, held, scorers, rng, how)
+    size = design.size
+    how.check(size * len(pool) + held.test.items.size, design)
+    seed = int(rng.integers(2**63))
+
+    def sample_of(number: int, start: int, stop: int) -> list[Ints]:
+        return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
+
+    with how.bar(len(pool)) as bar:
+        found = rank_among_samples(scorers, held, sample_of, size, threads=how.threads, progress=bar.update)
+    return [_finished(ranks, held, design) for ranks in found]
+
+
+def _in_rounds(
+    design: SequentialDesign,
+    pool: Pool,
+    held: HeldOut,
+    scorers: Sequence[Scorer],
+    rng: np.random.Generator,
+    how: _How,
+) -> list[Ranks]:
     design.check(pool.sizes, 1)
-    order = design.sequential.order(pool, rng)
-    return [rank_in_rounds(scorer, held, design.sequential, order, _catalogue(held), rng) for scorer in scorers]
+    if how.most is not None and not design.can_end_anywhere:
+        raise InputError(f"{design} can't be ended by `most_scores`; use Roulette with a budget, or InverseSampling.")
+    how.check(held.test.items.size + len(pool), design)
+    order = design.order(pool, rng)
+    found = []
+    for scorer in scorers:
+        with how.bar(len(pool)) as bar:
+            asked = Asked(scorer, how.threads, bar.update)
+            found.append(rank_in_rounds(asked, held, design, order, _catalogue(held), rng, how.most))
+    return found
+
+
+def _among_given(sample: _Sample, held: HeldOut, scorers: Sequence[Scorer], how: _How) -> list[Ranks]:
+    total = sum(own.size for own in sample.items)
+    how.check(total + held.test.items.size, sample.design)
+    mean = total // max(len(sample.items), 1)
+    with how.bar(len(sample.items)) as bar:
+        found = rank_among_samples(
+            scorers,
+            held,
+            lambda number, start, stop: sample.items[start:stop],
+            mean,
+            threads=how.threads,
+            progress=bar.update,
+        )
+    return [_finished(ranks, held, sample.design, sample.notes) for ranks in found]
+
+
+def _finished(ranks: Ranks, held: HeldOut, design: SamplingDesign, notes: tuple[str, ...] = ()) -> Ranks:
+    return dataclasses.replace(ranks, design=design, n_catalogue=_catalogue(held), notes=(*held.notes, *notes))
 
 
 @dataclass(frozen=True)
@@ -144,14 +249,23 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def _pool(held: HeldOut, n_ranked: int) -> Pool:
-    own = [held.test.of_user(user) for user in held.users]
-    proxies = held.scorers[n_ranked:]
-    if held.train is None:
-        return Pool(held.test.n_items, own, users=held.users, proxies=proxies)
-    excluded = [np.union1d(items, held.train.of_user(user)) for user, items in zip(held.users, own, strict=True)]
-    popularity = np.bincount(held.train.items, minlength=held.test.n_items)
-    return Pool(held.test.n_items, excluded, popularity, held.users, proxies)
+def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
+    """Return what is sampled from: for each user all items but training and held-out ones."""
+    left_out = _stored(held.test)
+    if held.train is not None:
+        left_out = left_out + _stored(held.train)
+        if popularity is None:
+            popularity = np.bincount(held.train.items, minlength=held.test.n_items)
+    if held.users.size < held.test.n_users:
+        left_out = left_out[held.users]
+    left_out.sort_indices()
+    excluded = ItemLists(left_out.indptr.astype(np.int64), left_out.indices.astype(np.int64))
+    return Pool(held.test.n_items, excluded, popularity, held.users, held.scorers[n_ranked:])
+
+
+def _stored(part: Interactions) -> sp.csr_array:
+    """Return a matrix with a 1 at each stored entry, whatever its value."""
+    return sp.csr_array((np.ones(part.items.size, np.int8), part.items, part.indptr), shape=part.shape)
 
 
 def _given(negatives: Negatives, held: HeldOut) -> _Sample:
@@ -187,18 +301,6 @@ def _odd(rows: list[Ints], sampled: list[Ints], held: HeldOut) -> list[str]:
         for number, (one, many) in zip((repeated, relevant, trained), _ODDITIES, strict=True)
         if number
     ]
-
-
-def _rank(scorer: Scorer, sample: _Sample, held: HeldOut) -> Ranks:
-    users, relevant = held.users, [held.test.of_user(user) for user in held.users]
-    both = [np.concatenate(pair) for pair in zip(relevant, sample.items, strict=True)]
-    rows = np.repeat(users, [own.size for own in both])
-    items = np.concatenate([*both, np.zeros(0, dtype=np.int64)])
-    mark = [np.arange(listed.size) < own.size for own, listed in zip(relevant, both, strict=True)]
-    hits = np.concatenate([*mark, np.zeros(0, dtype=np.bool_)])
-    ranks = rank_pairs(rows, items, scorer.pairs(rows, items), hits, held.grades)
-    notes = (*held.notes, *sample.notes)
-    return held.named(ranks, design=sample.design, n_catalogue=_catalogue(held), notes=notes)
 
 
 def _catalogue(held: HeldOut) -> Ints:

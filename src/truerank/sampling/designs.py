@@ -61,6 +61,11 @@ class SamplingDesign(Named, ABC):
         return False
 
     @property
+    def n_count_weights(self) -> int:
+        """How many counts above an item, from 0 on, have weights (`Ranks.count_weights`); 0 for most designs."""
+        return 0
+
+    @property
     def proxies(self) -> tuple[Any, ...]:
         """Scorers that the design asks besides the one that is ranked."""
         return ()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from truerank.arrays import AnyArray, Floats
+from truerank.arrays import AnyArray, Floats, Ints, frozen
 from truerank.sampling.designs import Counts
+
+# logarithms of factorials are looked up below this number
+_TABLE = 1 << 22
 
 
 def without_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
@@ -24,14 +29,20 @@ def without_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelev
     """
     left_above, left_below = count - above, n_irrelevant - count - (drawn - above)
     possible = (left_above >= 0) & (left_below >= 0)
-    with np.errstate(invalid="ignore"):
-        log = (
-            gammaln(count + 1.0)
-            - gammaln(np.maximum(left_above, 0) + 1.0)
-            + gammaln(np.maximum(n_irrelevant - count, 0) + 1.0)
-            - gammaln(np.maximum(left_below, 0) + 1.0)
-        )
-    return np.where(possible, log, -np.inf)
+    largest = int(np.max(n_irrelevant, initial=0))
+    beyond = (count, left_above, n_irrelevant - count, left_below)
+    one, two, three, four = (_log_factorial(np.clip(number, 0, largest), largest) for number in beyond)
+    return np.where(possible, one - two + three - four, -np.inf)
+
+
+def _log_factorial(numbers: Ints, largest: int) -> Floats:
+    """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
+    return _table(largest)[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
+
+
+@lru_cache(maxsize=1)
+def _table(largest: int) -> Floats:
+    return frozen(gammaln(np.arange(largest + 1) + 1.0))
 
 
 def with_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:

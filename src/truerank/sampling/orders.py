@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from truerank.arrays import Bools, Ints
-from truerank.sampling.pools import Pool
+from truerank.arrays import Floats, Ints
+from truerank.sampling.distinct import distinct_items
+from truerank.sampling.pools import ItemLists, Pool
 from truerank.scoring.scorer import Scorer
 
 # proxy scores held at once: 32 MB
 _CHUNK = 4_000_000
+# orders are computed so many times as far as they are needed
+_AHEAD = 4
 
 
 class Order(ABC):
@@ -35,16 +38,20 @@ class RandomOrder(Order):
         self.sizes = pool.sizes
 
     def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
-        return [self._extended(place, stop)[start:stop] for place in places.tolist()]
+        known = np.array([self.drawn[place].size for place in places.tolist()], dtype=np.int64)
+        missing = np.minimum(stop, self.sizes[places]) - known
+        if np.any(missing > 0):
+            self._extend(places[missing > 0], missing[missing > 0])
+        return [self.drawn[place][start:stop] for place in places.tolist()]
 
-    def _extended(self, place: int, stop: int) -> Ints:
-        """Draw from the candidates that have not been drawn, until there are `stop`."""
-        before, size = self.drawn[place], int(self.sizes[place])
-        if before.size < min(stop, size):
-            left = Pool(self.pool.n_items, [np.union1d(self.pool.excluded[place], before)])
-            more = self.rng.choice(size - before.size, min(stop, size) - before.size, replace=False)
-            self.drawn[place] = np.concatenate([before, left.items_at(0, more)])
-        return self.drawn[place]
+    def _extend(self, places: Ints, missing: Ints) -> None:
+        """Draw from the candidates that have not been drawn, and put them behind the others in a random order."""
+        lists = ItemLists.of([self.drawn[place] for place in places.tolist()])
+        taken = np.sort(np.repeat(places, np.diff(lists.indptr)) * self.pool.n_items + lists.items)
+        owners, items = distinct_items(self.pool, places, missing, self.rng, taken)
+        shuffled = items[np.lexsort((self.rng.random(items.size), owners))]
+        for place, more in zip(places.tolist(), np.split(shuffled, np.cumsum(missing)[:-1]), strict=True):
+            self.drawn[place] = np.concatenate([self.drawn[place], more])
 
 
 class FixedOrder(Order):
@@ -67,26 +74,41 @@ class FixedOrder(Order):
 class ScoreOrder(Order):
     """From the highest score of a proxy to the lowest; items with equal scores in a random order.
 
-    Scores are computed again each time they are asked for, as keeping all orders would take users times items.
+    The top of each order is kept, four times as far as it was asked for, and computed again when more is needed.
     """
 
     def __init__(self, pool: Pool, proxy: Scorer, rng: np.random.Generator) -> None:
         super().__init__(pool)
         self.proxy = proxy
         self.among_equal = rng.permutation(pool.n_items)
+        self.sizes = pool.sizes
+        self.kept: dict[int, Ints] = {}
 
     def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
+        ends = np.minimum(stop, self.sizes[places])
+        missing = np.array([self._known(place) for place in places.tolist()], dtype=np.int64) < ends
         size = max(_CHUNK // max(self.pool.n_items, 1), 1)
-        blocks = [places[first : first + size] for first in range(0, places.size, size)]
-        return [items for block in blocks for items in self._block(block, start, stop)]
+        short = places[missing]
+        for first in range(0, short.size, size):
+            self._extend(short[first : first + size], _AHEAD * stop)
+        return [self.kept[place][start:stop] for place in places.tolist()]
 
-    def _block(self, places: Ints, start: int, stop: int) -> list[Ints]:
-        scores = np.asarray(self.proxy.scores(self.pool.numbers[places]))
-        orders = self.among_equal[np.argsort(-scores[:, self.among_equal], axis=1, kind="stable")]
-        kept = (order[self._is_candidate(place)[order]] for place, order in zip(places.tolist(), orders, strict=True))
-        return [order[start:stop] for order in kept]
+    def _known(self, place: int) -> int:
+        return self.kept[place].size if place in self.kept else 0
 
-    def _is_candidate(self, place: int) -> Bools:
-        mask = np.ones(self.pool.n_items, dtype=np.bool_)
-        mask[self.pool.excluded[place]] = False
-        return mask
+    def _extend(self, places: Ints, stop: int) -> None:
+        scores = np.asarray(self.proxy.scores(self.pool.numbers[places]), dtype=np.float64)
+        for place, own in zip(places.tolist(), scores, strict=True):
+            own[self.pool.excluded[place]] = -np.inf
+            best = _best(own[self.among_equal], min(stop, int(self.sizes[place])))
+            self.kept[place] = self.among_equal[best].astype(np.int32)
+
+
+def _best(scores: Floats, size: int) -> Ints:
+    """Return the places of the largest scores, falling; of equal ones the first come first."""
+    if size == 0:
+        return np.zeros(0, dtype=np.int64)
+    least = np.partition(scores, scores.size - size)[scores.size - size]
+    higher, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    chosen = np.concatenate([higher, equal[: size - higher.size]])
+    return chosen[np.argsort(-scores[chosen], kind="stable")]

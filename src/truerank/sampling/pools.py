@@ -4,11 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from truerank.arrays import Ints
 from truerank.scoring.scorer import Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLists(Sequence[Ints]):
+    """A list of items for each of some users, all in one array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lists = ItemLists(np.array([0, 2, 3]), np.array([4, 7, 1]))
+    >>> [own.tolist() for own in lists], lists[1:][0].tolist()
+    ([[4, 7], [1]], [1])
+    """
+
+    indptr: Ints
+    items: Ints
+
+    @classmethod
+    def of(cls, lists: Sequence[Ints]) -> ItemLists:
+        """Return single lists in one array."""
+        if isinstance(lists, ItemLists):
+            return lists
+        indptr = np.concatenate([[0], np.cumsum([own.size for own in lists])]).astype(np.int64)
+        return cls(indptr, np.concatenate([*lists, np.zeros(0, dtype=np.int64)]))
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the items of one user, or the lists of consecutive ones."""
+        if not isinstance(key, slice):
+            return self.items[self.indptr[key] : self.indptr[key + 1]]
+        start, stop, _ = key.indices(len(self))
+        bounds = self.indptr[start : stop + 1]
+        return ItemLists(bounds - bounds[0], self.items[bounds[0] : bounds[-1]])
+
+    def keys(self, n_items: int) -> Ints:
+        """Return user times n_items plus item for each entry: ascending, if the items of each user are."""
+        return np.repeat(np.arange(len(self)) * n_items, np.diff(self.indptr)) + self.items
 
 
 @dataclass(frozen=True)
@@ -46,7 +87,21 @@ class Pool:
     @property
     def sizes(self) -> Ints:
         """How many irrelevant candidates each user has."""
-        return self.n_items - np.array([items.size for items in self.excluded], dtype=np.int64)
+        return self.n_items - np.diff(self._lists.indptr)
+
+    @cached_property
+    def _lists(self) -> ItemLists:
+        return ItemLists.of(self.excluded)
+
+    @cached_property
+    def excluded_keys(self) -> Ints:
+        """User times n_items plus item for each item that is no candidate, ascending."""
+        return self._lists.keys(self.n_items)
+
+    def part(self, start: int, stop: int) -> Pool:
+        """Return the pool of consecutive users."""
+        users = self.numbers[start:stop]
+        return Pool(self.n_items, self._lists[start:stop], self.popularity, users, self.proxies)
 
     def candidates(self, user: int) -> Ints:
         """Return all irrelevant candidates of a user, ascending.

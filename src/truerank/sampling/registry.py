@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 # importing a design registers it
-from truerank.sampling import popularity, sequential, uniform  # noqa: F401
+from truerank.sampling import popularity, roulette, sequential, uniform  # noqa: F401
 from truerank.sampling.designs import DESIGNS, SamplingDesign
 
 D = TypeVar("D", bound=type[SamplingDesign])

@@ -10,6 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
+from truerank.sampling.courses import Course
 from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
@@ -24,20 +25,21 @@ class SequentialDesign(SamplingDesign):
     """A design under which each relevant item has a number of draws of its own, found while scoring.
 
     A subclass tells in which order candidates are scored (`order`), how many above an item end its draws
-    (`enough_above`), and turns the counts into ranks (`found`).
+    (`enough_above`), and turns the counts into ranks (`found`). Which instances go on may depend on more (`course`).
     """
 
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
     breaks_ties: ClassVar[bool] = False
     """Whether candidates with the score of a relevant item come before or after it at random."""
+    can_end_anywhere: ClassVar[bool] = False
+    """Whether estimates hold when all draws end before they have seen enough."""
 
     @property
     def sequential(self) -> SequentialDesign:
         return self
 
-    @property
-    def enough_above(self) -> int:
-        """How many candidates above a relevant item end its draws."""
+    def enough_above(self, i: Ints) -> Ints:
+        """Return how many candidates above end the draws for the i-th relevant items of their instances."""
         raise NotImplementedError
 
     @property
@@ -48,6 +50,17 @@ class SequentialDesign(SamplingDesign):
     def order(self, pool: Pool, rng: np.random.Generator) -> Order:
         """Return the order in which candidates are scored."""
         raise NotImplementedError
+
+    def course(self, ranks: Ranks, rng: np.random.Generator) -> Course:
+        """Return how a run of the design goes on."""
+        return Course(self, ranks)
+
+    def untied(self, ranks: Ranks, rng: np.random.Generator) -> Ranks:
+        """Return exact ranks to draw from, with ties broken at random; refuse others."""
+        if ranks.design is not None or ranks.depth is not None:
+            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
+        self.check(ranks.draws[ranks.n_relevant > 0], 1)
+        return ranks.break_ties("random", rng=rng) if ranks.has_ties else ranks
 
     def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
         """Return ranks from what was counted.
@@ -65,6 +78,15 @@ class SequentialDesign(SamplingDesign):
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
         raise InputError(f"{self} has no sample without scores: what is drawn depends on them.")
+
+    def _drawn_until(self, ranks: Ranks, hits: int, rng: Rng) -> Ranks:
+        """Draw from exact ranks in a random order until so many stand above each item."""
+        generator = np.random.default_rng(rng)
+        untied = self.untied(ranks, generator)
+        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, hits, self.cap, generator)
+        scored = np.zeros(len(ranks), dtype=np.int64)
+        np.maximum.at(scored, ranks.instance, drawn)
+        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
 
 
 @dataclass(frozen=True)
@@ -96,6 +118,7 @@ class InverseSampling(SequentialDesign):
 
     name = "inverse"
     breaks_ties: ClassVar[bool] = True
+    can_end_anywhere: ClassVar[bool] = True
     hits: int = 2
     most: int | None = None
 
@@ -105,9 +128,8 @@ class InverseSampling(SequentialDesign):
             if (role, number) != ("most", None) and (isinstance(number, bool) or number != int(number) or number < 1):
                 raise InputError(f"`{role}` must be a whole number from 1, got {number!r}.")
 
-    @property
-    def enough_above(self) -> int:
-        return self.hits
+    def enough_above(self, i: Ints) -> Ints:
+        return np.full_like(i, self.hits)
 
     @property
     def cap(self) -> int | None:
@@ -127,29 +149,57 @@ class InverseSampling(SequentialDesign):
         return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
-        if drawn is None:
-            raise InputError(f"under {self} each relevant item has its own number of draws, but `drawn` is missing.")
+        require_drawn(self, drawn)
         if np.any(above > self.hits):
             at = int(np.argmax(above > self.hits))
             raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
-        if ranks.design is not None or ranks.depth is not None:
-            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
-        generator = np.random.default_rng(rng)
-        n_irrelevant = ranks.draws
-        self.check(n_irrelevant[ranks.n_relevant > 0], 1)
-        untied = ranks.break_ties("random", rng=generator) if ranks.has_ties else ranks
-        drawn, above = draw_until(untied.above, ranks.indptr, n_irrelevant, self.hits, self.most, generator)
-        scored = np.zeros(len(ranks), dtype=np.int64)
-        np.maximum.at(scored, ranks.instance, drawn)
-        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
+        return self._drawn_until(ranks, self.hits, rng)
 
     def law(self, what: str) -> Any:
         raise InputError(
             f"{what} needs the same number of draws for each item of an instance, but {self} draws until enough stand "
             "above; use ~unbiased (ap, rr, auc), ~smooth or ~monotone."
         )
+
+
+@dataclass(frozen=True)
+class StoppedSampling(SamplingDesign):
+    """Candidates drawn uniformly without replacement, until some rule ended the draws for each relevant item.
+
+    For data from elsewhere, see `Ranks.from_draws`. The rule may depend on what was drawn, but on nothing else that is
+    known of the candidates; estimators that fit the law of the ranks need not know it.
+    """
+
+    name = "stopped"
+    m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
+
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
+    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+        return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        require_drawn(self, drawn)
+
+    @property
+    def size(self) -> int:
+        raise self._refusal()
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        raise self._refusal()
+
+    def _refusal(self) -> InputError:
+        return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
+
+
+def require_drawn(design: SamplingDesign, drawn: Ints | None) -> None:
+    """Refuse ranks without their numbers of draws."""
+    if drawn is None:
+        raise InputError(f"under {design} each relevant item has its own number of draws, but `drawn` is missing.")
 
 
 @dataclass(frozen=True)
@@ -187,9 +237,8 @@ class HeadFirst(SequentialDesign):
         if isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1:
             raise InputError(f"`k` must be a whole number from 1, got {self.k!r}.")
 
-    @property
-    def enough_above(self) -> int:
-        return self.k
+    def enough_above(self, i: Ints) -> Ints:
+        return np.full_like(i, self.k)
 
     @property
     def proxies(self) -> tuple[Any, ...]:
@@ -217,7 +266,8 @@ class HeadFirst(SequentialDesign):
         return f"{self.name}@{self.k}"
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
-        raise InputError(f"{self} depends on the order of its proxy, which ranks don't tell; use rank_sampled.")
+        """Return what exact ranks would have shown if candidates came in a random order, as ranks tell of no proxy."""
+        return self._drawn_until(ranks, self.k, rng)
 
 
-DESIGNS.add_built_in(InverseSampling)
+DESIGNS.add_built_in(InverseSampling, StoppedSampling, HeadFirst)

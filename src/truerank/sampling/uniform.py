@@ -11,6 +11,7 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
 from truerank.sampling.designs import DESIGNS, Counts, SamplingDesign
+from truerank.sampling.distinct import distinct_items
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 from truerank.sampling.pools import Pool
 
@@ -72,13 +73,13 @@ class UniformSampling(SamplingDesign):
             )
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
-        """Draw places among each user's candidates, then look up which items those are."""
-        sizes = pool.sizes
-        self.check(sizes, self.size)
-        return [
-            pool.items_at(user, rng.choice(size, self.size, replace=self.replace, shuffle=False))
-            for user, size in enumerate(sizes.tolist())
-        ]
+        """Draw for all users at once."""
+        sizes, m = pool.sizes, self.size
+        self.check(sizes, m)
+        if self.replace:
+            return [pool.items_at(user, rng.integers(0, size, m)) for user, size in enumerate(sizes.tolist())]
+        users = np.arange(len(pool))
+        return list(distinct_items(pool, users, np.full(users.size, m), rng)[1].reshape(-1, m))
 
     def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
         """Return the probability of a sampled rank given the true one (eq. 15).

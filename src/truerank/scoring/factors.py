@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.factors import count_factors
+from truerank.counting.factors import best_factors, count_factors
 from truerank.errors import InputError
 from truerank.scoring.names import optional_ids
 from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
+
+# pairs whose factors are gathered at once: a part of the cache
+_PAIRS = 1 << 14
 
 
 class Factors(Scorer):
@@ -20,7 +24,7 @@ class Factors(Scorer):
     Parameters
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
-        NumPy arrays, memory-mapped or not, or PyTorch tensors. Scores are computed in float32 if
+        NumPy arrays, memory-mapped or not, PyTorch tensors, or its embedding layers. Scores are computed in float32 if
         both are float32, and in float64 otherwise.
     item_bias : array of shape (n_items,), optional
     user_ids, item_ids : arrays, optional
@@ -62,6 +66,52 @@ class Factors(Scorer):
         self.user_ids = optional_ids("user_ids", user_ids, self.n_users)
         self.item_ids = optional_ids("item_ids", item_ids, self.n_items)
 
+    @classmethod
+    def cosine(
+        cls,
+        user_factors: ArrayLike,
+        item_factors: ArrayLike,
+        *,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> Factors:
+        """Return a scorer by cosine similarity: all vectors are divided by their length; those of length 0 stay.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank as tr
+        >>> tr.Factors.cosine([[3.0, 4.0]], [[1.0, 0.0], [0.0, 9.0], [0.0, 0.0]]).scores(np.array([0])).tolist()
+        [[0.6, 0.8, 0.0]]
+        """
+        users, items = to_numpy(user_factors, "`user_factors`"), to_numpy(item_factors, "`item_factors`")
+        return cls(_of_length_1(users), _of_length_1(items), user_ids=user_ids, item_ids=item_ids)
+
+    @classmethod
+    def euclidean(
+        cls,
+        user_factors: ArrayLike,
+        item_factors: ArrayLike,
+        *,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> Factors:
+        """Return a scorer by Euclidean distance, the nearest item first.
+
+        Scores are u·v - |v|²/2, which order items as -|u - v|² does. They are computed in float64, because the two
+        parts nearly cancel for items near the user but far from the origin.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank as tr
+        >>> nearest = tr.Factors.euclidean([[1.0, 1.0]], [[2.0, 2.0], [0.0, 1.0], [5.0, 0.0]])
+        >>> tr.rank(nearest, test=[[0, 2]]).rank.tolist()                                   # distances √2, 1, √17
+        [2, 3]
+        """
+        users, items = to_numpy(user_factors, "`user_factors`"), to_numpy(item_factors, "`item_factors`")
+        exact = items.astype(np.float64)
+        bias = -0.5 * np.square(exact).sum(axis=-1)
+        return cls(users.astype(np.float64), exact, bias, user_ids=user_ids, item_ids=item_ids)
+
     def __repr__(self) -> str:
         return f"Factors({self.n_users} users, {self.n_items} items, {self.item_factors.shape[1]} factors)"
 
@@ -72,7 +122,10 @@ class Factors(Scorer):
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the score of each user-item pair; no others are computed."""
-        scores: AnyArray = np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items])
+        scores = np.empty(users.size, np.result_type(self.user_factors, self.item_factors))
+        for start in range(0, users.size, _PAIRS):
+            some = slice(start, start + _PAIRS)
+            np.einsum("ij,ij->i", self.user_factors[users[some]], self.item_factors[items[some]], out=scores[some])
         return scores if self.item_bias is None else scores + self.item_bias[items]
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
@@ -80,6 +133,18 @@ class Factors(Scorer):
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
 
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Score and search in one compiled loop."""
+        given = (self.user_factors, self.item_factors, users, excluded, k)
+        return best_factors(*given, item_bias=self.item_bias, threads=threads, progress=progress)
+
     def _renumbered(self, users: Ints, items: Ints) -> Factors:
         bias = None if self.item_bias is None else self.item_bias[items]
         return Factors(self.user_factors[users], self.item_factors[items], bias)
+
+
+def _of_length_1(vectors: AnyArray) -> AnyArray:
+    """Return vectors divided by their lengths, computed in float64 so that multiples of a vector stay ties."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(np.square(exact).sum(axis=-1, keepdims=True))
+    return (exact / np.where(lengths > 0, lengths, 1.0)).astype(vectors.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ class FunctionScorer(Scorer):
         lists, the number of items is taken from the first block of scores.
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
+    batch_size : int, optional
+        Users in one call, at most; by default as many as fit into 8 million scores, up to 1,024.
 
     Examples
     --------
@@ -44,10 +47,12 @@ class FunctionScorer(Scorer):
         n_users: int | None = None,
         user_ids: ArrayLike | None = None,
         item_ids: ArrayLike | None = None,
+        batch_size: int | None = None,
     ) -> None:
         self.function = function
         self.user_ids, self.n_users = _named("user", user_ids, n_users)
         self.item_ids, self.n_items = _named("item", item_ids, n_items)
+        self.batch_size = _checked_size(batch_size)
 
     def __repr__(self) -> str:
         return f"FunctionScorer({self.function!r})"
@@ -72,6 +77,8 @@ class PairFunctionScorer(Scorer):
         lists, `n_items` is required.
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
+    batch_size : int, optional
+        Pairs in one call, at most; by default all that are needed at a time.
 
     Examples
     --------
@@ -89,16 +96,23 @@ class PairFunctionScorer(Scorer):
         n_users: int | None = None,
         user_ids: ArrayLike | None = None,
         item_ids: ArrayLike | None = None,
+        batch_size: int | None = None,
     ) -> None:
         self.function = function
         self.user_ids, self.n_users = _named("user", user_ids, n_users)
         self.item_ids, self.n_items = _named("item", item_ids, n_items)
+        self.pairs_per_call = _checked_size(batch_size)
 
     def __repr__(self) -> str:
         return f"PairFunctionScorer({self.function!r})"
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the function's scores of these pairs."""
+        size = self.pairs_per_call or max(items.size, 1)
+        parts = [slice(start, start + size) for start in range(0, max(items.size, 1), size)]
+        return np.concatenate([self._scored(users[part], items[part]) for part in parts])
+
+    def _scored(self, users: Ints, items: Ints) -> AnyArray:
         scores = to_numpy(self.function(users, items), "scores")
         if scores.shape != items.shape:
             raise InputError(f"the scorer must return one score per pair ({items.size}), got shape {scores.shape}.")
@@ -125,3 +139,29 @@ def _named(role: str, ids: ArrayLike | None, size: int | None) -> tuple[AnyArray
         return None, size
     names = as_ids(f"{role}_ids", ids, size)
     return names, names.size
+
+
+def _checked_size(size: Any) -> int | None:
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1):
+        raise InputError(f"`batch_size` must be a whole number from 1, got {size!r}.")
+    return None if size is None else int(size)
+
+
+def n_arguments(function: Callable[..., Any]) -> int:
+    """Return how many arguments a function requires; 1 if it has no signature.
+
+    Examples
+    --------
+    >>> n_arguments(lambda users, items=None: users)
+    1
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C
+        return 1
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in parameters if one.kind in positional and one.default is one.empty]
+    if len(needed) > 2:
+        names = ", ".join(one.name for one in needed)
+        raise InputError(f"a scoring function must take users, or users and items, got one that takes {names}.")
+    return len(needed)

@@ -19,7 +19,7 @@ def to_numpy(array: Any, name: str) -> AnyArray:
 
     Parameters
     ----------
-    array : array, tensor, or nested list of real numbers
+    array : array, tensor, embedding layer of PyTorch, or nested list of real numbers
     name : str
         What to call it in messages.
 
@@ -28,6 +28,8 @@ def to_numpy(array: Any, name: str) -> AnyArray:
     >>> to_numpy([[1, 2]], "`matrix`")
     array([[1., 2.]])
     """
+    if hasattr(array, "embedding_dim"):
+        array = array.weight
     if hasattr(array, "detach"):
         tensor = array.detach().cpu()
         array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor

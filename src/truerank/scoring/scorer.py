@@ -6,10 +6,12 @@ import copy
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.scores import count_scores, users_per_block
+from truerank.counting.scores import best_scores, count_scores, users_per_block
 from truerank.errors import InputError
 from truerank.scoring.names import match_names
 
@@ -17,8 +19,8 @@ from truerank.scoring.names import match_names
 class Scorer(ABC):
     """Gives each user a score for each item; higher is better.
 
-    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs` and `count`
-    if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
+    A subclass sets `n_users` and `n_items` and defines `scores`. It may override `pairs`, `count`
+    and `best` if it has a faster way, and set `user_ids` and `item_ids` so that `truerank.rank` matches its
     users and items with those of the data by name.
 
     Attributes
@@ -27,6 +29,8 @@ class Scorer(ABC):
         None if the scorer does not know them; they are then taken from the data.
     user_ids, item_ids : arrays of length n_users and n_items, optional
         Names of its users and items. Without them, user u and item i are row u and column i of the data.
+    batch_size : int, optional
+        Users in one call of `scores`, at most; None: as many as fit into 8 million scores, up to 1,024.
 
     Examples
     --------
@@ -43,6 +47,7 @@ class Scorer(ABC):
     n_items: int | None = None
     user_ids: AnyArray | None = None
     item_ids: AnyArray | None = None
+    batch_size: int | None = None
 
     @abstractmethod
     def scores(self, users: Ints) -> AnyArray:
@@ -54,7 +59,7 @@ class Scorer(ABC):
         Unless a subclass overrides this, whole rows are scored, a block of users at a time, and the
         pairs are picked from them.
         """
-        scores, size = np.empty(users.size), users_per_block(self._width())
+        scores, size = np.empty(users.size), self.batch_size or users_per_block(self._width())
         order = np.argsort(users, kind="stable")
         distinct, starts = np.unique(users[order], return_index=True)
         bounds = np.append(starts, users.size)
@@ -66,7 +71,20 @@ class Scorer(ABC):
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
-        return count_scores(self.scores, self._width(), train, test, threads=threads, progress=progress)
+        lists, size = (train, test), self.batch_size
+        return count_scores(self.scores, self._width(), *lists, threads=threads, progress=progress, batch_size=size)
+
+    def named(self, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None) -> Scorer:
+        """Return a copy with other names of its users, of its items, or of both."""
+        copied = copy.copy(self)
+        copied.user_ids = self.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
+        copied.item_ids = self.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
+        return copied
+
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
+        asked, size = (users, excluded, k), self.batch_size
+        return best_scores(self.scores, self._width(), *asked, threads=threads, progress=progress, batch_size=size)
 
     def sized(self, n_items: int) -> Scorer:
         """Return a copy with this number of items; only for a scorer that does not know it."""
@@ -128,7 +146,7 @@ class Renumbered(Scorer):
 
     def __init__(self, scorer: Scorer, users: Ints, items: Ints) -> None:
         self.scorer, self.users, self.items = scorer, users, items
-        self.n_users, self.n_items = users.size, items.size
+        self.n_users, self.n_items, self.batch_size = users.size, items.size, scorer.batch_size
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items in the new order."""

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Ints, as_ids
+from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
-from truerank.counting.histories import count_histories, score_histories
+from truerank.counting.histories import best_histories, count_histories, score_histories
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
 from truerank.scoring.numbers import Matrix, as_matrix
@@ -65,3 +66,7 @@ class Similarity(Scorer):
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Score and count in one pass, without holding the scores of a block."""
         return count_histories(self.history, self.similarity, train, test, threads=threads, progress=progress)
+
+    def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
+        """Score and search in one pass, without holding the scores of a block."""
+        return best_histories(self.history, self.similarity, users, excluded, k, threads=threads, progress=progress)

@@ -27,7 +27,7 @@ def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
     """
     if not users.size:
         return scorer.sized(least)
-    first = users[: users_per_block(least)]
+    first = users[: scorer.batch_size or users_per_block(least)]
     return _Measured(scorer, first, scorer.scores(first))
 
 
@@ -38,7 +38,7 @@ class _Measured(Scorer):
         if scores.ndim != 2 or len(scores) != users.size:
             raise InputError(f"a scorer must return scores of shape ({users.size}, n_items), got {scores.shape}.")
         self.scorer, self.first, self.kept = scorer, users, scores
-        self.n_users, self.n_items = scorer.n_users, scores.shape[1]
+        self.n_users, self.n_items, self.batch_size = scorer.n_users, scores.shape[1], scorer.batch_size
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users, computing only those that are not kept."""

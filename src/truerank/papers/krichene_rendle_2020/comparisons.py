@@ -83,15 +83,24 @@ class PublishedTable:
     remark: str = ""
 
     def __str__(self) -> str:
-        columns = list(dict.fromkeys(cell.column for cell in self.cells))
+        body = render.text(self.header, self.lines())
+        return "\n".join(part for part in (self.title, body, self.summary(), self.remark) if part)
+
+    @property
+    def header(self) -> list[str]:
+        """Two columns for what a line is, then those of the paper."""
+        return ["", "", *dict.fromkeys(cell.column for cell in self.cells)]
+
+    def lines(self) -> list[list[str]]:
+        """Return each row of the paper as several lines: published, ours, and what else there is."""
         by_label = {(cell.row, cell.column): cell for cell in self.cells}
         lines = []
         for row in dict.fromkeys(cell.row for cell in self.cells):
-            lines += _lines(row, [by_label[row, column] for column in columns])
-        body = render.text(["", "", *columns], lines)
-        return "\n".join(part for part in (self.title, body, self._summary(), self.remark) if part)
+            lines += _lines(row, [by_label[row, column] for column in self.header[2:]])
+        return lines
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
+        """Return how many cells agree."""
         meanings = {
             "equal": "equal to the digit",
             "within error": "within three standard errors",

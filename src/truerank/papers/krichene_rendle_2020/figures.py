@@ -22,7 +22,7 @@ from truerank.evaluation.per_instance import values
 from truerank.papers.krichene_rendle_2020 import toy
 from truerank.papers.krichene_rendle_2020.experiment import Study
 from truerank.ranking.ranks import Ranks
-from truerank.report.plots import bars, curves, mark, panels, styled
+from truerank.report.drawing import bars, curves, mark, panels, styled
 from truerank.sampling.uniform import UniformSampling
 
 if TYPE_CHECKING:

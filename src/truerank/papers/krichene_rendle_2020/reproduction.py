@@ -10,7 +10,7 @@ from truerank.display import render
 from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
 from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
 from truerank.papers.krichene_rendle_2020.experiment import Study
-from truerank.report.plots import save
+from truerank.report.drawing import save
 
 
 def tables(study: Study) -> Iterator[PublishedTable]:

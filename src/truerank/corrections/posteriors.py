@@ -1,0 +1,203 @@
+"""What is known of each relevant item once the law of all ranks is: the chance of each count, given its draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.corrections.base import require_design
+from truerank.corrections.rank_laws import Cells, Seen, SmoothFit, cells
+from truerank.metrics.base import Term, Terms
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import SamplingDesign
+
+# chances of cells, or terms in them, that are computed at once: 64 MB
+_CHUNK = 8_000_000
+# the same where they are used several times: a part of the cache
+_BLOCK = 200_000
+# a law is fitted to at least so many relevant items, if there are
+_FEW = 200
+# numbers of relevant items, and places among them, that have laws of their own
+_SMALL = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Relevant items that share a law: where they are, and which distinct observation each of them is."""
+
+    items: Ints
+    which: Ints
+    seen: Seen
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The law of each group of relevant items."""
+
+    groups: tuple[Observed, ...]
+    laws: tuple[Floats, ...]
+
+    @cached_property
+    def posteriors(self) -> tuple[Floats, ...]:
+        """For each group the chance of each cell given each distinct observation."""
+        return tuple(group.seen.posterior(law) for group, law in zip(self.groups, self.laws, strict=True))
+
+    @cached_property
+    def group(self) -> Ints:
+        """Which group each relevant item belongs to."""
+        found = np.empty(sum(group.items.size for group in self.groups), dtype=np.int64)
+        for number, group in enumerate(self.groups):
+            found[group.items] = number
+        return found
+
+
+def observed(ranks: Ranks) -> tuple[Observed, ...]:
+    """Return the groups of relevant items and how likely each count makes what was drawn for them."""
+    if "observed" not in ranks.fits:
+        untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
+        within = cells(int(ranks.item_irrelevant.max(initial=0)))
+        ranks.fits["observed"] = tuple(_group(untied, items, within) for items in _groups(ranks))
+    return ranks.fits["observed"]
+
+
+def _groups(ranks: Ranks) -> list[Ints]:
+    """Return items by the number of relevant items of their instance and their place among them."""
+    key = _coarse(ranks.item_n_relevant) * (1 << 32) + _coarse(ranks.i)
+    _, which, sizes = np.unique(key, return_inverse=True, return_counts=True)
+    number = _joined(sizes)[which]
+    return [np.flatnonzero(number == each) for each in range(int(number.max(initial=-1)) + 1)]
+
+
+def _coarse(numbers: Ints) -> Ints:
+    """Return small numbers as they are, and the same for larger ones that differ by a factor below about 1.4."""
+    return np.where(numbers <= _SMALL, numbers, _SMALL + np.ceil(2 * np.log2(numbers / _SMALL))).astype(np.int64)
+
+
+def _joined(sizes: Ints) -> Ints:
+    """Return which group each of several neighbours belongs to, such that each group has enough items."""
+    number, size, found = 0, 0, []
+    left = int(sizes.sum())
+    for each in sizes.tolist():
+        if size >= _FEW and left >= _FEW:
+            number, size = number + 1, 0
+        found.append(number)
+        size, left = size + each, left - each
+    return np.array(found, dtype=np.int64)
+
+
+def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
+    columns = [numbers[items] for numbers in (ranks.above, ranks.item_draws, ranks.item_irrelevant)]
+    first, which = distinct_columns(*columns)
+    weight = np.bincount(which, minlength=first.size).astype(np.float64)
+    likelihood = _likelihood(require_design(ranks, "the estimate"), [column[first] for column in columns], within)
+    return Observed(items, which, Seen(within, weight, likelihood))
+
+
+def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
+    """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
+    above, drawn, n_irrelevant = (column[:, None] for column in columns)
+    count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
+    inside = (count >= within.starts) & (count < within.starts + within.sizes)
+    log = design.log_likelihood(above, drawn, count, n_irrelevant)
+    log = np.where(inside, log, -np.inf)
+    return np.exp(log - log.max(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorTerm(Term):
+    """The mean of a term given what was drawn; what a term is given as n is here the place of the item."""
+
+    base: Term
+    ranks: Ranks
+    laws: Laws
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        place, above = np.broadcast_arrays(n, rank - i)
+        values = np.empty(place.shape)
+        for number in range(len(self.laws.groups)):
+            at = np.nonzero(self.laws.group[place] == number)
+            values[at] = self._in_group(number, place[at], above[at])
+        return values
+
+    def _in_group(self, number: int, items: Ints, above: Ints) -> Floats:
+        group = self.laws.groups[number]
+        if not self.ranks.tied.any():
+            chances, which = self.laws.posteriors[number], group.which[np.searchsorted(group.items, items)]
+        else:
+            chances, which = self._posterior(number, items, above)
+        means, case = cell_means(self.base, self.ranks, items, group.seen.cells)
+        return _row_products(chances, which, means, case)
+
+    def _posterior(self, number: int, items: Ints, above: Ints) -> tuple[Floats, Ints]:
+        """Return the chances of cells for counts that items with ties may have."""
+        columns = [above, self.ranks.item_draws[items], self.ranks.item_irrelevant[items]]
+        first, which = distinct_columns(*columns)
+        within = self.laws.groups[number].seen.cells
+        design = require_design(self.ranks, "the estimate")
+        likelihood = _likelihood(design, [column[first] for column in columns], within)
+        return Seen(within, np.ones(first.size), likelihood).posterior(self.laws.laws[number]), which
+
+
+def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Floats, Ints]:
+    """Return the mean of a term over each cell for the distinct cases of items, and which case each item is."""
+    n = ranks.item_irrelevant + ranks.item_n_relevant
+    first, case = distinct_columns(ranks.i[items], ranks.item_n_relevant[items], n[items])
+    means = np.empty((first.size, len(within)))
+    step = max(_CHUNK // within.points.size, 1)
+    for start in range(0, first.size, step):
+        some = items[first[start : start + step]][:, None, None]
+        i, n_relevant = ranks.i[some], ranks.item_n_relevant[some]
+        # a cell may go on beyond the candidates of some instances
+        count = np.minimum(within.points, ranks.item_irrelevant[some])
+        means[start : start + step] = term.term(count + i, i, n_relevant, n[some]).mean(axis=2)
+    return means, case
+
+
+def _row_products(a: Floats, which_a: Ints, b: Floats, which_b: Ints) -> Floats:
+    """Return the sums of the products of rows of two matrices."""
+    found = np.empty(which_a.size)
+    step = max(_BLOCK // a.shape[1], 1)
+    for start in range(0, found.size, step):
+        part = slice(start, start + step)
+        found[part] = np.einsum("uc,uc->u", a[which_a[part]], b[which_b[part]])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The error of a mean of posterior means: what is open about each item, and about the law."""
+
+    ranks: Ranks
+    fits: tuple[SmoothFit, ...]
+    laws: Laws
+
+    def of_group(self, number: int, parts: tuple[Terms, ...]) -> tuple[float, float]:
+        """Return M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data)."""
+        group, posteriors = self.laws.groups[number], self.laws.posteriors[number]
+        cases = [cell_means(part.term, self.ranks, group.items, group.seen.cells) for part in parts]
+        variance, covariance = 0.0, np.zeros(len(group.seen.cells))
+        step = max(_BLOCK // covariance.size, 1)
+        for start in range(0, group.items.size, step):
+            some = slice(start, start + step)
+            chances = posteriors[group.which[some]]
+            values = _weighted(parts, cases, group.items, some)
+            joint = chances * values
+            mean = joint.sum(axis=1)
+            variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0).sum())
+            covariance += joint.sum(axis=0) - mean @ chances
+        n = max(int((self.ranks.n_relevant > 0).sum()), 1)
+        fit = self.fits[number]
+        return variance / n**2, fit.variance(covariance @ fit.basis / n) ** 0.5
+
+
+def _weighted(parts: tuple[Terms, ...], cases: list[tuple[Floats, Ints]], items: Ints, some: slice) -> Floats:
+    """Return the mean of a metric's terms over each cell for some of the items, weights included."""
+    return np.asarray(
+        sum(
+            means[case[some]] if part.weight is None else part.weight[items[some], None] * means[case[some]]
+            for part, (means, case) in zip(parts, cases, strict=True)
+        )
+    )

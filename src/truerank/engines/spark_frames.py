@@ -1,0 +1,223 @@
+"""Spark dataframes of factors, histories and held-out items -> one row per user with all of them.
+
+Nothing here starts a Spark session: everything belongs to that of the given dataframes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.formats.columns import PAIRS, Column, Contents, chosen_columns, find_columns, require_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+_GRADED = replace(PAIRS, roles={**PAIRS.roles, "grade": ()})
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_KINDS = {"bigint": "whole numbers", "string": "text"}
+
+
+def require_pyspark() -> None:
+    """Raise `InputError` if PySpark is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyspark") is None:
+        raise InputError("Spark needs PySpark 4, which is not installed: pip install 'truerank[spark]'.")
+
+
+@dataclass(frozen=True)
+class FactorFrames:
+    """Factors of users, in columns `user` and `features`, and of items: `item` and `features`, or an array."""
+
+    users: DataFrame
+    items: Any
+
+    @classmethod
+    def of(cls, given: Any) -> FactorFrames:
+        """Return the factors of an `ALSModel`, or of a pair of factors; an array needs no columns."""
+        require_pyspark()
+        both = (given.userFactors, given.itemFactors) if hasattr(given, "userFactors") else given
+        if not isinstance(both, tuple) or len(both) != 2:
+            raise InputError(f"factors must be an ALSModel or a pair (users, items), got {type(given).__name__}.")
+        users, items = both
+        return cls(_factors(users, "user"), _factors(items, "item") if is_frame(items) else np.asarray(items))
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the user factors."""
+        return self.users.sparkSession
+
+    @property
+    def item_kind(self) -> str:
+        """The type of item ids; the rows of an array are numbered."""
+        return _kind(self.items, "item") if is_frame(self.items) else "bigint"
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A dataframe with a row per user, as `truerank.engines.user_tables` describes it, and the types of its ids."""
+
+    rows: DataFrame
+    user_kind: str
+    item_kind: str
+    graded: bool
+
+
+def assemble(
+    factors: FactorFrames,
+    train: DataFrame | None,
+    test: DataFrame,
+    *,
+    columns: Mapping[str, Column],
+    users: int | None = None,
+    seed: int = 0,
+    partitions: int | None = None,
+) -> Assembled:
+    """Join factors, training and held-out items of each user; lazily, by Spark's own joins.
+
+    Parameters
+    ----------
+    factors : FactorFrames
+    train, test : DataFrame
+        Pairs of users and items.
+    columns : mapping
+        The columns of `user` and `item`, and of the `grade` in `test`, where they are chosen.
+    users : int, optional
+        How many users to draw at random.
+    seed : int
+        Of the draw, which does not depend on partitions.
+    partitions : int, optional
+        As for `spread`.
+    """
+    held = pairs(test, "test", columns, _GRADED if columns["grade"] is not None else PAIRS)
+    kinds = {"user": _kind(factors.users, "user"), "item": factors.item_kind}
+    _check_kinds(held, "test", kinds)
+    seen = None if train is None else pairs(train, "train", columns)
+    if seen is not None:
+        _check_kinds(seen, "train", kinds)
+    chosen = _everyone if users is None else _chooser(held, users, seed)
+    rows = collected(spread(chosen(held), partitions), {"item": "held", "grade": "grades"})
+    rows = rows.join(chosen(factors.users), "user", "left")
+    if seen is not None:
+        rows = rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
+    return Assembled(rows, kinds["user"], kinds["item"], "grade" in held.columns)
+
+
+def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
+    """Return a dataframe with the rows of a user in one of so many partitions, which joins by user keep.
+
+    By default there are ``spark.sql.shuffle.partitions``. Without this, Spark would merge partitions of few bytes,
+    although they take long to rank.
+    """
+    if partitions is None:
+        return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
+    return frame.repartition(_whole("partitions", partitions), "user")
+
+
+def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """Return a row per user with lists of the other columns, under these names."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    others = [name for name in frame.columns if name != "user"]
+    # in structs, because lists leave out nulls, which are to be refused
+    lists = frame.groupBy("user").agg(F.collect_list(F.struct(*others)).alias("rows"))
+    return lists.select("user", *(F.col(f"rows.{name}").alias(names[name]) for name in others))
+
+
+def same_kinds(frames: Mapping[str, DataFrame]) -> dict[str, str]:
+    """Return the types of the ids of users and items, which all dataframes must share."""
+    (first, one), *others = frames.items()
+    kinds = {role: _kind(one, role) for role in ("user", "item")}
+    for name, frame in others:
+        _check_kinds(frame, name, kinds, f"`{first}`")
+    return {f"{role}_kind": kind for role, kind in kinds.items()}
+
+
+def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: Contents = PAIRS) -> DataFrame:
+    """Return the columns of a dataframe by their roles; ids are whole numbers of 64 bits or text, others are double."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not is_frame(frame):
+        raise InputError(f"`{name}` must be a Spark dataframe, got {type(frame).__name__}.")
+    chosen, where = chosen_columns({role: columns.get(role) for role in contents.roles}), f"`{name}`"
+    found = find_columns(frame.columns, contents, chosen, where)
+    require_columns(found, contents, frame.columns, where)
+    if missing := [role for role in chosen if role not in found]:
+        raise InputError(f"{where} has no column {chosen[missing[0]]!r} for the {missing[0]}.")
+    names = {role: frame.columns[at] for role, at in found.items()}
+    ids = [id_column(frame, names[role], role, where).alias(role) for role in ("user", "item")]
+    rest = [role for role in names if role not in ("user", "item")]
+    return frame.select(*ids, *(F.col(_quoted(names[role])).cast("double").alias(role) for role in rest))
+
+
+def id_column(frame: DataFrame, name: str, role: str, where: str) -> SparkColumn:
+    """Return a column of ids as whole numbers of 64 bits, or as text; refuse other types."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    kind = frame.schema[name].dataType.simpleString()
+    if kind in _WHOLE:
+        return F.col(_quoted(name)).cast("bigint")
+    if kind != "string":
+        raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {kind} in column {name!r}.")
+    return F.col(_quoted(name))
+
+
+def is_frame(given: Any) -> bool:
+    """Whether something is a Spark dataframe, of a classic session or of Spark Connect."""
+    return type(given).__module__.startswith("pyspark.") and hasattr(given, "mapInArrow")
+
+
+def _factors(frame: Any, role: str) -> DataFrame:
+    """Return a column of ids and a column of lists, which are told apart by their types."""
+    where = f"the {role} factors"
+    if not is_frame(frame):
+        raise InputError(f"{where} must be a Spark dataframe, got {type(frame).__name__}.")
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema}
+    lists = [name for name, kind in kinds.items() if kind in ("array<float>", "array<double>")]
+    others = [name for name in kinds if name not in lists]
+    if len(lists) != 1 or len(others) != 1:
+        found = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        vectors = "; convert vectors with pyspark.ml.functions.vector_to_array" if "vector" in kinds.values() else ""
+        raise InputError(f"{where} must have a column of ids and an array of float or double, got {found}{vectors}.")
+    ids = id_column(frame, others[0], role, where).alias(role)
+    return frame.select(ids, frame[_quoted(lists[0])].alias("features"))
+
+
+def _everyone(frame: DataFrame) -> DataFrame:
+    return frame
+
+
+def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that keeps the rows of so many users, those with the smallest hash."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    order = F.xxhash64(F.lit(seed), "user"), F.col("user")
+    drawn = held.select("user").distinct().orderBy(*order).limit(_whole("users", users))
+    return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
+
+
+def _whole(name: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InputError(f"`{name}` must be a whole number from 1, got {given!r}.")
+    return given
+
+
+def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:
+    for role, kind in kinds.items():
+        if (own := _kind(frame, role)) != kind:
+            raise InputError(f"the {role} ids of `{name}` are {_KINDS[own]}, but those of {other} are {_KINDS[kind]}.")
+
+
+def _kind(frame: DataFrame, role: str) -> str:
+    return str(frame.schema[role].dataType.simpleString())
+
+
+def _quoted(name: str) -> str:
+    """Return a name that may have dots in it."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,92 @@
+// Tables that can be sorted by each column and copied with all digits.
+function sortKey(value) {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function compareCells(a, b) {
+  if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
+  const [x, y] = [sortKey(a), sortKey(b)];
+  return typeof x === "number" && typeof y === "number"
+    ? x - y
+    : String(x).localeCompare(String(y), "en", { numeric: true });
+}
+
+function sorted(rows, { column, down }) {
+  if (column === null) return rows;
+  const order = down ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [a.cells[column], b.cells[column]];
+    return isMissing(x) || isMissing(y) ? compareCells(x, y) : order * compareCells(x, y);
+  });
+}
+
+// What is copied for columns that hold several numbers: a column for each.
+const PARTS = { interval: ["low", "high"], estimate: ["", "low", "high"] };
+
+function tabSeparated(columns, rows) {
+  const header = columns.flatMap(({ name, format }) => (PARTS[format] ?? [""]).map((part) => `${name} ${part}`.trim()));
+  const cells = (row) =>
+    columns.flatMap(({ format }, at) => {
+      const value = row.cells[at];
+      return PARTS[format] ? PARTS[format].map((_, part) => value?.[part] ?? "") : [value ?? ""];
+    });
+  const plain = (value) => String(value).replace(/[\t\n]/g, " ");
+  return [header, ...rows.map(cells)].map((line) => line.map(plain).join("\t")).join("\n");
+}
+
+function copyButton(text) {
+  const element = button(
+    "Copy",
+    async () => {
+      await copyText(text());
+      element.textContent = "Copied";
+      setTimeout(() => (element.textContent = "Copy"), 1500);
+    },
+    { class: "quiet", title: "Copy the numbers with all digits, separated by tabs" },
+  );
+  return element;
+}
+
+function headerCell(column, at, sort, resort) {
+  const state = sort.column !== at ? "none" : sort.down ? "descending" : "ascending";
+  const numeric = column.format !== "text";
+  const down = sort.column === at ? !sort.down : numeric;
+  const label = button(column.name, () => resort({ column: at, down }), { class: "sort" });
+  return el("th", { scope: "col", "aria-sort": state, class: numeric ? "number" : "" }, label);
+}
+
+function cellContent(value, format) {
+  if (format !== "estimate" || isMissing(value)) return shown(value, format);
+  const [mean, ...ends] = value;
+  return [shown(mean, "number"), el("small", {}, shown(ends, "interval"))];
+}
+
+function bodyRow(columns, row) {
+  const cells = columns.map((column, at) => {
+    const numeric = column.format !== "text";
+    const attributes = { class: numeric ? "number" : "", scope: at === 0 ? "row" : null };
+    return el(at === 0 ? "th" : "td", attributes, cellContent(row.cells[at], column.format));
+  });
+  return el("tr", {}, cells);
+}
+
+// A table of a block {columns, rows, about}; rows about hidden recommenders are left out.
+function tableView(block, label) {
+  const rows = () => block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
+  const visible = () => rows().filter((row) => isShown(row.about));
+  const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
+  let sort = { column: null, down: false };
+  const draw = () => {
+    const focused = holder.contains(document.activeElement) && document.activeElement.closest("th")?.cellIndex;
+    const resort = (next) => ((sort = next), draw());
+    const head = block.columns.map((column, at) => headerCell(column, at, sort, resort));
+    const body = sorted(visible(), sort).map((row) => bodyRow(block.columns, row));
+    holder.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+    if (Number.isInteger(focused)) holder.querySelectorAll("thead button")[focused]?.focus();
+  };
+  draw();
+  const copy = copyButton(() => tabSeparated(block.columns, sorted(visible(), sort)));
+  const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy));
+  table.update = (next) => ((block = next), draw());
+  return table;
+}

@@ -1,0 +1,1 @@
+"""A section of a report per file: `section(material)` returns it, or None where it does not apply."""

@@ -1,0 +1,72 @@
+"""``truerank recommend``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here, truerank
+
+
+@pytest.fixture
+def given(factors: list[object], tmp_path: Path) -> list[object]:
+    """Return `recommend` with its files, but without its output."""
+    return ["recommend", *factors[1:4], "--train", tmp_path / "train.tsv"]
+
+
+def test_recommend_and_evaluate(given: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "lists.trec"
+    done = truerank(*given, "-k", "2", "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Recommendations(2 users, up to 2 of 3 items each)\nwritten to {str(out)!r}\n"
+    assert out.read_text() == ("0 Q0 1 1 2 truerank\n0 Q0 0 2 1 truerank\n1 Q0 0 1 -1 truerank\n1 Q0 1 2 -2 truerank\n")
+    assert truerank("evaluate", out, "--truth", tmp_path / "test.tsv", "-m", "rr@2").returncode == 0
+
+
+def test_standard_output_holds_the_lists_alone(given: list[object]) -> None:
+    done = truerank(*given, "-o", "-")
+    assert done.stdout.splitlines() == [
+        '"user","item","rank","score"',
+        "0,1,1,2",
+        "0,0,2,1",
+        "1,0,1,-1",
+        "1,1,2,-2",
+        "1,2,3,-3",
+    ]
+    assert "note: 2 users have fewer than 10 candidates" in done.stderr
+
+
+def test_a_saved_model_has_names(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("user,item\nann,a\nann,b\nbob,b\neve,c\n")
+    data = tr.read_interactions(tmp_path / "train.csv")
+    tr.Popularity().fit(data).save(tmp_path / "model.npz")
+    options = ["--model", tmp_path / "model.npz", "--train", tmp_path / "train.csv"]
+    assert run_here("recommend", *options, "-k", 1, "-o", tmp_path / "lists.csv").exit_code == 0
+    lists = tr.read_recommendations(tmp_path / "lists.csv", data)
+    assert [lists.of_user(user).tolist() for user in ("ann", "bob", "eve")] == [["c"], ["a"], ["b"]]
+
+
+def test_a_bias_is_added(given: list[object], tmp_path: Path) -> None:
+    np.save(tmp_path / "bias.npy", np.array([9.0, 0.0, 0.0]))
+    assert run_here(*given, "--bias", tmp_path / "bias.npy", "-k", 1, "-o", tmp_path / "lists.csv").exit_code == 0
+    assert tr.read_recommendations(tmp_path / "lists.csv").items.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", "0"], "-k must be a whole number from 1 to 1,000,000,000,000, got '0'."),
+        (["-o", "lists.xls"], "must end in .csv, .tsv, .jsonl, .parquet, .trec or .run, got 'lists.xls'."),
+        (["--model", "model.npz"], "give either --factors or --model."),
+    ],
+)
+def test_refusals(given: list[object], tmp_path: Path, options: list[str], message: str) -> None:
+    assert refusal(*given, "-o", tmp_path / "lists.csv", *options).endswith(message)
+    assert not (tmp_path / "lists.csv").exists()
+
+
+def test_a_bias_needs_factors(tmp_path: Path) -> None:
+    tr.Popularity().fit([[0, 1], [1]]).save(tmp_path / "model.npz")
+    options = ["--model", tmp_path / "model.npz", "--bias", tmp_path / "bias.npy", "-o", tmp_path / "lists.csv"]
+    assert refusal("recommend", *options) == "--bias applies only to --factors."

@@ -1,0 +1,313 @@
+"""The report in a real browser: what it draws, what its controls change, and what its policy forbids."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.report.conftest import Opened
+from truerank.papers.krichene_rendle_2020 import toy
+from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
+from truerank.papers.krichene_rendle_2020.experiment import Study, embedded
+from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
+
+ALERT = "<script>alert(1)</script>"
+END = "</script>"
+METRICS = ["ndcg@10", "recall@10", "auc"]
+Visit = Callable[..., Opened]
+
+
+@pytest.fixture(scope="session")
+def split() -> tr.Split:
+    rng = np.random.default_rng(5)
+    held = rng.integers(0, 60, 200)
+    lists = [np.setdiff1d(rng.choice(60, 1 + user % 20, replace=False), held[user]).tolist() for user in range(200)]
+    train = tr.Interactions.of(lists, "train", n_users=200, n_items=60)
+    return tr.Split(train, tr.Interactions.of([[item] for item in held.tolist()], "test", n_users=200, n_items=60))
+
+
+@pytest.fixture(scope="session")
+def ranks(split: tr.Split) -> dict[str, tr.Ranks]:
+    """Two recommenders with hostile names and one with ties; the first is better at the top only."""
+    rng = np.random.default_rng(6)
+    scores = rng.random((200, 60))
+    users, items = np.arange(200), split.test.items
+    top, middle, tied = scores.copy(), scores.copy(), np.round(scores, 1)
+    top[users, items] = np.where(users % 3 == 0, 2.0, 0.1)
+    middle[users, items] = 0.7
+    return {name: tr.rank(made, split) for name, made in ((ALERT, top), (END, middle), ("ties & co", tied))}
+
+
+@pytest.fixture(scope="session")
+def report(ranks: dict[str, tr.Ranks], split: tr.Split, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    tr.write_report(ranks, path, split=split, metrics=METRICS, m=20, title=f"{ALERT} & more")
+    return path
+
+
+def section(opened: Opened, title: str) -> Any:
+    return opened.page.locator("section", has=opened.page.get_by_role("heading", name=title, exact=True))
+
+
+def cells(table: Any) -> list[list[str]]:
+    return table.locator("tbody tr").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText))")
+
+
+def test_everything_is_drawn_without_a_word_on_the_console(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    titles = opened.page.locator("h2").all_inner_texts()
+    assert titles == [
+        "Metrics", "Comparison", "Groups", "Rank distribution", "Sampled candidates", "Weight of each rank", "Ties",
+        "How it was computed",
+    ]  # fmt: skip
+    drawn = opened.page.locator("svg.chart").evaluate_all(
+        "all => all.map(one => one.querySelectorAll('path, rect, circle').length)"
+    )
+    assert len(drawn) == 7
+    assert min(drawn) >= 3
+    assert opened.messages == []
+    assert opened.requests == [report.as_uri()]
+
+
+def test_names_are_text(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    assert opened.page.title() == f"{ALERT} & more"
+    assert opened.page.locator("h1").inner_text() == f"{ALERT} & more"
+    names = [row[0] for row in cells(section(opened, "Metrics").locator("table"))]
+    assert names == [ALERT, END, "ties & co"]
+    assert opened.page.locator(".toolbar .chip").all_inner_texts() == names
+    assert opened.page.locator("script").count() == 4
+    assert opened.messages == []
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.attacked = true'}))",
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.attacked = true\">')",
+        "document.body.append(Object.assign(document.createElement('script'), {src: 'http://127.0.0.1:9/attack.js'}))",
+        "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:9/'}))",
+        "fetch('http://127.0.0.1:9/data', {method: 'POST', body: 'ranks'}).catch(() => {})",
+        "document.head.append(Object.assign(document.createElement('style'), {textContent: 'body { display: none }'}))",
+    ],
+)
+def test_the_policy_stops_what_it_does_not_know(visit: Visit, report: Path, attack: str) -> None:
+    opened = visit(report)
+    opened.evaluate(
+        "window.stopped = []; addEventListener('securitypolicyviolation', e => stopped.push(e.violatedDirective))"
+    )
+    opened.evaluate(f"() => {{ {attack} }}")
+    opened.page.wait_for_function("stopped.length > 0")
+    assert opened.evaluate("window.attacked") is None
+    assert opened.evaluate("getComputedStyle(document.body).display") == "block"
+    assert opened.requests == [report.as_uri()]
+
+
+def test_the_numbers_of_the_table_are_those_of_the_library(
+    visit: Visit, report: Path, ranks: dict[str, tr.Ranks]
+) -> None:
+    rows = cells(section(visit(report), "Metrics").locator("table"))
+    for name, *columns, count in rows:
+        assert int(count) == len(ranks[name])
+        for metric, text in zip(METRICS, columns, strict=True):
+            found = tr.estimate(ranks[name], metric)
+            low, high = found.confidence_interval()
+            assert text.split() == [f"{found.mean:.4f}", f"{low:.4f}", "to", f"{high:.4f}"]
+
+
+def test_another_metric_is_shown_in_every_section(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    titles = ["Metrics", "Comparison", "Groups", "Sampled candidates", "Weight of each rank"]
+
+    def labels(metric: str) -> list[bool]:
+        return [metric in section(opened, title).locator("svg.chart").first.text_content() for title in titles]
+
+    ties = section(opened, "Ties").locator("table").inner_text()
+    assert labels("NDCG@10") == [True] * 5
+    opened.page.locator("#metric").select_option("recall@10")
+    assert labels("Recall@10") == [True] * 5
+    assert section(opened, "Ties").locator("table").inner_text() != ties
+    assert opened.messages == []
+
+
+def test_a_hidden_recommender_is_hidden_everywhere(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    sampled = section(opened, "Sampled candidates")
+    lines = sampled.locator("[aria-label=line] path")
+    assert (lines.count(), len(cells(section(opened, "Comparison").locator("table")))) == (3, 3)
+    chip = opened.page.locator(".toolbar .chip", has_text="alert")
+    chip.press("Enter")
+    assert chip.get_attribute("aria-pressed") == "false"
+    assert (lines.count(), len(cells(section(opened, "Comparison").locator("table")))) == (2, 1)
+    assert [row[0] for row in cells(section(opened, "Metrics").locator("table"))] == [END, "ties & co"]
+    chip.press("Enter")
+    assert lines.count() == 3
+    assert opened.messages == []
+
+
+def test_axes_become_linear_and_logarithmic(visit: Visit, report: Path) -> None:
+    sampled = section(visit(report), "Sampled candidates")
+    path = sampled.locator("[aria-label=line] path").first
+
+    def drawn() -> str:
+        return str(path.get_attribute("d"))
+
+    start = drawn()
+    sampled.get_by_role("button", name="x logarithmic").click()
+    linear = drawn()
+    sampled.get_by_role("button", name="y logarithmic").click()
+    both = drawn()
+    assert len({start, linear, both}) == 3
+    sampled.get_by_role("button", name="y logarithmic").click()
+    sampled.get_by_role("button", name="x logarithmic").click()
+    assert drawn() == start
+
+
+def test_tables_are_sorted_by_what_is_clicked(visit: Visit, report: Path, ranks: dict[str, tr.Ranks]) -> None:
+    table = section(visit(report), "Metrics").locator("table")
+    means = {name: tr.estimate(one, "auc").mean for name, one in ranks.items()}
+    best_first = sorted(means, key=lambda name: -means[name])
+    header = table.locator("thead th", has_text="AUC")
+    header.get_by_role("button").press("Enter")
+    assert (header.get_attribute("aria-sort"), [row[0] for row in cells(table)]) == ("descending", best_first)
+    assert header.get_by_role("button").evaluate("button => button === document.activeElement")
+    header.get_by_role("button").press("Enter")
+    assert (header.get_attribute("aria-sort"), [row[0] for row in cells(table)]) == ("ascending", best_first[::-1])
+
+
+def test_a_chart_is_copied_as_numbers_with_all_digits(visit: Visit, report: Path, ranks: dict[str, tr.Ranks]) -> None:
+    opened = visit(report, permissions=["clipboard-read", "clipboard-write"])
+    sampled = section(opened, "Sampled candidates")
+    sampled.get_by_role("button", name="Numbers").click()
+    sampled.get_by_role("button", name="Copy").click()
+    sampled.get_by_role("button", name="Copied").wait_for()
+    header, *lines = [line.split("\t") for line in opened.evaluate("navigator.clipboard.readText()").split("\n")]
+    assert header == ["sampled candidates m", *ranks]
+    *curves, (word, *exact) = lines
+    sizes = [int(size) for size, *_ in curves]
+    expected = tr.consistency(ranks, "ndcg@10", sizes=sizes)
+    for place, name in enumerate(ranks):
+        np.testing.assert_allclose([float(line[place + 1]) for line in curves], expected.curves[name], rtol=1e-12)
+    assert word == "exact"
+    np.testing.assert_allclose([float(text) for text in exact], list(expected.exact.values()), rtol=1e-12)
+
+
+def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, ranks: dict[str, tr.Ranks]) -> None:
+    opened = visit(report)
+    bars = section(opened, "Rank distribution")
+    readout = bars.locator(".readout")
+    assert readout.is_hidden()
+    bars.locator(".canvas").focus()
+    opened.page.keyboard.press("ArrowRight")
+    first = [round(200 * tr.estimate(one, "recall@1").mean, 1) for one in ranks.values()]
+    assert [float(text) for text in readout.locator("b").all_inner_texts()] == first
+    assert readout.locator("strong").inner_text() == "rank: 1"
+    opened.page.keyboard.press("ArrowRight")
+    assert readout.locator("strong").inner_text() == "rank: 2–3"
+    opened.page.keyboard.press("Escape")
+    assert readout.is_hidden()
+    dots = section(opened, "Metrics")
+    dots.locator("[aria-label=dot] path").first.hover()
+    mean = tr.estimate(ranks[ALERT], "ndcg@10").mean
+    assert dots.locator(".readout b").first.inner_text() == f"{mean:.4f}"
+
+
+def test_every_control_is_reached_by_the_keyboard(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    wanted = opened.page.locator("button:visible, select:visible, .canvas, .scroll, nav a").count()
+    seen = set()
+    for _ in range(wanted + 3):
+        opened.page.keyboard.press("Tab")
+        seen.add(opened.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+    assert len(seen) >= wanted
+
+
+def test_dark_mode_is_followed(visit: Visit, report: Path) -> None:
+    colours = {
+        scheme: visit(report, color_scheme=scheme).evaluate(
+            "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+        )
+        for scheme in ("light", "dark")
+    }
+    assert colours["light"] == ["rgb(255, 255, 255)", "rgb(28, 33, 38)"]
+    assert colours["dark"] == ["rgb(20, 23, 26)", "rgb(232, 235, 238)"]
+
+
+def lightness(colour: str) -> float:
+    """Return how light a colour is, from 0 to 100, as CIELAB has it."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    luminance = float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+    return 116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_series_are_told_apart_in_grey(visit: Visit, report: Path, scheme: str) -> None:
+    opened = visit(report, color_scheme=scheme)
+    script = (
+        "[0, 1, 2, 3].map(at => getComputedStyle(document.documentElement).getPropertyValue(`--series-${at}`).trim())"
+    )
+    grey = sorted(lightness(colour) for colour in opened.evaluate(script))
+    assert min(np.diff(grey)) > 8
+    lines = section(opened, "Sampled candidates").locator("[aria-label=line]")
+    assert len(set(lines.evaluate_all("all => all.map(one => one.getAttribute('stroke-dasharray'))"))) == 3
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1600])
+def test_nothing_is_wider_than_the_screen(visit: Visit, report: Path, width: int) -> None:
+    opened = visit(report, viewport={"width": width, "height": 800})
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    charts = opened.page.locator("svg.chart").evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    assert max(charts) <= width
+
+
+def test_paper_gets_no_buttons(visit: Visit, report: Path) -> None:
+    opened = visit(report, color_scheme="dark")
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator(".tools:visible, nav:visible, .readout:visible").count() == 0
+    assert opened.page.locator("svg.chart:visible").count() == 7
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.page.pdf()[:4] == b"%PDF"
+
+
+def test_results_alone_make_a_report_too(visit: Visit, ranks: dict[str, tr.Ranks], tmp_path: Path) -> None:
+    results: list[Any] = [tr.evaluate(ranks, METRICS), tr.compare(ranks, "auc")]
+    tr.write_report(results, tmp_path / "results.html")
+    opened = visit(tmp_path / "results.html")
+    assert opened.page.locator("h2").all_inner_texts() == ["Evaluation", "Comparison"]
+    assert [len(cells(table)) for table in opened.page.locator("table").all()] == [3, 3]
+    assert opened.messages == []
+
+
+def test_the_reproduction_is_a_report_too(visit: Visit, tmp_path: Path) -> None:
+    study = embedded()
+    some = Study(tuple(one[:300] for one in study.x), study.y[:300], study.z[:300])
+    tables = [
+        PublishedTable("Table 1: exact metrics", toy.table_1()),
+        PublishedTable("Table 2: sampled", toy.table_2()),
+    ]
+    opened = visit(write_paper_report(some, tables, tmp_path / "paper"))
+    titles = opened.page.locator("h2").all_inner_texts()
+    assert [title.split(":")[0] for title in titles] == [
+        "Figure 2", "Figures 1, 3 and 4", "MovieLens 1M", "MovieLens 1M", "Figure 5", "Figure 6", "Figure 6, right",
+        "Ties", "Table 1", "Table 2", "How it was computed",
+    ]  # fmt: skip
+    assert cells(section(opened, "Table 1").locator("table"))[0] == [
+        "A",
+        "published",
+        "0.990",
+        "0.010",
+        "0.150",
+        "0.000",
+    ]
+    assert opened.page.locator("svg.chart").count() == 7
+    opened.page.locator("#metric").select_option("ap")
+    marks = section(opened, "Figure 2: expected metric against m").locator(".marks li").all_inner_texts()
+    # section 4.2 of the paper, with replacement: B overtakes C at 73, C overtakes B at 281 and A at 438
+    assert marks[:3] == [
+        "from m = 73 on B is above C", "from m = 281 on C is above B", "from m = 438 on C is above A",
+    ]  # fmt: skip
+    assert opened.messages == []

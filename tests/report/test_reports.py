@@ -1,0 +1,237 @@
+"""The report as a file: what it says and embeds; the browser's part is in test_report_in_browser.py."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.cli.running import refusal, run_here
+from truerank.report import pages
+from truerank.report.crossings import crossings
+from truerank.report.headlines import headline
+from truerank.report.material import Material
+from truerank.report.sections.rank_distributions import rank_counts
+
+VENDOR = Path(pages.__file__).parent / "vendor"
+TOY = {
+    "A": tr.Ranks.from_ranks([100] * 5, n=10_000),
+    "B": tr.Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
+    "C": tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
+}
+
+
+def material(ranks: Any, metrics: Any = None, **options: Any) -> Material:
+    return Material.of(ranks, metrics, **({"m": 100, "split": None, "by": None} | options))
+
+
+def data(path: Path) -> dict[str, Any]:
+    """Return the data that is embedded in a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert found
+    return dict(json.loads(found[1]))
+
+
+def written(tmp_path: Path, *args: Any, **options: Any) -> dict[str, Any]:
+    path = tmp_path / "report.html"
+    tr.write_report(args[0], path, **options)
+    return data(path)
+
+
+def sections(page: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {section["title"]: section for section in page["sections"]}
+
+
+@pytest.mark.parametrize("line", (VENDOR / "SHA256SUMS").read_text().splitlines())
+def test_vendored_libraries_are_what_was_reviewed(line: str) -> None:
+    digest, name = line.split()
+    assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest
+    assert f"vendor/{name}" in pages.LIBRARIES
+    licence = (VENDOR / f"{name.split('-')[0]}-LICENSE").read_text()
+    assert "Permission to use, copy, modify, and/or distribute this software" in licence
+
+
+def test_every_vendored_library_has_a_checksum() -> None:
+    listed = [line.split()[1] for line in (VENDOR / "SHA256SUMS").read_text().splitlines()]
+    assert sorted(listed) == sorted(path.name for path in VENDOR.glob("*.js"))
+
+
+def test_a_page_is_small_refers_to_nothing_and_is_the_same_again(tmp_path: Path) -> None:
+    many = {f"recommender {number}": TOY["ABC"[number % 3]] for number in range(20)}
+    tr.write_report(many, tmp_path / "many.html")
+    content = (tmp_path / "many.html").read_bytes()
+    assert len(content) < 1_500_000
+    markup = content.split(b"<script>")[0]
+    assert not re.search(rb"<(link|img|iframe|base|object|embed)\b|<script src|@import|url\(", markup)
+    for name in ("one", "two"):
+        tr.write_report(TOY, tmp_path / f"{name}.html", metrics="ap")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_no_name_leaves_the_data(tmp_path: Path) -> None:
+    names = ["</script><script>alert(1)</script>", "<!-- <script>", "\u2028&amp;", "]]>"]
+    page = written(tmp_path, {name: TOY["ABC"[at % 3]] for at, name in enumerate(names)}, metrics="ap")
+    assert page["recommenders"] == names
+    text = (tmp_path / "report.html").read_text()
+    block = text.partition('id="data">')[2].partition("</script>")[0]
+    assert not set("<>&\u2028") & set(block)
+
+
+def test_the_sentence_about_two() -> None:
+    """The paper's example: C has the best AP, and looks worst among 99 sampled candidates (Tables 1 and 2)."""
+    many = {name: tr.Ranks.concatenate([TOY[name]] * 40) for name in "AC"}
+    sentence = headline(material(many, "ap", m=99))
+    difference = tr.compare(many, "ap")["C", "A", "ap"]
+    low, high = difference.confidence_interval()
+    assert sentence == (
+        f"C is better than A on AP by {difference.difference:.3f} ({low:.3f} to {high:.3f}); "
+        "99 sampled candidates would have shown the opposite."
+    )
+    shown = {name: tr.estimate(tr.UniformSampling(99).draw(one, rng=1), "ap").mean for name, one in many.items()}
+    assert shown["A"] > shown["C"]
+
+
+def test_the_sentence_about_several_and_about_one() -> None:
+    assert headline(material(TOY, "ap", m=99)).startswith("No difference between C and B on AP was found: ")
+    assert headline(material(TOY, "ap", m=99)).endswith("; 99 sampled candidates would have put A first.")
+    assert headline(material(TOY["A"], "ap", m=99)) == (
+        "recommender has AP 0.0100 (0.0100 to 0.0100); 99 sampled candidates would have shown 0.636."
+    )
+
+
+def test_lower_may_be_better() -> None:
+    few, many = tr.Ranks.from_ranks([1, 2] * 30, n=50), tr.Ranks.from_ranks([30, 40] * 30, n=50)
+    sentence = headline(material({"few": few, "many": many}, "mean-rank", m=20))
+    assert sentence.startswith("few is better than many on Mean-rank by 33.5 (")
+
+
+def test_flips_are_located_as_by_trying_every_size() -> None:
+    found = crossings(TOY, tr.metric("ap"))
+    every = tr.consistency(TOY, "ap", sizes=range(1, 9_999))
+    assert found.flips == every.flips
+    assert len(found.flips) >= 3
+
+
+def test_ranks_are_counted_as_by_hand() -> None:
+    ranks = tr.Ranks(above=[0, 1, 8, 40], tied=[0, 3, 0, 0], n_candidates=50)
+    # the second one is at ranks 2, 3, 4 or 5 with equal chances
+    np.testing.assert_allclose(rank_counts(ranks, [1, 3, 10, 50]), [1, 0.5, 1.5, 1, 0], atol=1e-12)
+
+
+def test_several_relevant_items_are_counted_one_by_one() -> None:
+    ranks = tr.Ranks.from_ranks([[1, 2, 30], [4]], n=50)
+    np.testing.assert_allclose(rank_counts(ranks, [1, 3, 10, 50]), [1, 1, 1, 1, 0], atol=1e-12)
+
+
+def test_sampled_ranks_are_corrected_and_not_sampled_again(tmp_path: Path) -> None:
+    exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 500, 300), n=500)
+    sampled = {name: tr.UniformSampling(100).draw(exact, rng=seed) for seed, name in enumerate("AB")}
+    page = written(tmp_path, sampled)
+    assert list(page["metrics"]) == ["ndcg@10~bv(0.1)", "recall@10~bv(0.1)", "ap~bv(0.1)", "auc"]
+    assert "Sampled candidates" not in sections(page)
+    assert "sampled candidates would" not in page["sentence"]
+    assert sections(page)["Rank distribution"]["blocks"][0]["x"]["name"] == "rank among the sampled candidates"
+
+
+def test_cut_lists_have_a_bar_for_what_is_below(tmp_path: Path) -> None:
+    lists = {"ann": ["a", "b", "c"], "bob": ["b", "a", "c"]}
+    ranks = tr.read_lists(lists, {"ann": ["b"], "bob": ["z"]})
+    page = written(tmp_path, ranks)
+    assert list(page["metrics"]) == ["ndcg@3", "recall@3", "ap@3"]
+    assert "Weight of each rank" not in sections(page)
+    bars = sections(page)["Rank distribution"]["blocks"][0]
+    assert bars["groups"] == ["1", "2–3", "below 3"]
+    np.testing.assert_allclose(bars["bars"][0]["y"], [0, 1, 1])
+
+
+def test_groups_of_users_and_items(tmp_path: Path) -> None:
+    data = tr.read_interactions(
+        {user: [f"i{(user * 7 + at) % 23}" for at in range(2 + user % 5)] for user in range(60)}
+    )
+    split = tr.leave_k_out(data, rng=0)
+    page = written(tmp_path, tr.rank(tr.Popularity().fit(split.train), split), split=split, metrics="recall@5")
+    users, items = sections(page)["Groups"]["blocks"]
+    assert users["blocks"]["recall@5"]["x"]["name"] == "Recall@5, users by activity"
+    found = tr.evaluate(tr.rank(tr.Popularity().fit(split.train), split), "recall@5", by=tr.by_popularity(split))
+    dots = items["blocks"]["recall@5"]["dots"]
+    expected = [cell.mean for cell in found.estimates if cell.n]
+    np.testing.assert_allclose([dot["mean"] for dot in dots], expected)
+
+
+def test_metrics_that_are_functions(tmp_path: Path) -> None:
+    def closeness(rank: Any, i: Any, n_relevant: Any, n: Any) -> Any:
+        return 1 / (1 + rank) / n_relevant
+
+    page = written(tmp_path, TOY, metrics=[closeness, "auc"])
+    assert list(page["metrics"]) == ["closeness", "auc"]
+    (cell,) = [row[1] for row in sections(page)["Metrics"]["blocks"][1]["rows"] if row[0] == "A"]
+    assert cell[0] == pytest.approx(1 / 101)
+    assert set(sections(page)["Weight of each rank"]["blocks"][0]["blocks"]) == {"closeness", "auc"}
+
+
+def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
+    def made(metric: tr.Metric) -> str:
+        if str(metric) == "ap":
+            raise tr.InputError("it has no curve.")
+        return "a curve"
+
+    assert material(TOY, ["auc", "ap"]).per_metric(made) == ({"auc": "a curve"}, ("ap is left out: it has no curve.",))
+
+
+def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
+    tied = tr.Ranks(above=[2, 2] * 9, tied=[3, 3] * 9, n_candidates=[50] * 9, indptr=range(0, 19, 2), grades=[3, 1] * 9)
+    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 9, n=50, grades=[[3.0, 1.0]] * 9)}
+    sentence = headline(material(ranks, "gndcg@10"))
+    assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
+
+
+def test_different_instances_are_matched_and_counted(tmp_path: Path) -> None:
+    a = tr.Ranks.from_ranks([1, 2, 3], n=9, ids=["ann", "bob", "cyd"])
+    b = tr.Ranks.from_ranks([4, 5], n=9, ids=["cyd", "ann"])
+    page = written(tmp_path, {"A": a, "B": b}, metrics="rr")
+    assert "A: 1 instance that not all recommenders have is left out" in sections(page)["How it was computed"]["notes"]
+    assert [row[-1] for row in sections(page)["Metrics"]["blocks"][1]["rows"]] == [2, 2]
+
+
+def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    many = {name: tr.Ranks.from_ranks(rng.integers(1, 40, 12_000), n=40) for name in "AB"}
+    page = written(tmp_path, many, metrics="auc", m=5)
+    assert sections(page)["Sampled candidates"]["notes"] == [
+        "computed on 10,000 of the 12,000 instances, chosen at random (seed 0)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ({}, {}, "a report is about 1 to 20 recommenders, got 0."),
+        (7, {}, "a report is about ranks by name, or about results, got int."),
+        (TOY, {"metrics": []}, "a report needs at least one metric, got none."),
+        (TOY, {"metrics": "ndgc@10"}, "unknown metric 'ndgc@10'"),
+        (TOY, {"m": 0}, "`m` must be a whole number from 1, got 0."),
+        ({"A": tr.Ranks.from_ranks([[]], n=3)}, {}, "every recommender must have an instance with a relevant item."),
+        ([tr.evaluate(TOY, "ap"), TOY["A"]], {}, "give ranks, or results, not both."),
+    ],
+)
+def test_refusals(given: Any, options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(tr.InputError, match=re.escape(message)):
+        tr.write_report(given, tmp_path / "report.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
+    for name, ranks in TOY.items():
+        ranks.save(tmp_path / f"{name}.parquet")
+    paths = [f"{name}={tmp_path / name}.parquet" for name in TOY]
+    done = run_here("report", *paths, "-o", tmp_path / "command.html", "-m", "ap,auc", "--sampled", 50)
+    assert (done.exit_code, done.output) == (0, f"written to '{tmp_path / 'command.html'}'\n")
+    tr.write_report(TOY, tmp_path / "library.html", metrics=["ap", "auc"], m=50)
+    assert (tmp_path / "command.html").read_bytes() == (tmp_path / "library.html").read_bytes()
+    assert refusal("report", *paths, "-o", tmp_path / "x.pdf").startswith(
+        "an output file must end in .html or .htm, got"
+    )

@@ -1,0 +1,81 @@
+"""The built documentation: complete, independent of the network, and searchable from the file system (`make docs`)."""
+
+import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import truerank as tr
+
+SITE = Path(__file__).parents[2] / "build" / "docs"
+PAGES = sorted(SITE.rglob("*.html"))
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="needs the site: make docs")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+OPTIONS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --virtual-time-budget=10000 --enable-logging=stderr --dump-dom"
+)
+
+
+def documented() -> set[str]:
+    """Return the names in the inventory of the site."""
+    header, _, packed = (SITE / "objects.inv").read_bytes().partition(b"zlib.\n")
+    assert header.startswith(b"# Sphinx inventory version 2")
+    return {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
+
+
+def shown(page: str, profile: Path) -> tuple[str, list[str]]:
+    """Return a page as a browser shows it from the file system, and what its console says besides the theme's log."""
+    command = [str(BROWSER), *OPTIONS.split(), f"--user-data-dir={profile}", f"{SITE.as_uri()}/{page}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line and "[PST]" not in line]
+
+
+def test_every_public_name_is_documented() -> None:
+    names = {name for name in dir(tr) if not isinstance(getattr(tr, name), ModuleType)}
+    names |= {f"metrics.{name}" for name in tr.metrics.__all__}
+    assert {f"truerank.{name}" for name in names} - documented() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))
+def test_a_page_loads_nothing_from_the_network(page: Path) -> None:
+    text = page.read_text()
+    loaded = re.findall(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]*)\"", text)
+    loaded += re.findall(r"<link\b(?=[^>]*rel=\"(?:stylesheet|preload|icon)\")[^>]*?\bhref=\"([^\"]*)\"", text)
+    assert loaded
+    assert not [address for address in loaded if re.match(r"(?:https?:)?//", address)]
+
+
+def test_no_metric_is_taken_for_an_address() -> None:
+    assert [page.name for page in PAGES if "mailto:" in page.read_text()] == []
+
+
+def test_style_sheets_load_nothing_from_the_network() -> None:
+    sheets = sorted(SITE.rglob("*.css"))
+    assert sheets
+    assert not [sheet for sheet in sheets if re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", sheet.read_text())]
+
+
+def test_names_in_the_text_are_linked_with_the_reference() -> None:
+    page = (SITE / "sampling.html").read_text()
+    assert re.search(r'<a [^>]*href="api/ranking\.html#truerank\.rank_sampled"', page)
+
+
+@needs_browser
+def test_search_works_from_the_file_system(tmp_path: Path) -> None:
+    page, console = shown("search.html?q=inverse+sampling", tmp_path)
+    assert re.search(r'<a href="[^"]*estimating\.html[^"]*"[^>]*>When scores are expensive', page)
+    assert not console
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["index.html", "explanations/how-corrections-work.html", "api/ranking.html"])
+def test_a_browser_finds_nothing_wrong(page: str, tmp_path: Path) -> None:
+    text, console = shown(page, tmp_path)
+    assert "truerank" in text
+    assert not console
