@@ -16,6 +16,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", escape)
     app.connect("doctree-read", strip_blank_ends)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", unlink_metrics)
     logging.getLogger("sphinx.sphinx.directives.other").addFilter(is_not_empty_glob)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -49,6 +50,13 @@ def link_names(app: Sphinx, page: nodes.document) -> None:
             link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
             literal.replace_self(link)
             link += literal
+
+
+def unlink_metrics(app: Sphinx, page: nodes.document) -> None:
+    """Turn ``NDCG@10`` back into text, which docutils takes for an e-mail address."""
+    for reference in list(page.findall(nodes.reference)):
+        if reference.get("refuri", "").startswith("mailto:"):
+            reference.replace_self(reference.children)
 
 
 def is_not_empty_glob(record: logging.LogRecord) -> bool:

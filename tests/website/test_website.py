@@ -51,6 +51,10 @@ def test_a_page_loads_nothing_from_the_network(page: Path) -> None:
     assert not [address for address in loaded if re.match(r"(?:https?:)?//", address)]
 
 
+def test_no_metric_is_taken_for_an_address() -> None:
+    assert [page.name for page in PAGES if "mailto:" in page.read_text()] == []
+
+
 def test_style_sheets_load_nothing_from_the_network() -> None:
     sheets = sorted(SITE.rglob("*.css"))
     assert sheets

@@ -46,8 +46,9 @@ class BiasVariance(Correction):
     prior: Prior | None = field(default=None, metadata={"only_in_code": True})
 
     def __post_init__(self) -> None:
-        if self.gamma != "auto" and not 0.0 < self.gamma <= 1.0:
-            raise InputError(f"the gamma of ~bv(gamma) must lie in (0, 1], or be auto, got {self.gamma:g}.")
+        given: object = self.gamma
+        if self.gamma != "auto" and (isinstance(given, str) or not 0.0 < self.gamma <= 1.0):
+            raise InputError(f"the gamma of ~bv(gamma) must lie in (0, 1], or be auto, got {self.gamma}.")
 
     @property
     def pools_instances(self) -> bool:
@@ -75,7 +76,7 @@ class BiasVariance(Correction):
             return notes
         smooth = f"{name.partition('~')[0]}~smooth"
         return (
-            f"the gamma of {name} is {used.gamma:g}, which has the least risk if ranks follow the law of {smooth}",
+            f"the gamma of {name} is {used._number:g}, which has the least risk if ranks follow the law of {smooth}",
             *notes,
         )
 
@@ -84,7 +85,7 @@ class BiasVariance(Correction):
 
     @property
     def _number(self) -> float:
-        if self.gamma == "auto":
+        if isinstance(self.gamma, str):
             raise InputError("the gamma of ~bv(auto) is chosen for the ranks of an evaluation; give a number here.")
         return self.gamma
 
