@@ -40,7 +40,7 @@ docs: .venv/.docs
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
 	.venv/bin/python -m pytest tests/website
 
-# the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
+# the compiled loops, as for this processor, under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
 	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
 	then $(MAKE) sanitized-tests; \
@@ -49,7 +49,7 @@ sanitize: .venv/.test
 .PHONY: sanitized-tests
 sanitized-tests:
 	mkdir -p build/sanitized
-	$(CC) -std=c11 -O1 -g -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
+	$(CC) -std=c11 -O1 -g -march=native -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
 	  src/truerank/compiled/*.c -lm -o build/sanitized/kernels-native.so
 	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
 	  .venv/bin/python -m pytest -n auto --library build/sanitized $(SANITIZED)
