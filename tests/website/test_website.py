@@ -12,7 +12,8 @@ import pytest
 import truerank as tr
 
 SITE = Path(__file__).parents[2] / "build" / "docs"
-PAGES = sorted(SITE.rglob("*.html"))
+EXPLORER = SITE / "explore.html"
+PAGES = sorted(set(SITE.rglob("*.html")) - {EXPLORER})
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="needs the site: make docs")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
@@ -74,8 +75,8 @@ def test_search_works_from_the_file_system(tmp_path: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize("page", ["index.html", "explanations/how-corrections-work.html", "api/ranking.html"])
+@pytest.mark.parametrize("page", ["index.html", "explanations/ties.html", "api/ranking.html", EXPLORER.name])
 def test_a_browser_finds_nothing_wrong(page: str, tmp_path: Path) -> None:
     text, console = shown(page, tmp_path)
-    assert "truerank" in text
+    assert "<h1" in text
     assert not console
