@@ -5,7 +5,8 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
+SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled \
+  tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
 .PHONY: setup demo test test-spark check docs sanitize wheels clean
 
@@ -17,7 +18,7 @@ demo: setup
 test: .venv/.test .venv-peers/.installed .venv-models/.installed
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
+	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/models.md docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 
 # a cluster of two executors on this machine, if there is Java for Spark

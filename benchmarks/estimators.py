@@ -9,7 +9,8 @@ is hardest to tell apart comes out in its exact order.
     python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--budgets 100 300]
         [--kinds fixed inverse roulette] [--slow 20]
 
-Rows are added to benchmarks/results/estimators.csv, in place of those of the same data, budget and design.
+Rows are added to benchmarks/results/estimators.csv, in place of those of the same data, budget and design. Without a
+folder the results are printed as they stand in docs/estimating.md.
 
 Intervals are of two kinds. Those of estimators that fit the law of the ranks are for the mean over the very users, from
 the candidates' sampling alone. Those of the others are for the mean over many users like these: 1,000 of the users are
@@ -135,7 +136,8 @@ def run(plan: Plan, ranks: dict[str, tr.Ranks], truth: Floats, repetitions: int,
                     found[name][at], covered[name][at] = _estimate(
                         sampled, f"{metric}~{name}", truth[place, column], seed
                     )
-    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in plan.estimators]
+    tried = [name for name in plan.estimators if times[name]]
+    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in tried]
 
 
 def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
@@ -215,15 +217,32 @@ def add(found: list[dict[str, object]]) -> None:
     table.sort_values(KEYS, kind="stable").to_csv(RESULTS, index=False)
 
 
+def markdown() -> str:
+    """Return the results as a table; columns hold Recall@10 / NDCG@10 / AP."""
+    table = pd.read_csv(RESULTS)
+    lines = ["| data | design | estimator | scores | bias, % | RMSE, % | coverage | order |", "|---" * 8 + "|"]
+    for keys, part in table.groupby(["data", "budget", "design", "estimator"], sort=True):
+        own = part.set_index("metric").reindex(METRICS)
+        forms = {"bias": "{:.1f}", "rmse": "{:.1f}", "coverage": "{:.2f}", "order": "{:.2f}"}
+        texts = ["/".join("-" if pd.isna(x) else form.format(x) for x in own[role]) for role, form in forms.items()]
+        lines.append(
+            "| " + " | ".join([str(keys[0]), *map(str, keys[2:]), f"{part['draws'].mean():.0f}", *texts]) + " |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("data")
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("data", nargs="?", default="")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--slow", type=int, default=20, help="Repetitions of the estimators that take long.")
     parser.add_argument("--budgets", type=int, nargs="+", default=[50, 100, 200, 300, 500])
     parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped", "roulette"])
     given = parser.parse_args()
+    if given.folder is None:
+        print(markdown())
+        return
     ranks, levels = studies.load(given.folder)
     truth = np.array([[tr.values(one, metric).mean() for metric in METRICS] for one in ranks.values()])
     print(", ".join(ranks), truth.round(4).tolist(), flush=True)

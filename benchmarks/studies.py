@@ -10,8 +10,9 @@ ranks them by other recommenders: data on which nothing was tuned.
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,11 @@ from truerank.sampling.courses import run
 from truerank.sampling.roulette import Roulette
 from truerank.sampling.roulette_games import RouletteCourse
 
-SETTINGS = {"alpha": 0.2, "regularization": 10.0, "sweeps": 4, "init_scale": 0.1}
-RECOMMENDERS = {
+RECOMMENDERS: dict[str, dict[str, Any]] = {
     "movielens": {"X": X[0], "Y": Y, "Z": Z},
     "gowalla": {"popularity": tr.Popularity(), "iALS": tr.IALS(factors=32, rng=0), "ItemKNN": tr.ItemKNN()},
 }
-OTHERS = {
+OTHERS: dict[str, dict[str, Any]] = {
     "movielens": {
         "EASE": tr.EASE(),
         "iALS": tr.IALS(factors=48, alpha=0.3, regularization=5.0, sweeps=6, init_scale=0.1, rng=3),
@@ -39,8 +39,8 @@ OTHERS = {
         "ItemKNN": tr.ItemKNN(neighbours=20, power=0.7),
     },
 }
-PROXIES = {
-    "movielens": {"popularity": None, "iALS(8)": tr.IALS(factors=8, rng=7, **SETTINGS)},
+PROXIES: dict[str, dict[str, Any]] = {
+    "movielens": {"popularity": None, "iALS(8)": replace(X[0], factors=8, rng=7)},
     "gowalla": {"iALS(16)": tr.IALS(factors=16, rng=7)},
 }
 
@@ -102,26 +102,26 @@ def load(folder: Path) -> tuple[dict[str, tr.Ranks], dict[str, dict[str, Ints]]]
     return ranks, paths
 
 
-def make(data: str, split: tr.Split, recommenders: dict[str, object], folder: Path) -> None:
+def make(data: str, split: tr.Split, recommenders: dict[str, Any], folder: Path) -> None:
     """Write exact ranks without ties, and the counts after each level."""
     folder.mkdir(parents=True, exist_ok=True)
-    fitted = {name: one.fit(split.train) for name, one in recommenders.items()}  # type: ignore[attr-defined]
+    fitted = {name: one.fit(split.train) for name, one in recommenders.items()}
     quick = {name: None if one is None else one.fit(split.train) for name, one in PROXIES[data].items()}
     for name, model in fitted.items():
         tr.rank(model, split).break_ties("random", rng=0).save(folder / f"{name}.parquet")
         print(folder, name, flush=True)
     for proxy, scorer in quick.items():
-        levels = {name: _levels(model, scorer, split) for name, model in fitted.items()}
+        levels: dict[str, Any] = {name: _levels(model, scorer, split) for name, model in fitted.items()}
         np.savez_compressed(folder / f"levels-{proxy}.npz", **levels)
         print(folder, proxy, flush=True)
 
 
-def _levels(model: object, proxy: object, split: tr.Split) -> Ints:
-    tr.rank_sampled(model, split, design=Recorded(10, proxy, 10**9), rng=0)  # type: ignore[call-overload]
+def _levels(model: Any, proxy: Any, split: tr.Split) -> Ints:
+    tr.rank_sampled(model, split, design=Recorded(10, proxy, 10**9), rng=0)
     return np.array(RecordingCourse.latest)
 
 
-def splits(given: argparse.Namespace) -> Iterator[tuple[dict[str, object], tr.Split]]:
+def splits(given: argparse.Namespace) -> Iterator[tuple[dict[str, Any], tr.Split]]:
     split = tr.read_split(given.folder)
     if given.other:
         split = tr.leave_k_out(split.train, k=1 if given.data == "movielens" else 3, rng=11)

@@ -166,18 +166,18 @@ def honest_intervals() -> Figure:
 def error_against_budget() -> Figure:
     """Error of NDCG@10 by scores per user, for designs and their best estimators; from the benchmark of estimators."""
     kinds = {
-        "fixed m, ~bv with the best gamma": ("uniform", "bv, best gamma"),
-        "inverse sampling, ~smooth": ("inverse", "smooth"),
-        "inverse sampling, ~monotone": ("inverse", "monotone"),
-        "roulette by a small iALS": ("roulette, iALS", "unbiased"),
+        "fixed m, best gamma": ("uniform", "bv, best gamma"),
+        "inverse, ~smooth": ("inverse", "smooth"),
+        "inverse, ~monotone": ("inverse", "monotone"),
+        "roulette, small iALS": ("roulette, iALS", "unbiased"),
     }
     with RESULTS.open() as file:
         rows = [row for row in csv.DictReader(file) if row["metric"] == "ndcg@10"]
     drawn, panels = drawing.panels(2)
     for axes, data in zip(panels, ("MovieLens 1M", "Gowalla"), strict=True):
         for (colour, dashes), (label, kind) in zip(drawing.LOOKS, kinds.items(), strict=False):
-            points = sorted(_points(rows, data, *kind))
-            axes.plot(*zip(*points, strict=True), "o", color=colour, linestyle=dashes, markersize=3, label=label)
+            points = np.array(sorted(_points(rows, data, *kind))).reshape(-1, 2)
+            axes.plot(*points.T, "o", color=colour, linestyle=dashes, markersize=3, label=label)
         axes.set(title=data, xlabel="scores per user", yscale="log")
     panels[0].set_ylabel("RMSE of NDCG@10 in %")
     _legend_below(drawn, panels[0])

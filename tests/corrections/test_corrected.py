@@ -31,8 +31,8 @@ def test_what_the_text_means() -> None:
     ("text", "message"),
     [
         ("ap~bv", r"bv is written 'bv\(gamma\)', got 'bv'"),
-        ("ap~bv(2)", r"the gamma of ~bv\(gamma\) must lie in \(0, 1\], got 2"),
-        ("ap~bv(0)", r"must lie in \(0, 1\], got 0"),
+        ("ap~bv(2)", r"the gamma of ~bv\(gamma\) must lie in \(0, 1\], or be auto, got 2"),
+        ("ap~bv(0)", r"must lie in \(0, 1\], or be auto, got 0"),
         ("ap~bv(x)", r"bv is written 'bv\(gamma\)', got 'bv\(x\)'"),
         ("ndgc@10~cls", "did you mean 'ndcg@10'"),
         ("ap~zzz", "unknown correction 'zzz'; choose from bv, cls, em"),

@@ -55,7 +55,7 @@ def test_weights_against_the_definition() -> None:
         scored[places] += 12 << level
         chances.append(course.chance)
         course.saw(places, above, scored)
-        for item in items:
+        for item in items.tolist():
             paths[item].append(int(above[item]))
             reached[item] = level + 1
     assert 0 < (reached < 4).mean() < 1, "some are stopped"

@@ -32,8 +32,9 @@ from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.laws import Law
 
-# catalogue sizes that stand for all in a group of relevant items, and for which tables are solved
-_SIZES = 16
+# catalogue sizes that stand for all in a group of relevant items: so many for a factor of e, and at most
+_PER_FACTOR, _SIZES = 20, 16
+# catalogue sizes for which tables are solved
 _GRID = 24
 _MOST_STEPS, _TOLERANCE = 200, 1e-12
 
@@ -133,11 +134,12 @@ def _shifts(part: Terms, posterior: Terms, laws: Laws, ranks: Ranks) -> Floats:
 
 
 def _typical(sizes: Ints) -> tuple[Ints, Floats]:
-    """Return some sizes that stand for all, and the share of each."""
-    middles = (np.arange(_SIZES) + 0.5) / _SIZES
+    """Return some sizes that stand for all, more if they differ more, and the share of each."""
+    number = int(np.clip(np.ceil(_PER_FACTOR * np.log(sizes.max() / sizes.min())), 1, _SIZES))
+    middles = (np.arange(number) + 0.5) / number
     chosen = np.sort(sizes)[(middles * sizes.size).astype(np.int64)]
     distinct, counts = np.unique(chosen, return_counts=True)
-    return distinct, counts / _SIZES
+    return distinct, counts / number
 
 
 def maximum_entropy_law(chances: Floats, shares: Floats, within: Cells, eta: float) -> Floats:

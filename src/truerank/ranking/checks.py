@@ -112,7 +112,7 @@ def check_count_weights(weights: ArrayLike | None, design: SamplingDesign | None
     array = np.array([] if weights is None else weights, dtype=np.float64)
     if array.shape != (size, needed):
         raise InputError(f"`count_weights` must have the shape {(size, needed)} under {design}, got {array.shape}.")
-    require(np.isfinite(array).all(axis=1), "count_weights", "be finite", array.sum(axis=1))
+    require(np.isfinite(array.sum(axis=1)), "count_weights", "be finite", array.sum(axis=1))
     return array
 
 

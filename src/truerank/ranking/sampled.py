@@ -166,7 +166,8 @@ _ALONE = _How()
 
 
 def _checked_most(most: int | None) -> int | None:
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1):
+    number: object = most
+    if most is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer) or most < 1):
         raise InputError(f"`most_scores` must be a whole number from 1, got {most!r}.")
     return most
 

@@ -112,7 +112,7 @@ class RouletteCourse(Course):
     def _gains(self, count: Ints) -> Floats:
         """Return the discounted gain of each instance at these counts."""
         gains = np.where(count < self.enough, 1 / np.log2(count + self.ranks.i + 1), 0.0)
-        return np.bincount(self.ranks.instance, gains, minlength=len(self.ranks))
+        return np.bincount(self.ranks.instance, gains, minlength=len(self.ranks)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ class _Game:
 
     def _sizes(self) -> Floats:
         """Sizes of the levels to come."""
-        scored, end, sizes = _FIRST * ((1 << len(self.levels)) - 1), float(np.mean(self.n_irrelevant)), []
+        scored, end = _FIRST * ((1 << len(self.levels)) - 1), float(np.mean(self.n_irrelevant))
+        sizes: list[float] = []
         while scored < end or not sizes:
             sizes.append(max(min(scored + _FIRST, end - scored), 1.0))
             scored += scored + _FIRST
