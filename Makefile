@@ -37,6 +37,8 @@ check: .venv/.lint
 docs: .venv/.docs
 	.venv/bin/python docs/make_figures.py
 	.venv/bin/python docs/make_api.py
+	mkdir -p docs/extra
+	.venv/bin/truerank explore -o docs/extra/explore.html
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
 	.venv/bin/python -m pytest tests/website
 

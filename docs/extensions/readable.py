@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
@@ -17,7 +16,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", strip_blank_ends)
     app.connect("doctree-read", link_names)
     app.connect("doctree-read", unlink_metrics)
-    logging.getLogger("sphinx.sphinx.directives.other").addFilter(is_not_empty_glob)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -57,8 +55,3 @@ def unlink_metrics(app: Sphinx, page: nodes.document) -> None:
     for reference in list(page.findall(nodes.reference)):
         if reference.get("refuri", "").startswith("mailto:"):
             reference.replace_self(reference.children)
-
-
-def is_not_empty_glob(record: logging.LogRecord) -> bool:
-    """Whether a message is about something else than a page that a table of contents allows to be missing."""
-    return "glob pattern" not in str(record.msg)
