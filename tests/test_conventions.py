@@ -90,7 +90,7 @@ def test_users_without_a_list() -> None:
     run, truth = {"u": ["a"]}, {"u": ["a"], "v": ["b"]}
     dropped, missed = (tr.read_lists(run, truth, convention=tool) for tool in ("trec_eval", "ir-measures"))
     assert (len(dropped), len(missed)) == (1, 2)
-    assert any("have no list (user 'v' is one): they are left out" in note for note in dropped.notes)
-    assert any("have no list (user 'v' is one): their relevant items count" in note for note in missed.notes)
+    assert any("has no list ('v') and is left out" in note for note in dropped.notes)
+    assert any("has no list ('v'): their relevant items count" in note for note in missed.notes)
     with pytest.raises(tr.InputError, match="unknown convention 'x'"):
         tr.read_lists("missing.csv", "missing.csv", convention="x")

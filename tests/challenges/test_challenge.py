@@ -110,7 +110,7 @@ def test_queries_that_are_missing_from_the_submission(files: Files) -> None:
 def test_queries_that_the_solution_lacks_are_left_out_and_noted(files: Files) -> None:
     ranks = read_vlnet(*files("1:0:5|3\n", "2: 5\n1: 5\n"))["all"]
     assert len(ranks) == 1
-    assert ranks.notes[0] == "1 listed users are not in the truth and are left out"
+    assert ranks.notes[0] == "1 listed user is not in the truth and is left out"
 
 
 def test_blanks_mean_nothing(files: Files) -> None:

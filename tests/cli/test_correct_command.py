@@ -85,3 +85,11 @@ def test_columns_by_name(tmp_path: Path) -> None:
 def test_exact_ranks_need_no_correction(tmp_path: Path) -> None:
     tr.Ranks.from_ranks([1], n=9).save(tmp_path / "exact.npz")
     assert "holds exact ranks" in refusal("correct", tmp_path / "exact.npz", "-m", "ap~cls")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_notes_name_options_instead_of_arguments(tmp_path: Path, form: str) -> None:
+    tr.Ranks.from_sampled([1, 5, 30], m=100, n=3_541).save(tmp_path / "ranks.npz")
+    done = run_here("correct", tmp_path / "ranks.npz", "-m", "recall@10~bv(0.1)", "-f", form)
+    assert "or try --assume falling" in done.output
+    assert "assume=" not in done.output

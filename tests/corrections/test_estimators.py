@@ -76,13 +76,13 @@ def test_unbiased_on_real_ranks(name: str, metric: str) -> None:
 def test_what_has_no_unbiased_estimate_is_refused() -> None:
     exact = tr.Ranks.from_ranks([1, 2, 300, 800], n=1_000)
     sampled = tr.InverseSampling(2).draw(exact, rng=1)
-    with pytest.raises(tr.InputError, match=r"ndcg has no unbiased estimate of use under inverse; use ndcg~smooth"):
+    with pytest.raises(tr.InputError, match=r"ndcg has no useful unbiased estimate under inverse; use ndcg~smooth"):
         tr.values(sampled, "ndcg~unbiased")
-    with pytest.raises(tr.InputError, match=r"rr@5 has no unbiased"):
+    with pytest.raises(tr.InputError, match=r"rr@5 has no useful unbiased"):
         tr.values(sampled, "rr@5~unbiased")
-    with pytest.raises(tr.InputError, match=r"auc has no unbiased estimate of use under inverse\(1\)"):
+    with pytest.raises(tr.InputError, match=r"auc has no useful unbiased estimate under inverse\(1\)"):
         tr.values(tr.InverseSampling(1).draw(exact, rng=1), "auc~unbiased")
-    with pytest.raises(tr.InputError, match=r"the cap of inverse\(2, 50\) ended those of 2 of 4 relevant items"):
+    with pytest.raises(tr.InputError, match=r"the cap of inverse\(2, 50\) stopped 2 of 4 relevant items"):
         tr.values(tr.InverseSampling(2, most=50).draw(exact, rng=1), "ap~unbiased")
     with pytest.raises(tr.InputError, match=r"needs inverse sampling, but these ranks were sampled by uniform\(9\)"):
         tr.values(tr.UniformSampling(9).draw(exact, rng=1), "ap~unbiased")
@@ -269,7 +269,7 @@ def test_learned_priors_are_fine_at_the_top(design: tr.SamplingDesign) -> None:
 
 def test_pooled_estimators_have_no_tables() -> None:
     exact = tr.Ranks.from_ranks([1, 20], n=50)
-    with pytest.raises(tr.InputError, match="ap~smooth has no table of sampled counts: it is fitted to all instances"):
+    with pytest.raises(tr.InputError, match="ap~smooth has no table: its values depend on all instances together"):
         tr.correction_table("ap~smooth", m=10, n=50)
     with pytest.raises(tr.InputError, match="ap~em has no table"):
         tr.risk(exact, "ap~em", m=10)

@@ -111,7 +111,7 @@ def test_text_forms_and_refusals() -> None:
     assert str(tr.metric("ap~bv(auto)")) == "ap~bv(auto)"
     assert tr.metric("ap~bv(auto)") == tr.Corrected(tr.metric("ap"), BiasVariance("auto"))
     assert str(tr.metric("ap~mes")) == "ap~mes"
-    with pytest.raises(tr.InputError, match=r"ap~bv\(auto\) has no table of sampled counts"):
+    with pytest.raises(tr.InputError, match=r"ap~bv\(auto\) has no table: its values depend on all instances"):
         tr.correction_table("ap~bv(auto)", m=5, n=20)
     with pytest.raises(tr.InputError, match=r"bv is written 'bv\(gamma\)', got 'bv\(best\)'"):
         tr.metric("ap~bv(best)")

@@ -138,7 +138,7 @@ def test_records_have_both_errors() -> None:
 
 def test_advice_depends_on_n_and_m() -> None:
     few = tr.estimate(tr.Ranks.from_sampled([1, 5] * 20, m=100, n=3_541), "recall@10").notes[0]
-    assert "no correction can tell it from 100 of 3540 candidates" in few
+    assert "100 of 3540 candidates are too few for any correction" in few
     assert "sample at least about" in few
     enough = tr.estimate(tr.Ranks.from_sampled([1, 5] * 20, m=1_000, n=3_541), "recall@10").notes[0]
     assert "or use recall@10~bv(" in enough

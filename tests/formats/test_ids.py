@@ -172,13 +172,11 @@ def test_one_long_id_does_not_fill_the_memory(tmp_path: Path) -> None:
 
 def test_no_user_in_common_is_an_error() -> None:
     with pytest.raises(
-        tr.InputError, match=r"no user of the dict is in the dict: the ids do not match \(for example 'u1' and 1\)"
+        tr.InputError, match=r"no user of `truth` is in `run`: the ids do not match \(for example 'u1' and 1\)"
     ):
         tr.read_lists({1: [2, 3]}, {"u1": [2]})
     train, test = pd.DataFrame({"user": ["a"], "item": [1]}), pd.DataFrame({"user": ["b"], "item": [1]})
-    with pytest.raises(
-        tr.InputError, match=r"no user of the dataframe is in the dataframe: .*\(for example 'b' and 'a'\)"
-    ):
+    with pytest.raises(tr.InputError, match=r"no user of `test` is in `train`: .*\(for example 'b' and 'a'\)"):
         tr.read_split(train, test)
 
 
@@ -188,11 +186,11 @@ def test_no_item_in_common_is_an_error_where_it_can_not_be_chance() -> None:
     ):
         tr.read_lists({1: [2, 3]}, {1: ["i2"]})
     lists, truth = {1: list(range(20))}, {1: list(range(100, 120))}
-    with pytest.raises(tr.InputError, match="no item of the dict is in the dict"):
+    with pytest.raises(tr.InputError, match="no item of `truth` is in `run`"):
         tr.read_lists(lists, truth)
     users = [1] * 20
     train, test = (pd.DataFrame({"user": users, "item": list(side[1])}) for side in (lists, truth))
-    with pytest.raises(tr.InputError, match="no item of the dataframe is in the dataframe"):
+    with pytest.raises(tr.InputError, match="no item of `test` is in `train`"):
         tr.read_split(train, test)
 
 
@@ -208,4 +206,6 @@ def test_few_items_in_common_are_noted() -> None:
 
 def test_users_without_a_list_are_counted_with_an_example() -> None:
     notes = tr.read_lists({1: [2, 3]}, {1: [2], 7: [2], 8: [3]}).notes
-    assert notes == ("2 of 3 users of the truth have no list (user 7 is one): their relevant items count as below it",)
+    assert notes == (
+        "2 of 3 users in the truth have no list (for example 7): their relevant items count as below the depth",
+    )

@@ -45,6 +45,15 @@ def test_a_directory_with_one_file(tmp_path: Path) -> None:
         tr.read_lists(tmp_path, {"ann": ["y"]})
 
 
+def test_a_directory_of_parquet_parts(tmp_path: Path) -> None:
+    for part in ("a", "b"):
+        pq.write_table(pa.table({"user": ["ann"], "item": [part]}), tmp_path / f"part-{part}.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(tr.InputError, match="name the file itself, or give all parts as one table"):
+        tr.read_interactions(tmp_path)
+    assert tr.read_interactions(pq.read_table(tmp_path)).item_ids.tolist() == ["a", "b"]
+
+
 def test_pipes(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -207,10 +207,10 @@ def test_what_does_not_match_is_noted() -> None:
     ranks = tr.read_lists(run, truth)
     assert tr.values(ranks, "recall@3").tolist() == [1.0, 0.0, 0.0]
     assert ranks.notes == (
-        "1 repeated rows of the truth count once",
-        "1 listed users are not in the truth and are left out",
-        "1 of 3 users of the truth have no list (user 4 is one): their relevant items count as below it",
-        "1 lists are shorter than the depth 3: items missing from them count as below it",
+        "1 repeated row of the truth counts once",
+        "1 listed user is not in the truth and is left out",
+        "1 of 3 users in the truth has no list (4): their relevant items count as below the depth",
+        "1 list is shorter than the depth 3: items missing from it count as below it",
     )
 
 

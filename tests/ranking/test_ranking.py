@@ -185,7 +185,7 @@ def test_training_items_may_have_any_score() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": None}, "`test`, the held-out items, is missing"),
+        ({"test": None}, "give the held-out items as `test`, or a `split`"),
         ({"test": [[N_ITEMS]]}, r"`test` must hold items 0\.\.40, got 41\.\.41"),
         ({"test": sp.csr_array((N_USERS, 7))}, "`test` must have 41 items, got 7"),
         ({"test": sp.csr_array((7, N_ITEMS))}, "`test` must have 23 users, got 7"),

@@ -157,7 +157,7 @@ def test_published_ncf_negatives() -> None:
     [
         ({"m": 0}, "`m` must be a whole number from 1, got 0"),
         ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
-        ({"test": None}, "`test`, the held-out items, is missing"),
+        ({"test": None}, "give the held-out items as `test`, or a `split`"),
         (
             {"design": tr.PopularitySampling(3)},
             "popularity-weighted sampling counts training interactions; give `train`",

@@ -130,7 +130,7 @@ def test_inverse(n: int) -> None:
 
 
 def test_says_when_the_regularization_is_too_small() -> None:
-    with pytest.raises(tr.InputError, match="`regularization` must be larger"):
+    with pytest.raises(tr.InputError, match="`regularization` is too small for these data"):
         tr.IALS(factors=8, alpha=0.0, regularization=1e-30, rng=0).fit(sp.csr_array(np.ones((500, 400))))
 
 

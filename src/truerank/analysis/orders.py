@@ -144,7 +144,7 @@ def consistency(
     chosen = as_metric(metric)
     kind = as_design(design, replace=replace)
     if len(ranks) < 2:
-        raise InputError("consistency compares recommenders: give at least two.")
+        raise InputError(f"consistency needs at least two recommenders, got {len(ranks)}.")
     for one in ranks.values():
         check_exact(one)
         if not one.n_relevant.any():

@@ -191,7 +191,8 @@ def plan(
     """
     chosen = as_metrics(metrics)
     if len(ranks) != 2 or not chosen:
-        raise InputError(f"a plan is about two recommenders and at least one metric, got {len(ranks)} recommenders.")
+        given = f"{len(ranks)} and {len(chosen)}"
+        raise InputError(f"a plan needs exactly two recommenders and at least one metric, got {given}.")
     if not 0.5 < probability < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
     same, notes = matched(ranks)

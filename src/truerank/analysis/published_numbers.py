@@ -212,7 +212,7 @@ class _Shown:
         sampled = as_sampled(laws.ranks[:1], design)
         terms = metric.terms(sampled)
         if len(terms) > 1 or terms[0].weight is not None:
-            raise InputError(f"{metric} depends on grades, which published means don't tell; use a plain metric.")
+            raise InputError(f"{metric} depends on grades, which published means do not contain; use a plain metric.")
         table = counted(terms[0], sampled, np.array([0]))[0]
         expected = _expected(table, laws.ranks.above, design)
         return cls(laws.mean(expected), float(table.min()), float(table.max()))

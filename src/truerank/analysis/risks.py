@@ -192,7 +192,10 @@ def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:
     """Refuse tied relevant items of different weight, whose order then matters too."""
     place, _ = ranks.blocks()
     if np.any((place > 1) & (weight != np.roll(weight, 1))):
-        raise InputError(f"the risk of {name} needs relevant items with different grades not to tie; break ties.")
+        raise InputError(
+            f"the risk of {name} is not defined if relevant items with different grades tie; break the ties first "
+            "(Ranks.break_ties)."
+        )
 
 
 def _by_instance(ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law) -> tuple[Floats, Floats]:

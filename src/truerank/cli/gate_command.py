@@ -28,7 +28,7 @@ PASSES, WORSE, CANNOT_TELL = 0, 1, 3
     metavar="X",
     required=True,
     callback=options.number(0.0),
-    help="The loss from which on the new one is too bad, e.g. 0.002. With 0 it must be better.",
+    help="Smallest loss that is not acceptable, e.g. 0.002; with 0 the new one must be better.",
 )
 @options.level_option
 @options.test_option

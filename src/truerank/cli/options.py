@@ -268,7 +268,7 @@ groups_option = click.option(
     "--by",
     metavar="FILE",
     type=click.Path(),
-    help="Show groups apart: a table of the ids of instances and the names of their groups.",
+    help="Show groups separately: a table of the ids of instances and the names of their groups.",
 )
 test_option = click.option(
     "--test",

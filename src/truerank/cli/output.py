@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from truerank.cli.wording import in_options
 
 if TYPE_CHECKING:
     from truerank.analysis.plans import Plan
@@ -30,7 +33,13 @@ def on_one_line(text: str) -> str:
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes on standard error."""
     for note in notes:
-        click.echo(f"note: {on_one_line(note)}", err=True)
+        click.echo(f"note: {on_one_line(_for_command(note))}", err=True)
+
+
+def _for_command(note: str) -> str:
+    """Return a note that refers to the options of the running command instead of arguments."""
+    context = click.get_current_context(silent=True)
+    return note if context is None else in_options(note, context.command.params)
 
 
 def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool = False) -> None:
@@ -38,11 +47,12 @@ def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool 
 
     `aside` means that standard output is used for something else.
     """
+    worded = dataclasses.replace(table, notes=tuple(map(_for_command, table.notes)))
     if form == "table":
-        click.echo(str(table), err=aside)
+        click.echo(str(worded), err=aside)
     else:
-        click.echo(getattr(table, f"to_{form}")(), err=aside)
-        show_notes(table.notes)
+        click.echo(getattr(worded, f"to_{form}")(), err=aside)
+        show_notes(worded.notes)
 
 
 def save_ranks(ranks: Ranks, path: str) -> None:

@@ -68,7 +68,7 @@ def command(
     from truerank.sampling.registry import read_design
 
     if len(sources) != 2:
-        raise InputError(f"a plan is about two recommenders, got {len(sources)} files.")
+        raise InputError(f"a plan needs exactly two recommenders, got {len(sources)} files.")
     chosen = [read_design(text) for text in designs]
     roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
     ranks = {name: read_ranks(path, **roles) for name, path in sources.items()}

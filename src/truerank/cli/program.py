@@ -68,7 +68,7 @@ class Program(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run and exit: 0 after success, 2 after bad input, 1 if nobody reads the output, 130 after Ctrl-C."""
+        """Run and exit: 0 after success, 2 after bad input, 1 if the output is closed, 130 after Ctrl-C."""
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except InputError as error:

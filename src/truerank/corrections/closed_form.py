@@ -59,12 +59,12 @@ class Unbiased(Estimator):
         hits = _hits(ranks, name)
         if not all(_has_form(part.term, ranks, hits) for part in parts):
             plain = name.partition("~")[0]
-            raise InputError(f"{plain} has no unbiased estimate of use under {ranks.design}; use {plain}~smooth.")
+            raise InputError(f"{plain} has no useful unbiased estimate under {ranks.design}; use {plain}~smooth.")
         if number := int(capped(ranks).sum()):
             plain = name.partition("~")[0]
             raise InputError(
-                f"{name} needs all draws, but the cap of {ranks.design} ended those of {number} of {ranks.above.size} "
-                f"relevant items; use {plain}~smooth."
+                f"{name} needs every draw to be finished, but the cap of {ranks.design} stopped {number} of "
+                f"{ranks.above.size} relevant items; use {plain}~smooth."
             )
         places = np.arange(ranks.above.size)
         return tuple(Terms(ValueTerm(_values(part.term, ranks, hits)), places, part.weight) for part in parts)

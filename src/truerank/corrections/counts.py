@@ -26,7 +26,7 @@ def as_sampled(ranks: Ranks, design: SamplingDesign, n: int | None = None) -> Ra
 def terms_of_counts(metric: Metric, shown: Ranks) -> tuple[Terms, ...]:
     """Return the terms of a metric that depend on the sampled counts of the item alone, or refuse it."""
     if metric.pools_instances:
-        raise InputError(f"{metric} has no table of sampled counts: it is fitted to all instances of an evaluation.")
+        raise InputError(f"{metric} has no table: its values depend on all instances together.")
     return metric.terms(shown)
 
 

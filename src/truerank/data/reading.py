@@ -77,7 +77,7 @@ def read_interactions(
 def read_parts(
     sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None = None
 ) -> list[Interactions]:
-    """Read several sources that share users and items, and number these consistently."""
+    """Read one source, or training and test data that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
     user_ids, users = _encode(parts, "user")
     item_ids, items = _encode(parts, "item")
@@ -94,9 +94,7 @@ def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_
     if np.any(first & second) or min(first.sum(), second.sum()) < many:
         return
     ids = [shown(part.ids(role)[0].as_py()) for part in parts]
-    raise InputError(
-        f"no {role} of {parts[1].name} is in {parts[0].name}: the ids do not match (for example {ids[1]} and {ids[0]})."
-    )
+    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {ids[1]} and {ids[0]}")
 
 
 def read_pairs(

@@ -20,15 +20,13 @@ def advice(metric: Metric, ranks: Ranks) -> tuple[str, ...]:
     --------
     >>> import truerank as tr
     >>> advice(tr.metric("recall@10"), tr.Ranks.from_sampled([1, 5], m=100, n=40_000))[0]  # doctest: +ELLIPSIS
-    'recall@10 among 100 sampled candidates is not recall@10: ... no correction can tell it from 100 of 39999 ...'
+    'recall@10 among 100 sampled candidates is not recall@10: ... 100 of 39999 candidates are too few for any ...'
     """
     if not metric.biased(ranks):
         return ()
     filled = ranks.n_relevant > 0
-    note = (
-        f"{metric} among {_spread(ranks.draws[filled])} sampled candidates is not {metric}: it is biased, differently "
-    )
-    return (f"{note}for each recommender; {_better(metric, ranks)}",)
+    note = f"{metric} among {_spread(ranks.draws[filled])} sampled candidates is not {metric}"
+    return (f"{note}: its bias differs between recommenders; {_better(metric, ranks)}",)
 
 
 def _spread(numbers: Ints) -> str:
@@ -45,8 +43,8 @@ def _better(metric: Metric, ranks: Ranks) -> str:
     term, law = metric.terms(ranks)[0].term, design.law("advice")
     if is_determined(term, law, case):
         return f"rank all candidates, or use {metric}~bv({best_gamma(term, law, case, len(ranks)):g}) and its interval"
-    cannot = f"no correction can tell it from {case.m} of {case.N} candidates, whatever the distribution of the ranks"
-    return f"{cannot}; {_more(term, law, case)}"
+    few = f"{case.m} of {case.N} candidates are too few for any correction, whatever the distribution of the ranks"
+    return f"{few}; {_more(term, law, case)}"
 
 
 def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
@@ -63,7 +61,7 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
     if case is None or design is None:
         return ""
     more = _more(metric.terms(ranks)[0].term, design.law("advice"), case)
-    return f"; {more}" if assumption == "falling" else f"; {more}, or see what assume='falling' gives"
+    return f"; {more}" if assumption == "falling" else f"; {more}, or try assume='falling'"
 
 
 def _more(term: Term, law: Law, case: Case) -> str:

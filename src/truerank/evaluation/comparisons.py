@@ -26,7 +26,7 @@ from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.evaluation.runs import Entrant, Runs, labelled
 from truerank.metrics.base import Metric
-from truerank.notes import by_name
+from truerank.notes import by_name, counted
 from truerank.sampling.designs import Rng
 
 TestName = Literal["t", "bootstrap", "randomisation"]
@@ -321,7 +321,8 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < each.n:
             notes.append(f"{about}{each.n} instances of {each.n_units} users: errors are clustered by user")
         if each.n_units < _FEW:
-            notes.append(f"{about}only {each.n_units} independent instances: intervals and p-values are rough")
+            few = counted(each.n_units, "independent instance", "independent instances")
+            notes.append(f"{about}only {few}: intervals and p-values are rough")
         elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")

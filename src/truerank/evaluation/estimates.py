@@ -18,6 +18,7 @@ from truerank.evaluation.intervals import Assumption, Interval, check_level, ske
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
+from truerank.notes import counted
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
@@ -109,7 +110,8 @@ class Estimate:
         if self.n_users is not None:
             notes.append(f"{self.n} instances of {self.n_users} users: errors are clustered by user")
         if 0 < self.n < _FEW:
-            notes.append(f"only {self.n} instances: the interval rests on {self._rests_on} and is rough")
+            few = counted(self.n, "instance", "instances")
+            notes.append(f"only {few}: the interval rests on {self._rests_on} and is rough")
         if self.tied_share > _MANY_TIES:
             notes.append(f"{self.tied_share:.1%} of the instances have ties, resolved as {self.ties!r}")
         return tuple(notes)

@@ -216,7 +216,7 @@ def evaluate(
     item_vectors : array of shape (n_items, d), optional
         For lists: a vector per item, where a metric compares items.
     by : dict, dataframe or Groups, optional
-        Groups to show apart: from the id of an instance to the name of its group, or from `truerank.by_activity`,
+        Groups to show separately: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.

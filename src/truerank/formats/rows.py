@@ -56,6 +56,11 @@ class Rows:
         column = self.table[role]
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
+    def without_match(self, other: Rows, role: str, arguments: tuple[str, str], example: str) -> InputError:
+        """Return the error that no id is in the other source; arguments name both if their own names are the same."""
+        names = (self.name, other.name) if self.name != other.name else tuple(f"`{name}`" for name in arguments)
+        return InputError(f"no {role} of {names[0]} is in {names[1]}: the ids do not match ({example}).")
+
     def error(self, row: int, reason: str) -> InputError:
         """Return the error that names a row."""
         return InputError(f"{self.place(row)}: {reason}.")

@@ -159,6 +159,12 @@ def _inside(file: File) -> File:
     return File(file.path, _choose(members, str(file.path)), file.content)
 
 
+def _parts_hint(names: Sequence[str]) -> str:
+    """Return what to do about several Parquet files, which may be the parts of one table."""
+    several = sum(name.endswith(".parquet") for name in names) > 1
+    return ", or give all parts as one table (pyarrow.parquet.read_table reads a directory)" if several else ""
+
+
 def _choose(names: Sequence[str], where: str) -> str:
     visible = [name for name in names if not re.search(r"(^|/)(\.|__MACOSX/)", name)]
     plain = {name: Path(name).name.removesuffix(".gz") for name in visible}
@@ -168,6 +174,6 @@ def _choose(names: Sequence[str], where: str) -> str:
         some = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
         raise InputError(
             f"{where!r} must hold one file of events ({', '.join(_USUAL_NAMES)}, *.inter or *.rating), or only one "
-            f"file, found {some or 'none'}; name the file itself."
+            f"file, found {some or 'none'}; name the file itself{_parts_hint(found)}."
         )
     return found[0]

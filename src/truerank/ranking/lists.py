@@ -20,12 +20,14 @@ from truerank.formats.ids import as_names, comparable, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.source import Source
 from truerank.formats.tables import open_source
+from truerank.notes import counted
 from truerank.ranking.ranks import Ranks
 from truerank.ranking.repeats import Numbered, first_repeat
 from truerank.ranking.truth import Truth, find, index_in
 
 # distinct items in each source from which it can't be chance that they have none in common
 _MANY = 10
+_ARGUMENTS = ("truth", "run")
 
 
 def read_lists(
@@ -294,24 +296,29 @@ def _notes(lists: _Lists, truth: Truth, sizes: Ints, cut: int | None, rules: Con
     without_truth = int((lists.user < 0).sum())
     listed = np.zeros(len(truth.users), dtype=np.bool_)
     listed[lists.user[lists.user >= 0]] = True
-    one = shown(truth.users[int(np.argmin(listed))].as_py())
-    without = f"of {listed.size} users of the truth have no list (user {one} is one)"
-    fate = "they are left out" if rules.unlisted == "drop" else "their relevant items count as below it"
+    without, first = int((~listed).sum()), shown(truth.users[int(np.argmin(listed))].as_py())
+    example = first if without == 1 else f"for example {first}"
+    misses = (": their relevant items count as below the depth",) * 2
+    fates = (" and is left out", " and are left out") if rules.unlisted == "drop" else misses
+    users = f"of {listed.size} users in the truth"
     short = 0 if cut is None else int((sizes[lists.user >= 0] < cut).sum())
-    counts = {
-        "listed users are not in the truth and are left out": without_truth,
-        f"{without}: {fate}": int((~listed).sum()),
-        f"lists are shorter than the depth {cut}: items missing from them count as below it": short,
-    }
-    return [f"{count} {text}" for text, count in counts.items() if count]
+    below = f"shorter than the depth {cut}: items missing from"
+    counts = (
+        (
+            without_truth,
+            "listed user is not in the truth and is left out",
+            "listed users are not in the truth and are left out",
+        ),
+        (without, f"{users} has no list ({example}){fates[0]}", f"{users} have no list ({example}){fates[1]}"),
+        (short, f"list is {below} it count as below it", f"lists are {below} them count as below it"),
+    )
+    return [counted(number, one, many) for number, one, many in counts if number]
 
 
 def _check_users(found: _Lists, lists: Rows, facts: Rows) -> None:
     if np.all(found.user < 0):
         listed, relevant = (shown(rows.ids("user")[0].as_py()) for rows in (lists, facts))
-        raise InputError(
-            f"no user of {facts.name} is in {lists.name}: the ids do not match (for example {relevant} and {listed})."
-        )
+        raise facts.without_match(lists, "user", _ARGUMENTS, f"for example {relevant} and {listed}")
 
 
 def _item_notes(found: _Lists, truth: Truth, lists: Rows, facts: Rows) -> list[str]:
@@ -327,7 +334,7 @@ def _item_notes(found: _Lists, truth: Truth, lists: Rows, facts: Rows) -> list[s
     examples = shown(truth.items.decode(int(relevant[np.argmin(listed)]))), shown(lists.ids("item")[0].as_py())
     here = f"for example, {examples[0]} is relevant and {examples[1]} is listed"
     if not listed.any() and (other_kind or min(relevant.size, found.numbered.span) >= _MANY):
-        raise InputError(f"no item of {facts.name} is in {lists.name}: the ids do not match ({here}).")
+        raise facts.without_match(lists, "item", _ARGUMENTS, here)
     return [f"only {listed.sum()} of {relevant.size} relevant items are in any list ({here})"]
 
 

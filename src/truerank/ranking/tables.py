@@ -76,7 +76,7 @@ def read_ranks(
     if candidates is None:
         raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
     if sampled is None and replace:
-        raise InputError("`replace` is about sampled ranks; give `m` or such a column.")
+        raise InputError("`replace` applies to sampled ranks only; give `m`, or a column m.")
     ranks = _Table.of(rows, sampled, candidates).to_ranks(replace)
     return dataclasses.replace(ranks, notes=rows.notes) if rows.notes else ranks
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from truerank.arrays import AnyArray, Bools, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.ids import shown
+from truerank.notes import counted
 
 # item ids become codes by subtraction while they span no more than this; beyond, they are hashed
 _WIDEST_SPAN = 2**31
@@ -51,12 +52,13 @@ class Truth:
         if self.grades is not None and np.any(differs := ~fresh[1:] & (self.grades[1:] != self.grades[:-1])):
             at = int(np.argmax(differs))
             raise InputError(f"{self.name(at)} has two grades, {self.grades[at]:g} and {self.grades[at + 1]:g}.")
+        repeats = counted(int((~fresh).sum()), "repeated row of the truth counts", "repeated rows of the truth count")
         return replace(
             self,
             keys=self.keys[fresh],
             grades=None if self.grades is None else self.grades[fresh],
             n_relevant=np.bincount(self.keys[fresh] // self.items.span, minlength=len(self.users)),
-            notes=(f"{int((~fresh).sum())} repeated rows of the truth count once",),
+            notes=(f"{repeats} once",),
         )
 
     @property

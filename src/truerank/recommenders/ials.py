@@ -100,9 +100,7 @@ class IALS(Recommender[FactorModel]):
             users = self._solve(by_user, items, users, threads)
             items = self._solve(by_item, users, items, threads)
         if not (np.isfinite(users).all() and np.isfinite(items).all()):
-            raise InputError(
-                f"`regularization` must be larger for these data to be solvable, got {self.regularization}."
-            )
+            raise InputError(f"`regularization` is too small for these data, got {self.regularization}; increase it.")
         return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
 
     def _solve(self, matrix: sp.csr_array, factors: Floats, start: Floats, threads: int) -> Floats:

@@ -102,7 +102,7 @@ class SamplingDesign(Named, ABC):
         if np.any(np.asarray(n_irrelevant) < 1):
             raise InputError("every instance must have an irrelevant candidate to sample, but some have none.")
         if np.any(np.asarray(draws) < 1):
-            raise InputError("at least one candidate must be sampled for each instance, but for some there is none.")
+            raise InputError("every instance must have at least one sampled candidate, but some have none.")
 
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:

@@ -77,7 +77,7 @@ class SequentialDesign(SamplingDesign):
         raise NotImplementedError
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
-        raise InputError(f"{self} has no sample without scores: what is drawn depends on them.")
+        raise InputError(f"{self} can't be drawn without scores, because they decide when it stops.")
 
     def _drawn_until(self, ranks: Ranks, hits: int, rng: Rng) -> Ranks:
         """Draw from exact ranks in a random order until so many stand above each item."""
