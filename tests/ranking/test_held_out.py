@@ -19,7 +19,7 @@ Rank = Callable[..., Any]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "`test`, the held-out items, is missing"),
+        ({}, "give the held-out items as `test`, or a `split`"),
         ({"test": [0, 1]}, "`test` must be a list of item numbers per user, got 0 for user 0"),
         ({"test": [["a"]]}, "`test` must hold item numbers, got 'a' for user 0"),
         ({"test": [[1.5]]}, "`test` must hold item numbers, got 1.5 for user 0"),
@@ -115,3 +115,27 @@ def test_scorers_given_together_have_the_same_items() -> None:
         HeldOut.of([], test=[[1]])
     functions = HeldOut.of([lambda users: SCORES[users], lambda users: SCORES[users]], test=[[1]])
     assert [scorer.n_items for scorer in functions.scorers] == [4, 4]
+
+
+def test_items_that_only_the_scorer_knows_are_counted() -> None:
+    items = np.array(["a", "b", "c", "d", "e"])
+    named = tr.Factors(np.ones((2, 1)), np.arange(5.0)[:, None], user_ids=np.array(["ann", "bob"]), item_ids=items)
+    judged = tr.read_interactions({"ann": ["a"], "bob": ["c"]})
+    note = "3 items of the scorer are not in the data and are not candidates"
+    exact = tr.rank(named, test=judged)
+    assert (exact.n_candidates.tolist(), exact.notes) == ([2, 2], (note,))
+    assert note in str(tr.evaluate(exact, "rr"))
+    wider = tr.read_interactions({"ann": ["a"], "bob": ["c", "d", "e"]})
+    assert tr.rank(named, test=wider).notes == ("1 item of the scorer is not in the data and is not a candidate",)
+    everything = tr.read_interactions({"ann": ["a"], "bob": ["b", "c", "d", "e"]})
+    assert tr.rank(named, test=everything).notes == ()
+    assert tr.rank(named, test=judged, candidates=judged).notes == ()
+
+
+def test_items_that_only_one_scorer_knows_are_noted_for_it() -> None:
+    own = {"small": np.array(["a", "b", "c"]), "large": np.array(["a", "b", "c", "d", "e"])}
+    scorers = {name: tr.Factors(np.ones((2, 1)), np.ones((len(ids), 1)), item_ids=ids) for name, ids in own.items()}
+    test = tr.Interactions(sp.csr_array(np.eye(2, 3)), item_ids=own["small"])
+    sampled = tr.rank_sampled(scorers, test=test, m=1, rng=1)
+    assert sampled["small"].notes == ()
+    assert sampled["large"].notes == ("2 items of the scorer are not in the data and are not candidates",)

@@ -81,8 +81,8 @@ def rank(
     -----
     If the scorer has names (`user_ids`, `item_ids`), its users and items are matched by them with
     those of the interactions, or with 0, 1, ... where these have none. Items that only the scorer
-    knows are not candidates; items, and users with held-out items, that it does not know are
-    refused.
+    knows are not candidates, and a note counts them; items, and users with held-out items, that it
+    does not know are refused.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def rank(
     held = HeldOut.of([scorer], split, train=train, test=test, users=users, rng=rng)
     seen = None if keep_train else held.train
     if candidates is None:
-        return _rank_all(held, seen, workers, progress)
+        return held.noted([_rank_all(held, seen, workers, progress)])[0]
     listed = Interactions.of(candidates, "candidates", n_users=held.test.n_users, n_items=held.test.n_items)
     check_same_names(listed, held.test, "`candidates` and `test`")
     return _rank_among(held, listed, seen, progress)

@@ -41,6 +41,8 @@ class HeldOut:
         What was dropped or merged.
     n_without : int
         Users without relevant items.
+    n_unranked : tuple of int
+        Items of each scorer that are not in the data, and so are not candidates.
     """
 
     scorers: tuple[Scorer, ...]
@@ -49,6 +51,7 @@ class HeldOut:
     grades: Floats | None
     notes: tuple[str, ...]
     n_without: int
+    n_unranked: tuple[int, ...] = ()
 
     @property
     def users(self) -> Ints:
@@ -59,6 +62,17 @@ class HeldOut:
         """Return ranks of the numbered items of these users with the names of both, and with other changes."""
         items = None if ranks.items is None else self.test.item_names[ranks.items]
         return dataclasses.replace(ranks, ids=self.test.names[self.users], items=items, **changes)
+
+    def noted(self, ranks: Sequence[Ranks]) -> list[Ranks]:
+        """Return the ranks by each scorer, with a note on its items that are not candidates."""
+        words = (
+            "item of the scorer is not in the data and is not a candidate",
+            "items of the scorer are not in the data and are not candidates",
+        )
+        return [
+            dataclasses.replace(one, notes=(*one.notes, counted(number, *words))) if number else one
+            for one, number in zip(ranks, self.n_unranked[: len(ranks)], strict=True)
+        ]
 
     @classmethod
     def of(
@@ -101,7 +115,8 @@ class HeldOut:
             relevant, grades = relevant.select(kept), None if grades is None else grades[kept]
         repeated = () if held is test else held.notes
         aligned = tuple(_aligned(scorer, relevant, np.flatnonzero(np.diff(relevant.indptr))) for scorer in given)
-        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without)
+        unranked = tuple(0 if one.n_items is None else one.n_items - relevant.n_items for one in given)
+        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without, unranked)
 
 
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
@@ -112,7 +127,7 @@ def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> 
     if split is not None:
         raise InputError(f"`split` must be a Split, got {type(split).__name__}; give held-out items as `test`.")
     if test is None:
-        raise InputError("`test`, the held-out items, is missing.")
+        raise InputError("give the held-out items as `test`, or a `split`.")
     return train, test
 
 

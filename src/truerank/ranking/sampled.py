@@ -139,7 +139,7 @@ def rank_sampled(
     ranked = held.scorers[: len(scorers)]
     if negatives is None:
         chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
-        found = rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how)
+        found = held.noted(rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how))
     else:
         found = _among_given(_given(negatives, held), held, ranked, how)
     ranks = dict(zip(scorers, found, strict=True))
