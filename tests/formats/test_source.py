@@ -51,7 +51,7 @@ def test_a_directory_of_parquet_parts(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(tr.InputError, match="name the file itself, or give all parts as one table"):
         tr.read_interactions(tmp_path)
-    assert tr.read_interactions(pq.read_table(tmp_path)).item_ids.tolist() == ["a", "b"]
+    assert tr.read_interactions(pq.read_table(tmp_path)).item_names.tolist() == ["a", "b"]
 
 
 def test_pipes(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
 
 
 def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
-    """Return the distinct cases, and which of them each relevant item is."""
+    """Return the distinct cases, and the case of each relevant item."""
     catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     per_item = [ranks.i, ranks.item_n_relevant, catalogue[ranks.instance], ranks.draws[ranks.instance]]
     first, which = distinct_columns(*per_item)

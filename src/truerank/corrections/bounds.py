@@ -91,7 +91,7 @@ def _scaled(term: Term, columns: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Cases with one m and about as many candidates, N at most, for which tables are solved with some draws."""
+    """Cases with the same m and similar numbers of candidates, at most N, whose tables are solved together."""
 
     bound: Bound
     term: Term

@@ -50,7 +50,7 @@ def enough_draws(term: Term, law: Law, case: Case) -> int | None:
 
 
 def best_gamma(term: Term, law: Law, case: Case, instances: int) -> float:
-    """Return the gamma with the least mean squared error of the mean over so many instances, of some powers of ten."""
+    """Return the gamma with the least mean squared error of the mean over this many instances, among powers of ten."""
     shared = _setting(law, case)
     exact = float(
         reference(shared.g) @ np.broadcast_to(case.count_term(term)(shared.g.astype(np.float64)), shared.g.shape)

@@ -29,8 +29,8 @@ from truerank.ranking.ranks import Ranks
 class Pooled(Estimator):
     """An estimator that rests on the law of the ranks of all instances.
 
-    The i-th of several relevant items stands the higher the more there are, and a metric may weight it by their number.
-    So items have a law of their own for each i and each number of relevant items, both grouped where they are large, as
+    With more relevant items, the i-th of them tends to stand higher, and a metric may weight it by their number. So
+    items have a law of their own for each i and each number of relevant items, both grouped where they are large, as
     long as 200 items share it. Ties are broken at random to fit a law, always in the same way.
     """
 
@@ -173,7 +173,7 @@ class Smooth(Pooled):
         return Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
-        """Also tell if a monotone law gives something else."""
+        """Add a note if a monotone law gives a different result."""
         smooth, monotone = (estimator.mean(parts, ranks) for estimator in (self, Monotone()))
         notes = super().caveats(parts, ranks, name)
         if abs(smooth - monotone) <= 2 * self.statistical_error(parts, ranks):

@@ -114,7 +114,7 @@ class BoundValues(NamedTuple):
     assumption: Assumption
 
     def take(self, instances: Ints) -> BoundValues:
-        """Return those of some instances."""
+        """Return the bounds of the given instances."""
         lower, upper, least, most, worst, best = (array[instances] for array in self[:6])
         return BoundValues(lower, upper, least, most, worst, best, self.assumption)
 

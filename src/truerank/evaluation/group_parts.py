@@ -49,7 +49,7 @@ def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]
 
 
 def split_by(ranks: Ranks, groups: Groups | None) -> tuple[Part, ...]:
-    """Return the part of each group, and at last of what has no group, or of the whole if there are no groups."""
+    """Return the part of each group, followed by the part without a group; the whole if there are no groups."""
     if groups is None:
         return (Part("", np.arange(len(ranks)), None, np.ones(len(ranks))),)
     codes = groups.codes_of(ranks)

@@ -49,7 +49,7 @@ class Moments:
         return self.cubes * math.sqrt(self.n) / self.squares**1.5 if self.squares > 0 else 0.0
 
     def with_one(self, value: float) -> Moments:
-        """Return them with one more value."""
+        """Return the moments with one more value."""
         return self + Moments(1, value, 0.0)
 
     def reach(self, level: float, sign: int) -> float:

@@ -31,7 +31,8 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
         For instance ``"ndcg@10"``. Under inverse sampling it is estimated as `truerank.evaluate` does.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         "expected" is the exact mean over all orders of equally scored items, without randomness;
-        the relevant items first, last, or one random order (seeded by `rng`) are the others.
+        "optimistic" puts relevant items first, "pessimistic" last, and "random" draws one order
+        (seeded by `rng`).
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``.
 

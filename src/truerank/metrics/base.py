@@ -39,7 +39,7 @@ class Term(ABC):
         """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
 
     def cutoff(self, n_relevant: Ints) -> Ints | None:
-        """Return the deepest rank that can add anything, by number of relevant items; None: all can."""
+        """Return the deepest rank that can add anything, for each number of relevant items; None if every rank can."""
         return None
 
 

@@ -216,7 +216,7 @@ def _grades(ranks: Ranks) -> Floats:
 
 
 def _rp_terms(ranks: Ranks, k: int, share: float) -> Terms:
-    """Precision@k of the items that belong to the k best, by min(|R|, k) instead of k, times a share."""
+    """Precision@k of the items among the k best, divided by min(|R|, k) instead of k, and multiplied by a share."""
     scale = share * k / np.minimum(np.maximum(ranks.n_relevant, 1), k)
     return weighted(Precision(k), ranks, np.repeat(scale, ranks.n_relevant) * (ranks.truth_rank <= k))
 

@@ -117,7 +117,7 @@ def check_count_weights(weights: ArrayLike | None, design: SamplingDesign | None
 
 
 def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:
-    """Whether each relevant item has the score of the one before it: as told, and as `tied` tells."""
+    """Whether each relevant item has the score of the one before it: as given, or as implied by `tied`."""
     counts = _alike(above, tied, indptr)
     if given is None:
         return counts & (tied > 0)
@@ -129,7 +129,7 @@ def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) 
 
 
 def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
-    """Whether each relevant item has the counts of the one before it; where it ties, it has its score then."""
+    """Whether each relevant item has the same counts as the one before it; if it is tied, they have the same score."""
     same = np.zeros(above.size, dtype=np.bool_)
     same[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
     firsts = indptr[:-1]

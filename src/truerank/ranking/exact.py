@@ -55,14 +55,14 @@ def rank(
     train, test : Interactions, sparse matrix, or list of item numbers per user
         Training and held-out items; user u is row u. Without `train` every item is a candidate. A
         stored entry of `train` is a training item, whatever its value. Values of `test` are grades:
-        an item above 0 is relevant, another one is an ordinary candidate.
+        items with a value above 0 are relevant; others are ordinary candidates.
     candidates : Interactions, sparse matrix, or list of item numbers per user, optional
         The candidates of each user, to which the held-out items are added.
     keep_train : bool
         Whether training items are candidates as well.
     users : int, or list of ids, optional
-        How many users to draw at random, which gives unbiased means at less cost, or which users to rank. The result
-        has the same rows as that for all users. A note says how many of how many.
+        How many users to draw at random, which gives unbiased means at less cost, or which users to rank. Each
+        row equals that user's row in the full result. A note states how many were ranked.
     rng : int or numpy.random.Generator, optional
         Seed for the draw of users.
     threads : int, optional

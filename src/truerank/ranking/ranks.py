@@ -65,8 +65,8 @@ class Ranks:
     grades : array of float above 0, one per relevant item, optional
         How relevant each one is, for graded metrics; None: all are equally relevant.
     same_score : array of bool, one per relevant item, optional
-        Where there are grades: whether the item has exactly the score of the relevant one before it. `tied` tells
-        that if irrelevant candidates have the score too; None: no others do.
+        Where there are grades: whether the item has exactly the score of the relevant one before it. Where irrelevant
+        candidates share the score, `tied` implies it. None: no other relevant items tie.
     items : array, one per relevant item, optional
         Which item each one is: names or numbers.
     notes : sequence of str, optional
@@ -470,8 +470,8 @@ class Ranks:
         Parameters
         ----------
         how : {"optimistic", "pessimistic", "random"}
-            "random" draws one of the equally likely orders of every block of ties. Among tied relevant items the
-            others put the highest or the lowest grade first.
+            "random" draws one of the equally likely orders of every block of ties. "optimistic" puts the
+            highest grade of tied relevant items first, "pessimistic" the lowest.
         rng : int or numpy.random.Generator, optional
             Seed for "random".
 
@@ -496,7 +496,7 @@ class Ranks:
     def sampled(
         self, design: SamplingDesign, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None, **more: Any
     ) -> Ranks:
-        """Return these exact ranks as a sample shows them: the counts among so many draws per instance, or per item.
+        """Return these exact ranks as seen in a sample: counts among the given draws per instance, or per item.
 
         Other fields that the sample changes are named.
         """
@@ -512,7 +512,7 @@ class Ranks:
         )
 
     def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:
-        """Return these ranks as known down to a depth, by so many scores per instance."""
+        """Return these ranks as known down to a depth, after the given number of scores per instance."""
         return dataclasses.replace(self, above=above, tied=tied, depth=depth, scored=scored)
 
     def _fields(self) -> dict[str, Any]:

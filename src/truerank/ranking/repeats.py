@@ -38,7 +38,7 @@ def first_repeat(items: Numbered, starts: Ints) -> int | None:
     """Return a row whose item is in its list more than once, the first one found; None if there is none.
 
     Every row writes its number at its list's place for its item, and reads it again: where another number is read,
-    another row of the list has the item. The numbers need to differ within a list only, so that few bits do.
+    another row of the list has the item. Numbers need to differ only within a list, so a few bits suffice.
 
     Parameters
     ----------

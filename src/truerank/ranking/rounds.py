@@ -1,4 +1,4 @@
-"""Score candidates in growing batches, for all users at once, until each relevant item has seen enough."""
+"""Score candidates in growing batches, for all users at once, until enough is known about each relevant item."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class _State:
             self._count(at[rows], start, table[rows], None if keys is None else keys[rows], sizes[rows])
 
     def _count(self, at: Ints, start: int, table: AnyArray, keys: AnyArray | None, sizes: Ints) -> None:
-        """Count the candidates in the rows of a table for one item each, up to where it has seen enough."""
+        """Count the candidates in the rows of a table for one item each, until enough is known about it."""
         score = self.relevant.scores[at, None]
         higher, equal = table > score, table == score
         if keys is not None:
@@ -163,7 +163,7 @@ class _State:
         self.open[at] = (self.above[at] < self.enough[at]) & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
-        """Return which candidates count, and how many: those up to the one that is enough."""
+        """Return which candidates count, and how many: those up to the one after which enough is known."""
         reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough[at, None]
         done = reached.any(axis=1)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)

@@ -97,7 +97,7 @@ def rank_sampled(
     split, train, test : as for `truerank.rank`
     design : SamplingDesign, optional
         How to sample from each user's irrelevant candidates: all items but training and held-out ones. Designs that
-        stop when they have seen enough (`InverseSampling`, `HeadFirst`, `Roulette`) ask for pairs in batches over all
+        stop when enough is known (`InverseSampling`, `HeadFirst`, `Roulette`) ask for pairs in batches over all
         users.
     m : int, optional
         Short for ``design=UniformSampling(m, replace)``; 100 by default.

@@ -75,7 +75,7 @@ class Looks(Protocol):
     scored: Ints
 
     def open_instances(self) -> Ints:
-        """Return the instances in which some relevant item has not seen enough."""
+        """Return the instances in which too little is known about some relevant item."""
 
     def look(self, places: Ints, start: int, size: int) -> None:
         """Look at the next candidates of some instances."""

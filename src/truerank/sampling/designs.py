@@ -76,20 +76,20 @@ class SamplingDesign(Named, ABC):
         return None
 
     def law(self, what: str) -> Law:
-        """Return the law of the sampled count; most designs have none and refuse `what` needs it."""
+        """Return the law of the sampled count, for `what`; designs without one raise an error that names it."""
         raise InputError(
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
 
     def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
-        """Return how likely each `count` among all candidates makes what was sampled, up to a constant factor.
+        """Return the log likelihood of each `count` among all candidates, given the sample, up to a constant.
 
         Only uniform designs have a likelihood; arguments broadcast.
         """
         raise InputError(f"estimating the law of the ranks needs uniform sampling, but these were sampled by {self}.")
 
     def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
-        """Return the least and the largest count among all candidates that can have been sampled like this."""
+        """Return the least and the largest count among all candidates that could have produced this sample."""
         return above, n_irrelevant - (drawn - above)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:

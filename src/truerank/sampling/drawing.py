@@ -72,9 +72,9 @@ def draw_until(
         Boundaries of the instances.
     n_irrelevant : array of int, one per instance
     hits : int
-        How many above end the draws for an item.
+        Number of candidates above that ends the draws for an item.
     most : int, optional
-        How many draws end them anyway.
+        Largest number of draws.
     rng : numpy.random.Generator
     """
     drawn, seen = np.zeros_like(above), np.zeros_like(above)

@@ -1,4 +1,4 @@
-"""In which order the candidates of each user are scored, for designs that stop when they have seen enough."""
+"""In which order the candidates of each user are scored, for designs that stop when enough is known."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Pool:
     users : array of int, one per user, optional
         The numbers by which scorers know these users; None: 0, 1, ...
     proxies : tuple of Scorer
-        Cheap scorers that tell which candidates to look at first, for designs that have them.
+        Cheap scorers that decide which candidates are scored first, for designs that have them.
     """
 
     n_items: int

@@ -32,7 +32,7 @@ class SequentialDesign(SamplingDesign):
     breaks_ties: ClassVar[bool] = False
     """Whether candidates with the score of a relevant item come before or after it at random."""
     can_end_anywhere: ClassVar[bool] = False
-    """Whether estimates hold when all draws end before they have seen enough."""
+    """Whether estimates hold when all draws end before enough is known."""
 
     @property
     def sequential(self) -> SequentialDesign:
@@ -80,7 +80,7 @@ class SequentialDesign(SamplingDesign):
         raise InputError(f"{self} can't be drawn without scores, because they decide when it stops.")
 
     def _drawn_until(self, ranks: Ranks, hits: int, rng: Rng) -> Ranks:
-        """Draw from exact ranks in a random order until so many stand above each item."""
+        """Draw from exact ranks in a random order until `hits` stand above each item."""
         generator = np.random.default_rng(rng)
         untied = self.untied(ranks, generator)
         drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, hits, self.cap, generator)
@@ -91,7 +91,7 @@ class SequentialDesign(SamplingDesign):
 
 @dataclass(frozen=True)
 class InverseSampling(SequentialDesign):
-    """Draw candidates without replacement until so many of them stand above the relevant item.
+    """Draw candidates without replacement until `hits` of them stand above the relevant item.
 
     Items at high ranks get many draws and others few, so the top of the ranking is seen well at a small cost: about
     hits times n times AP draws per relevant item. The relevant items of an instance share their draws, and each has
@@ -101,9 +101,9 @@ class InverseSampling(SequentialDesign):
     Parameters
     ----------
     hits : int
-        How many above end the draws for a relevant item. If fewer exist, all candidates are drawn.
+        Number of candidates above that ends the draws for a relevant item. If fewer exist, all candidates are drawn.
     most : int, optional
-        How many draws end them anyway. Items that this cap reaches have no unbiased estimate.
+        Largest number of draws. Items that this cap reaches have no unbiased estimate.
 
     Examples
     --------
