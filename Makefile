@@ -5,7 +5,8 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled tests/recommenders/test_recommender_definitions.py
+SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled \
+  tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
 .PHONY: setup demo test test-spark check docs sanitize wheels clean
 
@@ -17,7 +18,7 @@ demo: setup
 test: .venv/.test .venv-peers/.installed .venv-models/.installed
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
+	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/models.md docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 
 # a cluster of two executors on this machine, if there is Java for Spark
@@ -36,10 +37,12 @@ check: .venv/.lint
 docs: .venv/.docs
 	.venv/bin/python docs/make_figures.py
 	.venv/bin/python docs/make_api.py
+	mkdir -p docs/extra
+	.venv/bin/truerank explore -o docs/extra/explore.html
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
 	.venv/bin/python -m pytest tests/website
 
-# the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
+# the compiled loops, as for this processor, under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
 	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
 	then $(MAKE) sanitized-tests; \
@@ -48,7 +51,7 @@ sanitize: .venv/.test
 .PHONY: sanitized-tests
 sanitized-tests:
 	mkdir -p build/sanitized
-	$(CC) -std=c11 -O1 -g -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
+	$(CC) -std=c11 -O1 -g -march=native -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
 	  src/truerank/compiled/*.c -lm -o build/sanitized/kernels-native.so
 	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
 	  .venv/bin/python -m pytest -n auto --library build/sanitized $(SANITIZED)

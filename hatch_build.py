@@ -78,7 +78,8 @@ class Compiler(NamedTuple):
                 self._run(*flags, "-c", str(source), "-o", objects[-1])
             library = Path(folder, path.name)
             self._run("-shared", "-O3", *objects, "-lm", "-o", str(library))
-            shutil.copy(library, path)
+            replacement = shutil.copy(library, path.with_name(path.name + ".new"))
+            Path(replacement).replace(path)  # processes that have loaded the old library keep it
         return path
 
     def _flags(self, variant: str) -> list[str]:

@@ -39,6 +39,7 @@ copybutton_prompt_is_regexp = True
 html_theme = "pydata_sphinx_theme"
 html_title = "truerank"
 html_static_path = ["_static"]
+html_extra_path = ["extra"]  # the explorer, which `make docs` writes
 html_css_files = ["truerank.css"]
 html_js_files = ["search.js"]
 html_copy_source = False

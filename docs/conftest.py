@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-OPTIONAL = ("torch", "pyspark")
+OPTIONAL = ("cornac", "implicit", "lenskit", "pyspark", "torch")
 """Libraries that only some environments have; a page that imports one is skipped in the others."""
 
 

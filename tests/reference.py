@@ -36,6 +36,30 @@ def ndcg(ranking: Ranking, k: int | None = None) -> float:
     return dcg(ranking) / dcg(sorted(ranking, reverse=True))
 
 
+def ap_over_relevant(ranking: Ranking, k: int) -> float:
+    return sum(precision(ranking, r) for r in range(1, min(k, len(ranking)) + 1) if ranking[r - 1]) / sum(ranking)
+
+
+def ndcg_of_k(ranking: Ranking, k: int) -> float:
+    """NDCG whose ideal is always k relevant items."""
+    gain = sum(hit / math.log2(rank + 1) for rank, hit in enumerate(ranking[:k], start=1))
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, k + 1))
+
+
+def ndcg_original(ranking: Ranking, k: int | None = None) -> float:
+    """NDCG with the discount of Järvelin & Kekäläinen: none for the first two ranks, then log2(rank)."""
+
+    def dcg(order: Ranking) -> float:
+        return sum(hit / max(math.log2(rank), 1.0) for rank, hit in enumerate(order[:k], start=1))
+
+    return dcg(ranking) / dcg(sorted(ranking, reverse=True))
+
+
+def share_of_achievable(ranking: Ranking, k: int) -> float:
+    """Hits among the top k, of those that could be there."""
+    return sum(ranking[:k]) / min(sum(ranking), k)
+
+
 def rr(ranking: Ranking, k: int | None = None) -> float:
     return next((1 / rank for rank, hit in enumerate(ranking[:k], start=1) if hit), 0.0)
 
@@ -126,6 +150,12 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
     "ap": ap,
     "ap@3": lambda x: ap(x, 3),
     "ap@50": lambda x: ap(x, 50),
+    "ap(relevant)@3": lambda x: ap_over_relevant(x, 3),
+    "precision(achievable)@3": lambda x: share_of_achievable(x, 3),
+    "recall(achievable)@3": lambda x: share_of_achievable(x, 3),
+    "ndcg(fixed)@3": lambda x: ndcg_of_k(x, 3),
+    "ndcg(original)": ndcg_original,
+    "ndcg(original)@3": lambda x: ndcg_original(x, 3),
     "ndcg": ndcg,
     "ndcg@3": lambda x: ndcg(x, 3),
     "rr": rr,

@@ -84,3 +84,13 @@ def test_equal_scores_in_the_order_of_a_tool() -> None:
         "rectools": (0, 0),
         "ranx": (0, 2),
     }
+
+
+def test_users_without_a_list() -> None:
+    run, truth = {"u": ["a"]}, {"u": ["a"], "v": ["b"]}
+    dropped, missed = (tr.read_lists(run, truth, convention=tool) for tool in ("trec_eval", "ir-measures"))
+    assert (len(dropped), len(missed)) == (1, 2)
+    assert any("have no list (user 'v' is one): they are left out" in note for note in dropped.notes)
+    assert any("have no list (user 'v' is one): their relevant items count" in note for note in missed.notes)
+    with pytest.raises(tr.InputError, match="unknown convention 'x'"):
+        tr.read_lists("missing.csv", "missing.csv", convention="x")

@@ -29,6 +29,14 @@ def test_pages_name_what_exists(page: Path) -> None:
     assert sorted(named - set(dir(tr))) == []
 
 
+def test_pages_with_shell_examples_have_python_ones() -> None:
+    """Without any, pytest would not collect the page, and docs/conftest.py could not add the shell examples."""
+    texts = {page.name: page.read_text() for page in DOCS.rglob("*.md")}
+    shell = {name for name, text in texts.items() if "```console" in text}
+    assert shell
+    assert {name for name in shell if ">>> " not in texts[name]} == set()
+
+
 def test_links_of_the_readme_lead_somewhere() -> None:
     readme = DOCS.parent / "README.md"
     targets = re.findall(r"^\[[\w-]+\]: (\S+)$", readme.read_text(), flags=re.MULTILINE)

@@ -114,11 +114,15 @@ class Registry(Generic[Kind]):
     example : str
         Text forms to show in messages about unreadable text.
     aliases : dict of str to str
-        Other names, and the names that they stand for.
+        Other names, and the names that they stand for, some with arguments.
+    elsewhere : dict of str to str
+        Names of another kind, and what to say about them.
     """
 
-    def __init__(self, what: str, example: str, aliases: Mapping[str, str] = {}) -> None:
-        self._what, self._example, self._aliases = what, example, dict(aliases)
+    def __init__(
+        self, what: str, example: str, aliases: Mapping[str, str] = {}, elsewhere: Mapping[str, str] = {}
+    ) -> None:
+        self._what, self._example, self._aliases, self.elsewhere = what, example, dict(aliases), elsewhere
         self._entries: dict[str, type[Kind] | Kind] = {}
         self._built_in: frozenset[str] = frozenset()
 
@@ -153,8 +157,10 @@ class Registry(Generic[Kind]):
 
     def read(self, text: str) -> Kind:
         """Return the value that a text form describes."""
-        form = self._form(text)
-        entry = self._entries.get(self._aliases.get(form.name, form.name))
+        form = self._resolved(self._form(text))
+        entry = self._entries.get(form.name)
+        if entry is None and form.name in self.elsewhere:
+            raise InputError(f"{text!r} is {self.elsewhere[form.name]}.")
         if entry is None:
             raise InputError(f"unknown {self._what} {text!r}; {self._suggestion(form)}")
         if isinstance(entry, type):
@@ -171,6 +177,13 @@ class Registry(Generic[Kind]):
         inner = found["arguments"]
         return Form(found["name"], tuple(inner.split(",")) if inner else (), found["k"])
 
+    def _resolved(self, form: Form) -> Form:
+        """Return the form that an alias stands for, with the arguments of both."""
+        if form.name not in self._aliases:
+            return form
+        meant = self._form(self._aliases[form.name])
+        return Form(meant.name, meant.arguments + form.arguments, form.k)
+
     def _suggestion(self, form: Form) -> str:
         names = [name for name in (*self._entries, *self._aliases) if not form.arguments or self._takes_arguments(name)]
         close = difflib.get_close_matches(form.name, names, n=1, cutoff=0.6)
@@ -179,7 +192,7 @@ class Registry(Generic[Kind]):
         return f"choose from {', '.join(self.names)}."
 
     def _takes_arguments(self, name: str) -> bool:
-        entry = self._entries[self._aliases.get(name, name)]
+        entry = self._entries[self._resolved(Form(name, (), None)).name]
         return isinstance(entry, type) and bool(_arguments(entry))
 
 

@@ -158,6 +158,20 @@ def test_sizes_are_refined_where_orders_change() -> None:
     assert found.sizes.size < 500
 
 
+@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)", "ndcg~bv(1)", "auc~bv(0.1)", "dcg~bv(0.1)"])
+def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -> None:
+    """Closed forms for many sizes at once, against the laws of all items at one size."""
+    rng = np.random.default_rng(0)
+    n = rng.integers(300, 400, 20)
+    lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
+    ranks = {name: tr.Ranks.from_ranks(lists[::step], n=n[::step]) for name, step in (("A", 1), ("B", -1))}
+    sizes = [1, 2, 3, 5, 10, 30, 60, 90, 97, 150, 250]  # the last two are more than a third of the catalogue
+    found = tr.consistency(ranks, metric, sizes=sizes)
+    for name, one in ranks.items():
+        expected = [tr.risk(one, metric, m=m).mean for m in sizes]
+        np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
+
+
 def test_the_order_after_a_tie_is_shown() -> None:
     """With m < 10 every recall@10 is 1; from m = 10 on the worse recommender is ahead, until it is not."""
     often = tr.Ranks.from_ranks([30] * 10, n=1_000)

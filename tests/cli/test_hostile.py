@@ -34,6 +34,11 @@ PLACES: dict[str, Arguments] = {
     "rank --bias": lambda file, good: [*rank(good), "--bias", file, *held_out(good)],
     "rank --train": lambda file, good: [*rank(good), "--train", file, *held_out(good)],
     "rank --test": lambda file, good: [*rank(good), "--test", file, "-o", good / "out.npz"],
+    "recommend --model": lambda file, good: ["recommend", "--model", file, "-o", good / "out.csv"],
+    "recommend --train": lambda file, good: ["recommend", *rank(good)[1:], "--train", file, "-o", good / "out.csv"],
+    "lists": lambda file, good: ["lists", file, "--train", good / "run.csv", "-m", "coverage@1,novelty@1"],
+    "lists --train": lambda file, good: ["lists", good / "run.csv", "--train", file, "-m", "coverage@1,novelty@1"],
+    "lists --truth": lambda file, good: [*lists(good), "--truth", file, "-m", "rr@1"],
     "marp --solution": lambda file, good: [*marp(), "--solution", file, "--submission", good / "submission.txt"],
     "marp --submission": lambda file, good: [*marp(), "--solution", good / "solution.txt", "--submission", file],
     "reproduce --data": lambda file, _: ["reproduce", "krichene-rendle", "--data", file],
@@ -49,6 +54,10 @@ def held_out(good: Path) -> list[object]:
     return ["--test", good / "test.tsv", "-o", good / "out.npz"]
 
 
+def lists(good: Path) -> list[object]:
+    return ["lists", good / "run.csv", "--train", good / "run.csv"]
+
+
 def marp() -> list[object]:
     return ["marp", "--cutoffs", "1"]
 
@@ -61,6 +70,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for suffix in ("npz", "parquet"):
         exact.save(folder / f"exact.{suffix}")
         tr.UniformSampling(3).draw(exact, rng=0).save(folder / f"sampled.{suffix}")
+    tr.Popularity().fit([[0, 1], [2]]).save(folder / "model.npz")
     np.save(folder / "users.npy", np.ones((2, 1)))
     np.save(folder / "items.npy", np.ones((3, 1)))
     texts = {
@@ -121,6 +131,10 @@ FITTING: dict[str, list[str]] = {
     "rank items": ["items.npy"],
     "rank --train": ["test.tsv"],
     "rank --test": ["test.tsv"],
+    "recommend --model": ["model.npz"],
+    "recommend --train": ["test.tsv"],
+    "lists": ["run.csv"],
+    "lists --train": ["run.csv"],
     "marp --solution": ["solution.txt"],
     "marp --submission": ["submission.txt"],
     "reproduce --data": ["ratings.dat"],

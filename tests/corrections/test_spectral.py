@@ -9,6 +9,9 @@ import truerank as tr
 from tests.sampling.terms import LAWS, law_of
 from truerank.arrays import Floats, Ints
 from truerank.corrections import problems, solvers, spectral
+from truerank.corrections.base import Case, Correction
+from truerank.corrections.corrected import Corrected
+from truerank.corrections.reading import metric as as_metric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 TERMS: dict[str, tuple[Callable[[Floats, Any], Any], int | None]] = {
@@ -98,3 +101,31 @@ def test_rows_with_their_own_item_and_number_of_relevant_items(replace: bool) ->
 def test_items_that_can_never_be_within_the_cutoff_add_nothing(i: int, replace: bool) -> None:
     values = tr.correction_table("recall@1~bv(0.1)", m=10, n=1000, replace=replace, i=i, n_relevant=4)
     assert (i == 1) == bool(values.any())
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg@10", "recall@200", "rr"])
+@pytest.mark.parametrize(("correction", "m"), [("cls", 100), ("cls", 7), ("ls", 7)])
+def test_least_bias_of_many_sizes_equals_that_of_each(name: str, correction: str, m: int) -> None:
+    """The problems set up for all n at once have the solutions of those assembled from the law, one by one."""
+    corrected = as_metric(f"{name}~{correction}")
+    assert isinstance(corrected, Corrected)
+    assert isinstance(corrected.correction, Correction)
+    term = corrected.metric.terms(tr.Ranks.from_ranks([1], n=1_000))[0].term
+    cases = [Case(i, 2, n, m) for n in (250, 305, 1_000, 3_479, 100_000) for i in (1, 2)] + [Case(1, 1, 3_706, m - 1)]
+    together = corrected.correction.tables(term, HYPERGEOMETRIC, cases)
+    for case, table in zip(cases, together, strict=True):
+        alone = corrected.correction.solve(term, HYPERGEOMETRIC, case).values
+        np.testing.assert_allclose(table, alone, rtol=0, atol=1e-9 * np.abs(alone).max(), err_msg=str(case))
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg@10", "auc"])
+@pytest.mark.parametrize(("m", "sizes"), [(3, (4, 8)), (50, (51, 52, 90, 149)), (200, (203, 420, 601))])
+def test_large_samples_have_the_tables_of_direct_solutions(name: str, m: int, sizes: tuple[int, ...]) -> None:
+    corrected = as_metric(f"{name}~bv(0.05)")
+    assert isinstance(corrected, Corrected)
+    assert isinstance(corrected.correction, Correction)
+    term = corrected.metric.terms(tr.Ranks.from_ranks([1], n=1_000))[0].term
+    cases = [Case(1, 1, n, m) for n in sizes]
+    for case, table in zip(cases, corrected.correction.tables(term, HYPERGEOMETRIC, cases), strict=True):
+        alone = corrected.correction.solve(term, HYPERGEOMETRIC, case).values
+        np.testing.assert_allclose(table, alone, rtol=0, atol=1e-11 * np.abs(alone).max(), err_msg=str(case))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import truerank as tr
 from tests.counting.test_counts import as_rows, cases, draw, slow_counts
 from tests.engines.cases import CASES, Case, assert_same, make
+from truerank.compiled import library
 from truerank.counting.blocks import Lists
 from truerank.engines.arrow_lists import rank_listed
 from truerank.engines.arrow_ranks import rank_users, sample_users
@@ -68,6 +69,12 @@ def test_counts_in_blocks_equal_loops_over_all_items(case: dict[str, Any]) -> No
     of_user = [set(train.indices[start:end]) for start, end in pairwise(train.indptr)]
     user = np.repeat(np.arange(held.sum()), np.diff(test.indptr))
     assert counts.seen.tolist() == [item in of_user[at] for at, item in zip(user, test.indices, strict=True)]
+
+
+def test_without_the_compiled_loops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "load", lambda: None)
+    case = make("numpy", 12, tied=True)
+    assert_same(rank_in_batches(case, tmp_path, 40, 50), case.expected())
 
 
 def chosen(lists: Lists, users: Any) -> Lists:

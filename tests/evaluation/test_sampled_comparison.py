@@ -1,5 +1,6 @@
 """Comparisons of sampled ranks against simulation, known exact ranks, and scipy.stats."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -57,7 +58,7 @@ def shared_runs(seed: int) -> dict[str, tr.Ranks]:
 
 def test_common_candidates() -> None:
     runs = [shared_runs(seed) for seed in range(2, 102)]
-    differences = [np.subtract(*(tr.estimate(run[name], "auc").mean for name in "BA")) for run in runs]
+    differences = [tr.estimate(run["B"], "auc").mean - tr.estimate(run["A"], "auc").mean for run in runs]
     true = float(np.std(differences, ddof=1))
     several = tr.compare({name: [run[name] for run in runs[:20]] for name in "AB"}, "auc")["B", "A"]
     assert several.sampling_error * math.sqrt(20) == pytest.approx(true, rel=0.3)
@@ -118,7 +119,7 @@ def test_bounds_are_those_of_the_instances() -> None:
 
 
 def test_bounds_cover_the_exact_difference() -> None:
-    exact = np.subtract(*(tr.estimate(STUDY[name], "ap").mean for name in "YX"))
+    exact = tr.estimate(STUDY["Y"], "ap").mean - tr.estimate(STUDY["X"], "ap").mean
     for seed in range(3):
         low, high = tr.compare(sampled(300, seed), "ap")["Y", "X"].confidence_interval(0.95)
         assert low < exact < high
@@ -128,7 +129,7 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     runs = {name: tr.InverseSampling(2).draw(one, rng=1) for name, one in STUDY.items()}
     result = tr.compare(runs, ["ap", "ndcg@10"])
     assert result.metrics == ("ap~unbiased", "ndcg@10~smooth")
-    plain, pooled = (result["Y", "X", metric] for metric in result.metrics)
+    plain, pooled = (result["Y", "X", metric] for metric in ("ap", "ndcg@10"))
     x, y = (tr.values(run, "ap") for run in runs.values())
     assert plain.p_value == pytest.approx(stats.ttest_rel(y, x).pvalue, rel=1e-9)
     assert not plain.bounded
@@ -141,6 +142,30 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     assert pooled.standard_error == pytest.approx(math.hypot(hidden, spread), rel=1e-9)
     wide = tr.compare(runs, "ndcg@10", test="bootstrap", rng=0)["Y", "X", "ndcg@10~smooth"].confidence_interval()
     assert wide.high - wide.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
+
+
+def test_a_cap_that_only_other_samples_would_reach_leaves_the_error_from_candidates_open() -> None:
+    exact = tr.Ranks.from_ranks([20, 25, 30, 40, 60] * 4, n=1_000)
+    draws = (tr.InverseSampling(2, most=220).draw(exact, rng=seed) for seed in range(1_000))
+    uncapped = [run for run in draws if (run.item_draws < 220).all()][:2]
+    found = tr.compare(dict(zip("AB", uncapped, strict=True)), "ap~unbiased")["B", "A"]
+    assert math.isnan(found.sampling_error)
+    assert math.isnan(found.order_probability)
+    assert not math.isnan(found.p_value)
+
+
+def test_groups_and_users_with_several_instances() -> None:
+    ids = np.arange(1_500) // 2
+    runs = {name: dataclasses.replace(one, ids=ids) for name, one in sampled(100).items()}
+    groups = {int(user): "even" if user % 2 == 0 else "odd" for user in ids}
+    result = tr.compare(runs, ["auc", "recall@10~bv(0.1)"], by=groups)
+    for group in ("even", "odd"):
+        found = result["Y", "X", "auc", group]
+        rows = np.flatnonzero(ids % 2 == (group == "odd"))
+        variance = sum(tr.risk(one[rows], "auc", m=100).variance.sum() for one in STUDY.values())
+        assert found.sampling_error == pytest.approx(math.sqrt(variance) / rows.size, rel=0.1)
+        assert found.n_units == rows.size / 2
+        assert result["Y", "X", "recall@10~bv(0.1)", group].verdict == "not determined by this sample"
 
 
 def test_designs_without_a_law_determine_nothing() -> None:

@@ -129,6 +129,20 @@ def test_a_function_needs_the_data_to_know_the_users() -> None:
     assert as_dict(lists) == {0: [1, 2, 3, 4], 1: [0, 3, 4]}
 
 
+@pytest.mark.parametrize(
+    ("items", "indptr", "message"),
+    [
+        ([0, 1], [0, 1, 3], "`indptr` must divide 2 items into 2 lists, got"),
+        ([0, 1], [0, 2], "`indptr` must divide 2 items into 2 lists, got"),
+        ([0, 1], [0, 3, 2], "`indptr` must divide 2 items into 2 lists, got"),
+        ([0, 4], [0, 1, 2], r"`items` must lie in 0\.\.3, got 4 at position 1"),
+    ],
+)
+def test_lists_made_by_hand_are_checked(items: list[int], indptr: list[int], message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.Recommendations(np.array(items), np.array(indptr), np.arange(2), np.arange(4), k=3)
+
+
 def test_lists_of_different_users_join() -> None:
     rng = np.random.default_rng(4)
     split = small_split(rng)

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.metrics.list_metrics import GROUPS, LIST_METRICS, CountMetric, Surroundings, TailShare
+from truerank.metrics.list_base import GROUPS, CountMetric, Surroundings
+from truerank.metrics.list_metrics import LIST_METRICS, TailShare
+from truerank.metrics.registry import METRICS
 
 N_ITEMS = 12
 
@@ -111,6 +113,11 @@ def test_empty_lists_are_undefined_and_counted() -> None:
     assert (cell.mean, cell.n, cell.n_undefined) == (1.5, 1, 1)
 
 
+def test_without_any_items_only_the_coverage_is_defined() -> None:
+    table = tr.evaluate(lists_of([[], []]), ["coverage@2", "gini@2", "entropy@2"])
+    assert [cell.mean for cell in table.estimates] == pytest.approx([0.0, math.nan, math.nan], nan_ok=True)
+
+
 def test_a_tail_of_equally_popular_items_has_the_higher_numbers() -> None:
     assert TailShare(10, 0.5).tail(np.array([1, 1, 1, 1])).tolist() == [False, False, True, True]
     assert TailShare(10, 0.2).tail(np.array([1, 5, 0, 2])).tolist() == [True, False, True, False]
@@ -149,7 +156,7 @@ def test_counts_are_taken_some_groups_at_a_time(monkeypatch: pytest.MonkeyPatch)
     lists = lists_of([rng.permutation(N_ITEMS)[:4].tolist() for _ in range(50)])
     metric = LIST_METRICS.read("gini@4")
     expected = metric.measure(lists, Surroundings())
-    monkeypatch.setattr("truerank.metrics.list_metrics._AT_ONCE", 5 * N_ITEMS)
+    monkeypatch.setattr("truerank.metrics.list_base._AT_ONCE", 5 * N_ITEMS)
     assert metric.measure(lists, Surroundings()) == expected
 
 
@@ -203,6 +210,10 @@ def test_lists_and_their_hits_in_one_table() -> None:
     assert [cell.mean for cell in table.estimates[:3]] == pytest.approx([1.0, 0.25, 1 / 3])
     assert table.estimates[:3] == table.estimates[3:]
     assert table["B", "rr@2"].mean == 0.25
+    many = tr.Interactions.of([[0, 1, 2], [0, 1]], "truth", n_items=3)
+    (cell,) = tr.evaluate(lists, "recall@2", truth=many, convention="lenskit").estimates
+    assert cell == tr.evaluate(tr.read_lists(lists, many), "recall@2", convention="lenskit")["recall@2"]
+    assert cell.mean != tr.evaluate(lists, "recall@2", truth=many)["recall@2"].mean
     with pytest.raises(tr.InputError, match="rr@2 compares lists with relevant items: give these as `truth`"):
         tr.evaluate(lists, "rr@2")
     with pytest.raises(tr.InputError, match="recall@3 looks at rank 3, but these lists are cut at depth 2"):
@@ -227,6 +238,12 @@ def test_what_is_missing_is_said(metric: str, message: str) -> None:
         tr.evaluate(lists_of([[0, 1]]), metric, truth={0: [1]})
 
 
+def test_training_items_may_be_plain_lists() -> None:
+    assert tr.evaluate(lists_of([[0, 11]]), "popularity@2", train=[[0, 11], [0]])["popularity@2"].mean == 1.5
+    with pytest.raises(tr.InputError, match="at least one recommender and one metric"):
+        tr.evaluate(lists_of([[0, 1]]), [])
+
+
 def test_vectors_must_fit() -> None:
     with pytest.raises(tr.InputError, match=r"one row for each of 12 items, got shape \(3, 2\)"):
         tr.evaluate(lists_of([[0, 1]]), "ild@2", item_vectors=np.ones((3, 2)))
@@ -235,6 +252,12 @@ def test_vectors_must_fit() -> None:
     with pytest.raises(tr.InputError, match="must be finite and not 0, but that of item 1 is not"):
         tr.evaluate(lists_of([[0, 1]]), "ild@2", item_vectors=vectors)
     assert tr.evaluate(lists_of([[0, 2]]), "ild@2", item_vectors=vectors)["ild@2"].mean == pytest.approx(0)
+
+
+def test_ranks_do_not_have_them() -> None:
+    assert sorted(METRICS.elsewhere) == LIST_METRICS.names
+    with pytest.raises(tr.InputError, match=r"'coverage@10' is a metric of recommended lists, not of ranks"):
+        tr.evaluate(tr.Ranks.from_ranks([1], n=5), "coverage@10")
 
 
 @pytest.mark.parametrize(

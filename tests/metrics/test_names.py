@@ -5,6 +5,7 @@ import pytest
 
 import truerank as tr
 from truerank.arrays import Floats, Ints
+from truerank.metrics.graded import GradedNDCG
 from truerank.metrics.plain import (
     AP,
     AUC,
@@ -33,7 +34,8 @@ from truerank.metrics.plain import (
         ("MAP", AP()),
         ("map@10", AP(10)),
         ("nDCG@10", NDCG(10)),
-        ("ndcg_cut_20", NDCG(20)),
+        ("ndcg_cut_20", GradedNDCG(k=20)),
+        ("map_cut_20", AP(20, "relevant")),
         ("mrr", RR()),
         ("MRR@10", RR(10)),
         ("recip_rank", RR()),
@@ -71,7 +73,9 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("ndcg@1.5", r"ndcg is written 'ndcg\(form\)@k'"),
         ("ndcg@", "can't read the metric 'ndcg@'"),
         ("", "can't read the metric ''"),
-        ("map_cut_20", "unknown metric 'map_cut_20'"),
+        ("gauc", "unknown metric 'gauc'"),
+        ("ap(all)@5", "the divisor of ap must be 'achievable' or 'relevant', got 'all'"),
+        ("ndcg(fixed)", r"ndcg\(fixed\) needs a cut-off, as in 'ndcg\(fixed\)@10'"),
         ("marp@5 10", "can't read the metric|marp is written"),
         ("ndcg@9999999999999999999", "must be a whole number from 1"),
         ("a" * 32_000, "can't read the metric 'aaaaaaaaaaaaaaaaaaaa...'"),

@@ -23,8 +23,8 @@ def split() -> tr.Split:
     matrix = _movielens() if shared.DATA.is_dir() else _simulated()
     kept = matrix[:, np.bincount(matrix.indices, minlength=matrix.shape[1]) >= 10]
     # names in an order of their own, so that no library's numbering is that of the split
-    names = [3 * np.random.default_rng(size).permutation(size) + 1 for size in kept.shape]
-    return tr.hold_out_fraction(tr.Interactions(sp.csr_array(kept), *names), rng=0)
+    users, items = (3 * np.random.default_rng(size).permutation(size) + 1 for size in kept.shape)
+    return tr.hold_out_fraction(tr.Interactions(sp.csr_array(kept), users, items), rng=0)
 
 
 def _movielens() -> sp.csr_array:

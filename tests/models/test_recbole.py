@@ -35,16 +35,17 @@ SMALL = {"embedding_size": 8, "hidden_size": 8, "num_layers": 1, "MAX_ITEM_LIST_
 
 
 @pytest.fixture(scope="module")
-def numpy_1() -> Iterator[None]:
-    """Give NumPy the names that it had before version 2."""
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give NumPy the names that it had before version 2, and RecBole a folder for its logs."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("logs"))
         for removed, kept in {"float_": np.float64, "complex_": np.complex128, "unicode_": np.str_}.items():
             patch.setattr(np, removed, kept, raising=False)
         yield
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, numpy_1: None) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, surroundings: None) -> Path:
     """Return a folder with an .inter file."""
     torch.set_num_threads(1)
     path = tmp_path_factory.mktemp("recbole")

@@ -13,7 +13,7 @@ from truerank.arrays import Ints
 from truerank.scoring.conversion import as_scorer
 
 
-class Product(nn.Module):
+class Product(nn.Module):  # type: ignore[misc]
     """Scores of all items for a batch of users."""
 
     def __init__(self, n_users: int, n_items: int) -> None:
@@ -134,7 +134,12 @@ def test_only_the_counts_leave_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     """There is no second device here, so what is copied to the CPU is observed instead."""
     counter, moved = tr.RankCounter(), []
     to_cpu = torch.Tensor.cpu
-    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: moved.append(tensor.shape) or to_cpu(tensor))
+
+    def observed(tensor: Any) -> Any:
+        moved.append(tensor.shape)
+        return to_cpu(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "cpu", observed)
     counter.update(torch.rand(50, 1_000), torch.arange(50))
     assert not moved
     counter.ranks()

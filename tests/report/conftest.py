@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Request
+    from playwright.sync_api import Browser, Dialog, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = [
@@ -27,6 +27,11 @@ class Opened:
     page: Page
     messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def dismiss(self, dialog: Dialog) -> None:
+        """Note that the page has opened a dialog, and close it."""
+        self.messages.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """Return what a script finds in the page."""
@@ -57,7 +62,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Opened]]:
         opened = Opened(context.new_page())
         opened.page.on("console", lambda message: opened.messages.append(f"{message.type}: {message.text}"))
         opened.page.on("pageerror", lambda error: opened.messages.append(f"error: {error}"))
-        opened.page.on("dialog", lambda dialog: (opened.messages.append(f"dialog: {dialog.message}"), dialog.accept()))
+        opened.page.on("dialog", opened.dismiss)
         opened.page.on("requestfinished", lambda request: opened.requests.append(request.url))
         opened.page.on("requestfailed", lambda request: opened.requests.extend(_unless_blocked(request)))
         opened.page.goto(path.as_uri())

@@ -25,8 +25,8 @@ def split() -> tr.Split:
     rng = np.random.default_rng(5)
     held = rng.integers(0, 60, 200)
     lists = [np.setdiff1d(rng.choice(60, 1 + user % 20, replace=False), held[user]).tolist() for user in range(200)]
-    parts = ("train", lists), ("test", [[item] for item in held.tolist()])
-    return tr.Split(*(tr.Interactions.of(rows, name, n_users=200, n_items=60) for name, rows in parts))
+    train = tr.Interactions.of(lists, "train", n_users=200, n_items=60)
+    return tr.Split(train, tr.Interactions.of([[item] for item in held.tolist()], "test", n_users=200, n_items=60))
 
 
 @pytest.fixture(scope="session")

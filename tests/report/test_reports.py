@@ -162,6 +162,33 @@ def test_groups_of_users_and_items(tmp_path: Path) -> None:
     np.testing.assert_allclose([dot["mean"] for dot in dots], expected)
 
 
+def test_metrics_that_are_functions(tmp_path: Path) -> None:
+    def closeness(rank: Any, i: Any, n_relevant: Any, n: Any) -> Any:
+        return 1 / (1 + rank) / n_relevant
+
+    page = written(tmp_path, TOY, metrics=[closeness, "auc"])
+    assert list(page["metrics"]) == ["closeness", "auc"]
+    (cell,) = [row[1] for row in sections(page)["Metrics"]["blocks"][1]["rows"] if row[0] == "A"]
+    assert cell[0] == pytest.approx(1 / 101)
+    assert set(sections(page)["Weight of each rank"]["blocks"][0]["blocks"]) == {"closeness", "auc"}
+
+
+def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
+    def made(metric: tr.Metric) -> str:
+        if str(metric) == "ap":
+            raise tr.InputError("it has no curve.")
+        return "a curve"
+
+    assert material(TOY, ["auc", "ap"]).per_metric(made) == ({"auc": "a curve"}, ("ap is left out: it has no curve.",))
+
+
+def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
+    tied = tr.Ranks(above=[2, 2] * 9, tied=[3, 3] * 9, n_candidates=[50] * 9, indptr=range(0, 19, 2), grades=[3, 1] * 9)
+    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 9, n=50, grades=[[3.0, 1.0]] * 9)}
+    sentence = headline(material(ranks, "gndcg@10"))
+    assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
+
+
 def test_different_instances_are_matched_and_counted(tmp_path: Path) -> None:
     a = tr.Ranks.from_ranks([1, 2, 3], n=9, ids=["ann", "bob", "cyd"])
     b = tr.Ranks.from_ranks([4, 5], n=9, ids=["cyd", "ann"])

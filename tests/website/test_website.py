@@ -12,7 +12,8 @@ import pytest
 import truerank as tr
 
 SITE = Path(__file__).parents[2] / "build" / "docs"
-PAGES = sorted(SITE.rglob("*.html"))
+EXPLORER = SITE / "explore.html"
+PAGES = sorted(set(SITE.rglob("*.html")) - {EXPLORER})
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="needs the site: make docs")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
@@ -51,6 +52,10 @@ def test_a_page_loads_nothing_from_the_network(page: Path) -> None:
     assert not [address for address in loaded if re.match(r"(?:https?:)?//", address)]
 
 
+def test_no_metric_is_taken_for_an_address() -> None:
+    assert [page.name for page in PAGES if "mailto:" in page.read_text()] == []
+
+
 def test_style_sheets_load_nothing_from_the_network() -> None:
     sheets = sorted(SITE.rglob("*.css"))
     assert sheets
@@ -62,6 +67,11 @@ def test_names_in_the_text_are_linked_with_the_reference() -> None:
     assert re.search(r'<a [^>]*href="api/ranking\.html#truerank\.rank_sampled"', page)
 
 
+def test_the_explorer_is_linked() -> None:
+    assert EXPLORER.is_file()
+    assert 'href="../explore.html"' in (SITE / "explanations" / "why-sampled-metrics-mislead.html").read_text()
+
+
 @needs_browser
 def test_search_works_from_the_file_system(tmp_path: Path) -> None:
     page, console = shown("search.html?q=inverse+sampling", tmp_path)
@@ -70,8 +80,8 @@ def test_search_works_from_the_file_system(tmp_path: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize("page", ["index.html", "explanations/how-corrections-work.html", "api/ranking.html"])
+@pytest.mark.parametrize("page", ["index.html", "explanations/ties.html", "api/ranking.html"])
 def test_a_browser_finds_nothing_wrong(page: str, tmp_path: Path) -> None:
     text, console = shown(page, tmp_path)
-    assert "truerank" in text
+    assert "<h1" in text
     assert not console

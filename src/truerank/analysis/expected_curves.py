@@ -10,6 +10,8 @@ import numpy as np
 
 from truerank.analysis.risks import risk
 from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.corrections.base import Case, Correction, CountedItems
+from truerank.corrections.corrected import Corrected
 from truerank.corrections.nodes import interval_nodes
 from truerank.metrics.base import Metric, Term
 from truerank.ranking.ranks import Ranks
@@ -18,14 +20,20 @@ from truerank.sampling.designs import SamplingDesign
 from truerank.sampling.expectations import mean_reciprocal, moments
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
+_FEW = 8  # sample sizes
 # expectations computed at once; each needs some twenty temporaries
 _CHUNK = 500_000
 
 
-def expected_curve(metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign) -> Floats:
-    """Return the expected mean of the sampled metric at each sample size, ties in random order."""
+def expected_curve(
+    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
+) -> Floats:
+    """Return the expected mean of the sampled metric at each sample size, ties in random order.
+
+    `progress` is called with the number of sizes that are done.
+    """
     if metric.estimated is not metric:
-        return np.array([risk(ranks, metric, dataclasses.replace(kind, m=int(m))).mean for m in sizes])
+        return _corrected_curve(metric, ranks, sizes, kind, progress)
     law = kind.law("the expectation")
     _, block = ranks.blocks()
     alone = (ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC)
@@ -35,6 +43,36 @@ def expected_curve(metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesi
         weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
         total += _sum_over(others, weight, terms.term, sizes, law)
         total += _sum_over_tied(ranks, np.flatnonzero(alone), weight, terms.term, sizes)
+    progress(sizes.size)
+    return total / int((ranks.n_relevant > 0).sum())
+
+
+def _corrected_curve(
+    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
+) -> Floats:
+    """Return the curve in closed form, and what has none size by size."""
+    curve = _closed_curve(metric, ranks, sizes, kind.law("the expectation"))
+    missing = np.flatnonzero(np.isnan(curve))
+    progress(sizes.size - missing.size)
+    for place in missing:
+        curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
+        progress(1)
+    return curve
+
+
+def _closed_curve(metric: Metric, ranks: Ranks, sizes: Ints, law: Law) -> Floats:
+    """Return the curve of a corrected metric where its correction has a closed form, and otherwise NaN.
+
+    For a few sizes, and for ties, laws cost less than the closed form.
+    """
+    correction = metric.correction if isinstance(metric, Corrected) else None
+    if not isinstance(correction, Correction) or metric.pools_instances or sizes.size <= _FEW or ranks.has_ties:
+        return np.full(sizes.size, np.nan)
+    places = _Places.of(ranks, np.arange(ranks.above.size), int(sizes[-1]), law)
+    total = np.zeros(sizes.size)
+    for terms in metric.estimated.terms(ranks):
+        weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+        total += correction.expected_sums(terms.term, law, places.counted(weight), sizes)
     return total / int((ranks.n_relevant > 0).sum())
 
 
@@ -63,6 +101,14 @@ class _Places:
         first, which = distinct_columns(*columns)
         times = np.bincount(which, weights=self.share * weight[self.item], minlength=first.size)
         return np.stack([column[first] for column in columns]), np.asarray(times, dtype=np.float64)
+
+    def counted(self, weight: Floats) -> CountedItems:
+        """Return the places with their cases, whose m is left open."""
+        columns = [numbers[self.item] for numbers in (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)]
+        first, which = distinct_columns(*columns)
+        distinct = zip(*(column[first].tolist() for column in columns), strict=True)
+        cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
+        return CountedItems(cases, which, self.above, self.share * weight[self.item])
 
 
 def _spread(ranks: Ranks, item: int, largest: int, law: Law) -> tuple[int, Floats, Floats]:

@@ -151,18 +151,17 @@ def consistency(
             raise InputError("every recommender must have an instance with a relevant item.")
     chosen_sizes = _sizes(ranks, sizes, kind)
 
-    def curves_at(asked: Ints) -> dict[str, Floats]:
-        return {name: expected_curve(chosen, one, asked, kind) for name, one in ranks.items()}
+    with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
 
-    with tqdm(desc="sample sizes", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        def curves_at(asked: Ints) -> dict[str, Floats]:
+            return {name: expected_curve(chosen, one, asked, kind, bar.update) for name, one in ranks.items()}
+
         curves = curves_at(chosen_sizes)
-        bar.update(chosen_sizes.size)
         while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
             more = curves_at(between)
             order = np.argsort(np.concatenate([chosen_sizes, between]))
             chosen_sizes = np.concatenate([chosen_sizes, between])[order]
             curves = {name: np.concatenate([curves[name], more[name]])[order] for name in curves}
-            bar.update(between.size)
     exact = {name: estimate(one, chosen.estimated).mean for name, one in ranks.items()}
     sign = -1.0 if chosen.lower_is_better else 1.0
     gains = {name: sign * curve for name, curve in curves.items()}

@@ -98,7 +98,8 @@ def split_metrics(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for text in texts for part in _BETWEEN_METRICS.split(text))
 
 
-def _read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+def read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Read metrics from an option that may be repeated."""
     return split_metrics(texts)
 
 
@@ -192,7 +193,7 @@ def _metrics_option(**settings: Any) -> Callable[[Callable[..., Any]], Callable[
         "metrics",
         metavar="METRIC",
         multiple=True,
-        callback=_read_metrics,
+        callback=read_metrics,
         shell_complete=_complete_metric,
         help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
         "separated by commas.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -10,9 +10,13 @@ from truerank.cli.output import show_notes
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from truerank.papers.krichene_rendle_2020.experiment import Study
 
 FIGURE_FORMATS = ("svg", "pdf", "png")
+# steps of the reproduction: its tables, and the lines on its figures
+_TABLES, _LINES = 4, 7
 
 
 def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
@@ -69,6 +73,8 @@ def command(
     truerank reproduce krichene-rendle --json cells.json --figures pictures --as pdf
     truerank reproduce krichene-rendle --data ml-1m.zip
     """
+    from tqdm import tqdm
+
     from truerank.formats.writing import check_writable_folder, write_text
     from truerank.papers.krichene_rendle_2020 import experiment
     from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
@@ -78,16 +84,25 @@ def command(
     check_writable_folder(folder or paper)
     study = _train(source) if source else experiment.embedded()
     done = []
-    for table in tables(study):
-        click.echo(f"{table}\n")
-        done.append(table)
-    if json_file:
-        write_text(json_file, to_json(done, source or "ranks that come with truerank"))
-        click.echo(f"Every cell is in {json_file!r}.\n")
-    for line in draw(study, folder or paper, formats) if drawn else ():
-        click.echo(line)
-    path = write_paper_report(study, done, folder or paper)
-    click.echo(f"The report, to be opened in a browser, is {str(path)!r}.")
+    with tqdm(total=_TABLES + _LINES * drawn + 1, desc="steps", disable=None, leave=False) as bar:
+        for table in tables(study):
+            _echo(f"{table}\n", bar)
+            done.append(table)
+        if json_file:
+            write_text(json_file, to_json(done, source or "ranks that come with truerank"))
+            bar.clear()
+            click.echo(f"Every cell is in {json_file!r}.\n")
+        for line in draw(study, folder or paper, formats) if drawn else ():
+            _echo(line, bar)
+        path = write_paper_report(study, done, folder or paper)
+        _echo(f"The report, to be opened in a browser, is {str(path)!r}.", bar)
+
+
+def _echo(text: str, bar: tqdm[NoReturn]) -> None:
+    """Print the result of a step, above the progress bar."""
+    bar.clear()
+    click.echo(text)
+    bar.update()
 
 
 def _can_draw(*, required: bool) -> bool:

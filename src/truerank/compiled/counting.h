@@ -10,7 +10,7 @@
 #include "hits.h"
 
 enum {
-    CHUNK = 4096, /* items scored before they are counted: their scores stay in the second-level cache */
+    CHUNK = 4096, /* at most so many items are scored before they are counted */
     MANY = 4096 / sizeof(number), /* with this many targets, a binary search per score beats comparing with all */
     GROUP = 4, /* targets that a score is compared with at a time */
     FEW = 16, /* up to this many targets are sorted by insertion */

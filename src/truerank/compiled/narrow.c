@@ -130,8 +130,8 @@ int64_t count_narrow(
     status = has_room && narrow.lows && narrow.highs && narrow.close ? DONE : NO_MEMORY;
     if (status == DONE)
         pack(users, NULL, 0, block->users, USERS, narrow.tiles.depth, narrow.tiles.users);
-    for (int64_t low = start; low < stop && status == DONE; low += CHUNK)
-        status = count_chunk(&narrow, low, least(low + CHUNK, stop));
+    for (int64_t low = start; low < stop && status == DONE; low += narrow.tiles.chunk)
+        status = count_chunk(&narrow, low, least(low + narrow.tiles.chunk, stop));
     free(narrow.lows);
     free(narrow.highs);
     free(narrow.close);

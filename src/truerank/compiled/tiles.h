@@ -7,11 +7,16 @@
 
 #include "counting.h"
 
-enum { ROW = CHUNK + PANEL }; /* from one user's scores to the next: not a power of two, so that caches hold all rows */
+enum {
+    ROW = CHUNK + PANEL, /* from one user's scores to the next: not a power of two, so that caches hold all rows */
+    CACHED = 1 << 20,    /* bytes of items that the second-level cache holds beside the scores */
+    LEAST_CHUNK = 512,   /* items, a multiple of any PANEL */
+};
 
 /* The numbers of a call in the order in which the tiles read them. */
 typedef struct {
     int64_t depth; /* factors, the bias included */
+    int64_t chunk; /* items that are scored and counted at a time */
     number *users; /* panels of USERS users, factor by factor */
     number *items; /* panels of PANEL items, factor by factor */
     number *scores; /* of one panel of users for one chunk of items: rows of length ROW */
@@ -19,8 +24,10 @@ typedef struct {
 } Tiles;
 
 static int new_tiles(Tiles *tiles, int64_t users, int64_t depth) {
-    int64_t of_scores = USERS * ROW, of_items = (CHUNK + PANEL) * depth, of_users = (users + USERS) * depth;
+    int64_t fitting = CACHED / (depth * (int64_t)sizeof(number)) / LEAST_CHUNK * LEAST_CHUNK;
     tiles->depth = depth;
+    tiles->chunk = most(LEAST_CHUNK, least(fitting, CHUNK));
+    int64_t of_scores = USERS * ROW, of_items = (tiles->chunk + PANEL) * depth, of_users = (users + USERS) * depth;
     tiles->memory = malloc((of_scores + of_items + of_users) * sizeof(number) + 64);
     tiles->scores = (number *)(((uintptr_t)tiles->memory + 63) / 64 * 64);
     tiles->items = tiles->scores + of_scores;

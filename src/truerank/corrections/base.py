@@ -56,6 +56,15 @@ class Case(NamedTuple):
         return at
 
 
+class CountedItems(NamedTuple):
+    """Relevant items: their distinct cases, and the case, the count of candidates above and the weight of each."""
+
+    cases: list[Case]
+    which: Ints
+    above: Floats
+    weight: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class CorrectionTable:
     """The table of one case and how far to trust it.
@@ -151,6 +160,10 @@ class Correction(Estimator):
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Return the values for many cases; override it where they can be solved together."""
         return [cached_table(self, term, law, case).values for case in cases]
+
+    def expected_sums(self, term: Term, law: Law, items: CountedItems, sizes: Ints) -> Floats:
+        """Return the sum of the expected values of items at each sample size; NaN where there is no closed form."""
+        return np.full(sizes.size, np.nan)
 
     def notes(self, name: str, term: Term, law: Law, case: Case) -> tuple[str, ...]:
         """What to know before trusting the corrected metric called `name`; `case` is one of its cases."""

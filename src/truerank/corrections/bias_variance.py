@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.corrections import spectral
-from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable
+from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, CountedItems
+from truerank.corrections.batches import batches
 from truerank.corrections.least_squares import problem_of
 from truerank.corrections.priors import Prior, prior_notes
 from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
 from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
-from truerank.sampling.laws import Law
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 
 @dataclass(frozen=True)
@@ -93,31 +93,34 @@ class BiasVariance(Correction):
         """Solve all cases with the same m at once in closed form, where the prior is uniform and the law has one."""
         if self.prior is not None or law not in spectral.SPECTRA:
             return super().tables(term, law, cases)
-        places = defaultdict(list)
-        for place, case in enumerate(cases):
-            places[case.m].append(place)
         tables: list[Floats] = [np.empty(0)] * len(cases)
-        for m, group in places.items():
-            for place, table in zip(group, self._at_once(term, law, m, [cases[at] for at in group]), strict=True):
-                tables[place] = table
+        for batch in batches(term, cases):
+            rows = spectral.bias_variance_tables(
+                batch.term, batch.N, batch.m, self._number, law, last=batch.last, smooth=batch.smooth
+            )
+            for place, row in zip(batch.places, rows, strict=True):
+                tables[place] = row
         return tables
 
-    def _at_once(self, term: Term, law: Law, m: int, cases: list[Case]) -> Floats:
-        i, n_relevant, n, _ = (np.array(part) for part in zip(*cases, strict=True))
-        cutoff = term.cutoff(n_relevant)
-
-        def at(g: Floats, row: Ints) -> Floats:
-            return term.term(cast("Ints", g + i[row]), i[row], n_relevant[row], n[row])
-
-        return spectral.bias_variance_tables(
-            at,
-            n - n_relevant,
-            m,
-            self._number,
-            law,
-            last=None if cutoff is None else cutoff - i,
-            smooth=term.shape != "any",
+    def expected_sums(self, term: Term, law: Law, items: CountedItems, sizes: Ints) -> Floats:
+        if self.prior is not None or law is not HYPERGEOMETRIC:
+            return super().expected_sums(term, law, items, sizes)
+        (batch,) = batches(term, [case._replace(m=0) for case in items.cases])
+        counts = _side_by_side(items)
+        return spectral.bias_variance_sums(
+            batch.term, batch.N, counts, sizes, self._number, last=batch.last, smooth=batch.smooth
         )
+
+
+def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:
+    """Return the counts and weights of the items of each case as a row, filled up with 0."""
+    order = np.argsort(items.which, kind="stable")
+    sizes = np.bincount(items.which, minlength=len(items.cases))
+    row = items.which[order]
+    column = np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    counts, weights = np.zeros((2, sizes.size, int(sizes.max())))
+    counts[row, column], weights[row, column] = items.above[order], items.weight[order]
+    return counts, weights
 
 
 CORRECTIONS.add_built_in(BiasVariance)

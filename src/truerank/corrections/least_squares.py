@@ -5,12 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from truerank.arrays import Floats
 from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, cached_table
+from truerank.corrections.batches import batches
 from truerank.corrections.priors import Prior, prior_counts
 from truerank.corrections.problems import Problem, problem
 from truerank.corrections.solvers import constrained, minimal_bias, unbiased_affine
+from truerank.corrections.spectral import least_squares_problems
 from truerank.metrics.base import Term
-from truerank.sampling.laws import Law
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,18 @@ class _LeastBias(Correction):
         if term.shape == "affine":
             return unbiased_affine(case.count_term(term), case.N, case.m)
         return self._solve(problem_of(term, law, case, self.prior))
+
+    def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
+        """Set up all problems with the same m at once, where the law is diagonal and the prior uniform."""
+        if self.prior is not None or law is not HYPERGEOMETRIC or term.shape == "affine":
+            return super().tables(term, law, cases)
+        tables: list[Floats] = [np.empty(0)] * len(cases)
+        for batch in batches(term, cases):
+            tasks = least_squares_problems(batch.term, batch.N, batch.m, last=batch.last, smooth=batch.smooth)
+            for place, task in zip(batch.places, tasks, strict=True):
+                solved = cached_table(self, term, law, cases[place]) if task is None else self._solve(task)
+                tables[place] = solved.values
+        return tables
 
     @abstractmethod
     def _solve(self, task: Problem) -> CorrectionTable:

@@ -110,7 +110,7 @@ def problem(
     target = np.asarray(term(points.g), dtype=np.float64)
     weight = points.weight / points.weight.sum()
     A, b, c = _assembled(points.g, weight, target, m, N, law)
-    return Problem(A, b, c, float(target.min()), _direction(target))
+    return Problem(A, b, c, float(target.min()), direction(target))
 
 
 def _supported(prior: Floats) -> Nodes:
@@ -140,7 +140,8 @@ def _folded(rows: Floats) -> Floats:
     return np.asarray(triangle[: rows.shape[1]], dtype=np.float64)
 
 
-def _direction(target: Floats) -> int:
+def direction(target: Floats) -> int:
+    """Return 1 for values that only fall, -1 for values that only rise, and 0 for others."""
     steps = np.diff(target)
     if np.all(steps <= 0):
         return 1

@@ -17,8 +17,8 @@ def metric(text: AnyMetric) -> Metric:
     """Return the metric that a text names; metrics pass through, functions are wrapped.
 
     Upper and lower case, ``_`` and ``-`` are the same, and other names that the field uses are recognised:
-    ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and
-    trec_eval's ``P_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
+    ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and trec_eval's
+    ``P_10``, ``map_cut_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
 
     Examples
     --------

@@ -38,7 +38,7 @@ from scipy import linalg
 
 from truerank.arrays import Floats, Ints
 from truerank.corrections.nodes import nodes
-from truerank.corrections.problems import problem
+from truerank.corrections.problems import Problem, direction, problem
 from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
@@ -85,8 +85,8 @@ class Gram(Spectrum):
     array([1., 1., 1.])
     """
 
-    def singular_values(self, N: ArrayLike, m: int) -> Floats:
-        j = np.arange(m, dtype=np.float64)
+    def singular_values(self, N: ArrayLike, m: int, *, most: int | None = None) -> Floats:
+        j = np.arange(m if most is None else min(m, most - 1), dtype=np.float64)
         size = np.asarray(N, dtype=np.float64)[..., None]
         return _roots((size + j + 2) / (size - j) * (m - j) / (m + j + 2))
 
@@ -197,9 +197,98 @@ def bias_variance_tables(
     if large.size:
         coefficients = _coefficients(term, large, sizes, m, law, ends, smooth)
         table[large] = SPECTRA[law].combine(coefficients, sizes[large], m, gamma)
-    for j in np.flatnonzero(sizes < _LEAST_RATIO * m):
+    rest = np.flatnonzero(sizes < _LEAST_RATIO * m)
+    if rest.size and law is HYPERGEOMETRIC:
+        table[rest] = _from_laws(term, rest, sizes, m, gamma, ends, smooth)
+        return table
+    for j in rest:
         table[j] = _one(term, int(j), int(sizes[j]), m, gamma, law, ends, smooth)
     return table
+
+
+def bias_variance_sums(
+    term: RowTerm,
+    N: ArrayLike,
+    counts: tuple[Floats, Floats],
+    sizes: Ints,
+    gamma: float,
+    *,
+    last: ArrayLike | None = None,
+    smooth: bool = True,
+) -> Floats:
+    r"""Return the sum of the expected table values of many items at each sample size, without replacement.
+
+    The expectation of the table of eq. 25 for an item at count g needs neither the table nor the law:
+
+    .. math:: E[x_h \mid g] = \sum_d \frac{\lambda_d^2}{(1 - \gamma) \lambda_d^2 + \gamma} \, a_d \, v_d(g),
+
+    in which only :math:`\lambda_d` depends on m. NaN where the sample is not small against the catalogue.
+
+    Parameters
+    ----------
+    term, N, gamma, last, smooth
+        As in `bias_variance_tables`.
+    counts : tuple of two arrays of shape (rows, items)
+        The counts above the items of each row, and their weights; 0 fills up rows.
+    sizes : array of int
+        Ascending.
+    """
+    catalogue = np.asarray(N, dtype=np.int64)
+    total = np.full(sizes.size, np.nan)
+    small = np.flatnonzero(_LEAST_RATIO * sizes <= catalogue.min())
+    if not small.size:
+        return total
+    ends = None if last is None else np.broadcast_to(np.asarray(last, dtype=np.int64), catalogue.shape)
+    m, spectrum = int(sizes[small[-1]]), Gram()
+    metric = _coefficients(term, np.arange(catalogue.size), catalogue, m, HYPERGEOMETRIC, ends, smooth)
+    degrees = int(np.sum(spectrum.singular_values(catalogue.min(), m)[: metric.shape[1]] ** 2 > _INVISIBLE))
+    both = metric[:, :degrees] * _projections(counts[1], counts[0], catalogue, degrees, spectrum)
+    for place in small.tolist():
+        squares = spectrum.singular_values(catalogue, int(sizes[place]), most=degrees) ** 2
+        total[place] = np.sum(squares / ((1 - gamma) * squares + gamma) * both[:, : squares.shape[1]])
+    return total
+
+
+def least_squares_problems(
+    term: RowTerm, N: ArrayLike, m: int, *, last: ArrayLike | None = None, smooth: bool = True
+) -> list[Problem | None]:
+    """Return the problems of eq. 23 for many contributions at once, sampling without replacement; uniform prior.
+
+    In the polynomials, the law of any N is a diagonal matrix times one that depends on m alone. So there is nothing
+    to assemble for each N. Parameters as in `bias_variance_tables`; where the sample is not small against
+    the catalogue, the problem is None.
+    """
+    sizes = np.asarray(N, dtype=np.int64)
+    ends = None if last is None else np.broadcast_to(np.asarray(last, dtype=np.int64), sizes.shape)
+    found: list[Problem | None] = [None] * len(sizes)
+    large = np.flatnonzero(sizes >= _LEAST_RATIO * m)
+    if not large.size:
+        return found
+    coefficients = _coefficients(term, large, sizes, m, HYPERGEOMETRIC, ends, smooth)
+    visible = SPECTRA[HYPERGEOMETRIC].singular_values(sizes[large], m)[:, : coefficients.shape[1]]
+    common, c = sampled_polynomials(m)[:, : coefficients.shape[1]].T / (m + 1), np.full(m + 1, 1 / (m + 1))
+    for row, b, values in zip(large.tolist(), coefficients, visible, strict=True):
+        g = nodes(int(sizes[row]), m, HYPERGEOMETRIC, breaks=_breaks(ends, row), compress=smooth).g
+        target = term(g[None, :], np.array([[row]]))[0]
+        found[row] = Problem(values[:, None] * common, b, c, float(target.min()), direction(target))
+    return found
+
+
+def _from_laws(term: RowTerm, rows: Ints, sizes: Ints, m: int, gamma: float, ends: Ints | None, smooth: bool) -> Floats:
+    """Return the tables of samples that are not small against the catalogue, without replacement.
+
+    Degrees are then too high for the recurrence in g, but the metric's part can be summed over the law first: with
+    b_h = mean_g p(h | g) f(g), x = Q ((1 - gamma) lambda^2 + gamma)^-1 Q' b.
+    """
+    right = np.empty((rows.size, m + 1))
+    for b, row in zip(right, rows.tolist(), strict=True):
+        counts, weights = _counts(np.array([row]), sizes, m, HYPERGEOMETRIC, ends, smooth)
+        g = counts[weights > 0]
+        mass = weights[weights > 0] * term(g[None, :], np.array([[row]]))[0] / (sizes[row] + 1)
+        b[:] = mass @ HYPERGEOMETRIC.rows(g, m, sizes[row])
+    squares = SPECTRA[HYPERGEOMETRIC].singular_values(sizes[rows], m) ** 2
+    polynomials = sampled_polynomials(m)
+    return (right @ polynomials / ((1 - gamma) * squares + gamma)) @ polynomials.T
 
 
 def _one(

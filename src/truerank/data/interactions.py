@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
 from truerank.data.matrices import ascending, float_type, from_lists
-from truerank.display.tables import facts
+from truerank.display.tables import fact_table
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Interactions:
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""
-        return facts("Interactions", self.facts(), self.notes).to_html()
+        return fact_table("Interactions", self.facts(), self.notes).to_html()
 
     def facts(self) -> dict[str, str]:
         """Return how many users, items and events there are, and what range times and ratings have."""

@@ -126,12 +126,12 @@ def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
     return nw.from_dict(columns, backend=backend).to_native()
 
 
-def facts(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()) -> Table:
+def fact_table(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()) -> Table:
     """Return a table of what is known about something: a name and a value per row.
 
     Examples
     --------
-    >>> print(facts("Split", {"users": 3}).to_text())
+    >>> print(fact_table("Split", {"users": 3}).to_text())
     Split
     users  3
     """

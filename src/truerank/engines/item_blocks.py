@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Ints
+from truerank.compiled import library
 from truerank.counting.blocks import Counts, Lists
 from truerank.counting.factors import USERS_PER_BLOCK, count_factors
 from truerank.engines.catalogues import Items
@@ -44,6 +45,8 @@ def count_in_blocks(user_factors: AnyArray, items: Items, train: Lists, test: Li
     """
     if len(items.blocks) == 1:
         return count_factors(user_factors, items.blocks[0], train, test)
+    if library.load() is None:  # a score by NumPy depends on the other items, so parts of a catalogue may contradict
+        return count_factors(user_factors, np.concatenate(items.blocks), train, test)
     size = int(np.diff(items.starts).max())
     parts = [_Part.of(user_factors[rows], items, _cut(train, rows), _cut(test, rows)) for rows in _parts(test, size)]
     for start, rows in zip(items.starts[:-1], items.blocks, strict=True):

@@ -14,6 +14,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.corrections.plausible_ranks import plausible_ranks, sampled_again
+from truerank.errors import InputError
 from truerank.evaluation.group_parts import Part, values_by_part
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -69,9 +70,18 @@ def _drawn_variances(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Pa
     for exact in islice(plausible_ranks(ranks, rng=rng), rounds):
         one, other = (sampled_again(exact, ranks, rng=rng) for _ in range(2))
         for place, metric in enumerate(metrics):
-            pairs = zip(*(values_by_part(run, metric.terms(run), parts) for run in (one, other)), strict=True)
-            found[place] += [float(np.nansum(np.square(a - b))) / 2 for a, b in pairs]
+            found[place] += _half_squares(metric, one, other, parts)
     return found / rounds
+
+
+def _half_squares(metric: Metric, one: Ranks, other: Ranks, parts: Sequence[Part]) -> Floats:
+    """Return half the squared differences of two runs, summed over each part."""
+    try:
+        pairs = zip(*(values_by_part(run, metric.terms(run), parts) for run in (one, other)), strict=True)
+    except InputError:
+        # draws that end at a cap have no unbiased estimate, even if none of the run that is compared did
+        return np.full(len(parts), np.nan)
+    return np.array([np.nansum(np.square(a - b)) / 2 for a, b in pairs])
 
 
 def covariances_of_totals(runs: Floats) -> Floats:

@@ -62,7 +62,7 @@ class Comparison(Tabular):
         if len(names) != (4 if self.groups else 3):
             wanted = "baseline, metric and group" if self.groups else "baseline and metric"
             raise InputError(f"name recommender, {wanted}, as in result['B', 'A', 'ap'], got {key!r}.")
-        pair, cell = tuple(names[:2]), (str(as_metrics(names[2])[0]), *names[3:])
+        pair, cell = tuple(names[:2]), (self._metric(str(as_metrics(names[2])[0])), *names[3:])
         for each in self.differences:
             if (each.metric, *((each.group,) if self.groups else ())) == cell:
                 if (each.recommender, each.baseline) == pair:
@@ -72,6 +72,11 @@ class Comparison(Tabular):
         pairs = ", ".join(sorted({f"{each.recommender} - {each.baseline}" for each in self.differences}))
         grouped = f" and the groups {self.groups}" if self.groups else ""
         raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
+
+    def _metric(self, name: str) -> str:
+        """Return the name of a metric, which may have an estimator behind the name that was asked for."""
+        estimated = [metric for metric in self.metrics if metric.startswith(f"{name}~")]
+        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
 
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
@@ -110,8 +115,9 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
 
 def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
     """Return the errors from users and from candidates, and how probable the order is."""
+    errors = "unknown" if math.isnan(each.sampling_error) else f"{each.user_error:.4f}, {each.sampling_error:.4f}"
     probable = "unknown" if math.isnan(each.order_probability) else f"{each.order_probability:.1%}"
-    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}"), Cell(probable)
+    return Cell(errors), Cell(probable)
 
 
 def compare(
@@ -317,6 +323,6 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < _FEW:
             notes.append(f"{about}only {each.n_units} independent instances: intervals and p-values are rough")
         elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
-            skewed = f"differences in {each.metric} are too skewed for a t-test with {each.n_units} instances"
-            notes.append(f"{about}{skewed}; use test='bootstrap'")
+            skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
+            notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))

@@ -37,10 +37,10 @@ from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
-    from truerank.data.interactions import Interactions
+    from truerank.data.interactions import PerUser
     from truerank.evaluation.exact_ranges import ExactRange
     from truerank.formats.source import Source
-    from truerank.metrics.list_metrics import ListMetric
+    from truerank.metrics.list_base import ListMetric
 
 Evaluable = Ranks | Recommendations
 """What has metrics: ranks of relevant items, or recommended lists."""
@@ -189,7 +189,7 @@ def evaluate(
     ranks: Evaluable | Mapping[str, Evaluable],
     metrics: AnyMetric | ListMetric | Iterable[AnyMetric | ListMetric],
     *,
-    train: Interactions | None = None,
+    train: PerUser | None = None,
     truth: Source = None,
     item_vectors: AnyArray | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
@@ -209,7 +209,7 @@ def evaluate(
         For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
         the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
         Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
-    train : Interactions, optional
+    train : Interactions, sparse matrix, or list of item numbers per user, optional
         For lists: the training interactions, where a metric depends on the popularity of items.
     truth : Interactions, or what `read_lists` accepts, optional
         For lists: the relevant items, where a metric compares lists with them.
@@ -253,7 +253,7 @@ def evaluate(
             given,
             metrics,
             by,
-            partial(evaluate, ties=ties, rng=rng, assume=assume, progress=progress),
+            partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress),
             truth=truth,
             train=train,
             item_vectors=item_vectors,

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from truerank.arrays import AnyArray
-from truerank.data.interactions import Interactions
+from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
 from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
-from truerank.metrics.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
+from truerank.metrics.list_base import ListMetric, Surroundings
+from truerank.metrics.list_metrics import LIST_METRICS, Overlap
 from truerank.notes import by_name
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
@@ -41,7 +42,7 @@ def list_columns(
     evaluate_ranks: Callable[[Mapping[str, Ranks], list[Any]], Any],
     *,
     truth: Source = None,
-    train: Interactions | None = None,
+    train: PerUser | None = None,
     item_vectors: AnyArray | None = None,
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return a column per metric, and notes.
@@ -58,10 +59,12 @@ def list_columns(
     """
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
     chosen = [as_list_metric(metric) for metric in (metrics if several else [metrics])]
+    if not chosen:
+        raise InputError("evaluate needs at least one recommender and one metric.")
     plain = [metric for metric in chosen if not isinstance(metric, ListMetric)]
     ranked = evaluate_ranks(_ranks(named, truth, plain[0]), plain) if plain else None
     others = iter([] if ranked is None else _columns(ranked))
-    given = _surroundings(named, train, item_vectors)
+    given = _surroundings(named, None if train is None else Interactions.of(train, "train"), item_vectors)
     columns = [_column(named, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen]
     return columns, _notes(named, chosen, columns, () if ranked is None else ranked.notes)
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats, Ints
 from truerank.threads import available_threads, share
 
-# replicates and units whose weights are held at once by each thread: some MB, which stay in the cache
+# replicates and units whose weights are held at once by each thread: they stay in the cache, and their products are so
+# small that BLAS does not start threads of its own, which would wait for each other
 _REPLICATES = 64
-_UNITS = 1 << 13
+_UNITS = 1 << 10
 # random levels have 16 bits, which Poisson numbers beyond the largest hardly ever need
 _LEVELS = 1 << 16
 _LARGEST = 30
@@ -52,7 +53,7 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> F
     >>> np.unique(totals).tolist(), bool(abs(totals.mean() - 3) < 0.1)
     ([2.0, 3.0, 4.0], True)
     """
-    thresholds = _poisson_thresholds(int(draws.min(initial=0)), len(values))
+    thresholds = _poisson_thresholds(int(draws.min()), len(values))
 
     def counts(own: np.random.Generator, shape: tuple[int, int]) -> Weights:
         level, found = own.integers(_LEVELS, size=shape, dtype=np.uint16), np.zeros(shape, dtype=np.uint8)

@@ -9,6 +9,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.evaluation.estimates import Estimate, weighted_summary
+from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -23,7 +24,7 @@ class WeightedPart:
     plain : Estimate
         Of the same instances, as if all weighed 1; it merges, and knows how many there are and how many tie.
     sums : array of float
-        Sums of the weights w and of the values v, and of w w, v w and v v.
+        Sums of the weights w and of the values v, and of their products: ww, vw, vv, www, vww, vvw, vvv.
 
     Examples
     --------
@@ -33,7 +34,7 @@ class WeightedPart:
     >>> whole = weighted_summary(values, weights, ranks, metric, "expected")
     >>> parts = [WeightedPart.of(values[at], weights[at], ranks[at], metric, "expected") for at in ([0], [1, 2, 3])]
     >>> merged = (parts[0] + parts[1]).estimate()
-    >>> np.allclose([merged.mean, merged.standard_error], [whole.mean, whole.standard_error]), merged.weight
+    >>> np.allclose(merged.confidence_interval(), whole.confidence_interval()), merged.weight
     (True, 3.0)
     """
 
@@ -46,15 +47,18 @@ class WeightedPart:
         defined = ~np.isnan(values)
         v, w = values[defined], weights[defined]
         plain = replace(weighted_summary(values, weights, ranks, metric, ties), weight=None)
-        return cls(plain, np.array([w.sum(), v.sum(), w @ w, v @ w, v @ v]))
+        products = (w, v, w * w, v * w, v * v, w**3, v * w * w, v * v * w, v**3)
+        return cls(plain, np.array([product.sum() for product in products]))
 
     def __add__(self, other: WeightedPart) -> WeightedPart:
         return WeightedPart(self.plain + other.plain, self.sums + other.sums)
 
     def estimate(self) -> Estimate:
         """Return the estimate over all instances."""
-        w, v, ww, vw, vv = self.sums.tolist()
+        w, v, ww, vw, vv, www, vww, vvw, vvv = self.sums.tolist()
         n, mean = self.plain.n, v / w if w else math.nan
+        # of the deviations v - mean w, whose sum is 0
         squares = max(vv - 2 * mean * vw + mean**2 * ww, 0.0)
+        deviations = Moments(n, 0.0, squares, vvv - 3 * mean * vvw + 3 * mean**2 * vww - mean**3 * www)
         error = math.sqrt(n / (n - 1) * squares) / w if n > 1 else math.nan
-        return replace(self.plain, mean=mean, standard_error=error, weight=w)
+        return replace(self.plain, mean=mean, standard_error=error, skewness=deviations.skewness, weight=w)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints
-from truerank.display.tables import Backend, facts, frame
+from truerank.arrays import AnyArray, Ints, require
+from truerank.display.tables import Backend, fact_table, frame
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
 
@@ -67,6 +67,13 @@ class Recommendations:
     scores: AnyArray | None = None
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.user_ids.size != len(self) or self.indptr[-1] != self.items.size or np.any(self.sizes < 0):
+            raise InputError(
+                f"`indptr` must divide {self.items.size} items into {self.user_ids.size} lists, got {self.indptr}."
+            )
+        require((self.items >= 0) & (self.items < self.n_items), "items", f"lie in 0..{self.n_items - 1}", self.items)
+
     def __len__(self) -> int:
         return self.indptr.size - 1
 
@@ -76,7 +83,7 @@ class Recommendations:
     def _repr_html_(self) -> str:
         """Return what notebooks show: the lists of the first users."""
         shown = {str(user): ", ".join(map(str, self.of_user(user))) for user in self.user_ids[:_SHOWN].tolist()}
-        return facts(repr(self), shown, self.notes).to_html()
+        return fact_table(repr(self), shown, self.notes).to_html()
 
     @property
     def n_items(self) -> int:

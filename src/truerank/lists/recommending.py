@@ -77,9 +77,8 @@ def recommend(
     ['a', 'c']
     """
     workers = check_threads(threads)
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
-    model = as_scorer(scorer)
+    _check_k(k)
+    model = as_scorer(scorer, _training(split, train))
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
@@ -89,6 +88,11 @@ def recommend(
         best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)
     item_names = data.item_names if n_items == data.n_items else np.arange(n_items)
     return _joined(best, int(k), data.names[chosen], item_names, notes)
+
+
+def _check_k(k: Any) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"`k` must be a whole number from 1, got {k!r}.")
 
 
 def _training(split: Split | None, train: PerUser | None) -> PerUser | None:

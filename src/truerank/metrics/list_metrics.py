@@ -1,162 +1,21 @@
 """Metrics of the recommended lists themselves: what they cover, how popular, new and varied the items are.
 
-Those of `CountMetric` depend on how often each item is recommended to anybody. They are no means over users, so they
-can't be averaged over batches: counts are added up, and the metric is computed once. Those of `PerListMetric` have a
-value for each list, whose mean over users is reported. `docs/recommending.md` has the formulas and references.
+`docs/recommending.md` has the formulas and references.
 """
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
-from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.lists.recommendations import Recommendations
-from truerank.metrics.base import check_cutoff
+from truerank.metrics.list_base import CountMetric, ListMetric, PerListMetric, Surroundings
 from truerank.scoring.names import match_names
-from truerank.text_forms import Named, Registry
-
-GROUPS = 200
-"""Groups of users that the jackknife leaves out; they determine a standard error to about 5 %."""
-_AT_ONCE = 1 << 22  # counts held at once
-
-
-@dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What metrics may need besides the lists, in the numbering of their items.
-
-    Attributes
-    ----------
-    popularity : array of int, optional
-        Training users of each item.
-    n_users : int
-        Training users.
-    vectors : array of shape (n_items, d), optional
-        Vectors of length 1, one per item.
-    reference : Recommendations, optional
-        The lists of another recommender.
-    """
-
-    popularity: Ints | None = None
-    n_users: int = 0
-    vectors: Floats | None = None
-    reference: Recommendations | None = None
-
-    @classmethod
-    def of(
-        cls,
-        lists: Recommendations,
-        train: Interactions | None = None,
-        vectors: AnyArray | None = None,
-        reference: Recommendations | None = None,
-    ) -> Surroundings:
-        """Return what is given in the numbering of the lists, whose items are matched by name."""
-        popularity = None if train is None else _popularity(lists, train)
-        n_users = 0 if train is None else int(np.count_nonzero(np.diff(train.indptr)))
-        return cls(popularity, n_users, None if vectors is None else _of_length_one(lists, vectors), reference)
-
-
-def _popularity(lists: Recommendations, train: Interactions) -> Ints:
-    counts = np.bincount(train.items, minlength=train.n_items)
-    place = match_names(lists.item_ids, train.item_names, np.zeros(0, np.int64), "item")
-    own = counts if place is None else np.where(place < 0, 0, np.append(counts, 0)[place])
-    if lists.items.size and not own[lists.items].any():
-        raise InputError("no listed item is in `train`: the ids do not match.")
-    return own.astype(np.int64)
-
-
-def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
-    given = np.asarray(vectors, dtype=np.float64)
-    if given.ndim != 2 or len(given) != lists.n_items:
-        raise InputError(
-            f"`item_vectors` must have one row for each of {lists.n_items} items, got shape {given.shape}."
-        )
-    lengths = np.linalg.norm(given, axis=1)
-    bad = ~((lengths > 0) & np.isfinite(lengths))
-    bad[np.setdiff1d(np.arange(lists.n_items), lists.items)] = False  # only the listed ones matter
-    if bad.any():
-        item = lists.item_ids.tolist()[int(np.argmax(bad))]
-        raise InputError(f"`item_vectors` must be finite and not 0, but that of item {item!r} is not.")
-    return given / np.where(lengths > 0, lengths, 1)[:, None]
-
-
-class Measured(NamedTuple):
-    """A metric of lists with its standard error."""
-
-    value: float
-    standard_error: float
-    n: int
-    """Lists for which it is defined."""
-    is_mean: bool
-    """Whether it is a mean over the lists, so that values of different users can be averaged."""
-
-
-class ListMetric(Named, ABC):
-    """A metric of the first k items of lists; subclasses are frozen dataclasses with a `name`.
-
-    It describes the lists and does not judge them: whether more is better depends on what they are for.
-    """
-
-    k: int
-
-    def __post_init__(self) -> None:
-        check_cutoff(self.name, self.k)
-
-    @abstractmethod
-    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
-        """Return the metric of lists that have at most k items."""
-
-    def notes(self, lists: Recommendations, given: Surroundings) -> tuple[str, ...]:
-        """What to know before trusting it."""
-        return ()
-
-
-class CountMetric(ListMetric):
-    """A metric of how many lists each item is in.
-
-    Its standard error is that of the jackknife, which leaves out one group of users at a time. The bootstrap, which
-    draws users with replacement, finds fewer items than as many other users would have: its errors are too small.
-    """
-
-    @abstractmethod
-    def of_counts(self, counts: Floats) -> Floats:
-        """Return the metric of counts, one per item along the last axis."""
-
-    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
-        """Return the metric of all lists, with the error of the jackknife."""
-        value = float(self.of_counts(lists.counts().astype(np.float64)))
-        if len(lists) < 2:
-            return Measured(value, math.nan, len(lists), is_mean=False)
-        without = np.concatenate([self.of_counts(counts) for counts in counts_without(lists)])
-        error = math.sqrt((without.size - 1) * without.var())
-        return Measured(value, error, len(lists), is_mean=False)
-
-
-class PerListMetric(ListMetric):
-    """A metric of each list."""
-
-    @abstractmethod
-    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
-        """Return one value per list, which has at most k items; NaN where it is undefined."""
-
-    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
-        """Return the mean over the lists where the metric is defined."""
-        values = self.of_lists(lists, given)
-        defined = values[~np.isnan(values)]
-        error = float(defined.std(ddof=1)) / math.sqrt(defined.size) if defined.size > 1 else math.nan
-        return Measured(float(defined.mean()) if defined.size else math.nan, error, defined.size, is_mean=True)
-
-    def needed(self, what: str) -> InputError:
-        """Return the error for something that is missing."""
-        return InputError(f"{self} needs {what}.")
+from truerank.text_forms import Registry
 
 
 @dataclass(frozen=True)
@@ -183,7 +42,8 @@ class Gini(CountMetric):
     def of_counts(self, counts: Floats) -> Floats:
         n = counts.shape[-1]
         weights = 2 * np.arange(1, n + 1) - n - 1
-        return np.sort(counts, axis=-1) @ weights / (n * counts.sum(axis=-1))
+        with np.errstate(invalid="ignore"):  # NaN if all lists are empty
+            return np.sort(counts, axis=-1) @ weights / (n * counts.sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -194,12 +54,13 @@ class Entropy(CountMetric):
     k: int
 
     def of_counts(self, counts: Floats) -> Floats:
-        shares = counts / counts.sum(axis=-1, keepdims=True)
-        return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=-1)
+        with np.errstate(invalid="ignore"):  # NaN if all lists are empty
+            shares = counts / counts.sum(axis=-1, keepdims=True)
+        return -(shares * np.log2(np.where(shares == 0, 1, shares))).sum(axis=-1)
 
 
 @dataclass(frozen=True)
-class PopularityOfLists(PerListMetric):
+class MeanPopularity(PerListMetric):
     """Mean number of training users of the recommended items (Yin et al., 2012)."""
 
     name = "popularity"
@@ -269,7 +130,7 @@ class IntraListDistance(PerListMetric):
         if given.vectors is None:
             raise self.needed("`item_vectors`, one row per item")
         sizes = lists.sizes.astype(np.float64)
-        totals = membership(lists) @ given.vectors
+        totals = _membership(lists) @ given.vectors
         # |sum of vectors|^2 is the sum of all cosines, those of items with themselves included
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(sizes > 1, 1 - (np.square(totals).sum(axis=1) - sizes) / (sizes * (sizes - 1)), np.nan)
@@ -304,18 +165,7 @@ def _places(names: AnyArray, among: AnyArray, role: str) -> Ints:
     return np.arange(names.size) if place is None else place
 
 
-def counts_without(lists: Recommendations) -> Iterator[Floats]:
-    """Return how many lists each item is in without each group of users in turn, some groups at a time."""
-    groups, n_items, total = min(GROUPS, len(lists)), lists.n_items, lists.counts()
-    group, at_once = lists.users % groups, max(_AT_ONCE // max(n_items, 1), 1)
-    for start in range(0, groups, at_once):
-        size = min(at_once, groups - start)
-        own = (group >= start) & (group < start + size)
-        cells = (group[own] - start) * n_items + lists.items[own]
-        yield (total - np.bincount(cells, minlength=size * n_items).reshape(size, n_items)).astype(np.float64)
-
-
-def membership(lists: Recommendations) -> sp.csr_array:
+def _membership(lists: Recommendations) -> sp.csr_array:
     """Return a matrix with a row per list, and 1 at the items in it."""
     return sp.csr_array((np.ones(lists.items.size), lists.items, lists.indptr), shape=(len(lists), lists.n_items))
 
@@ -343,4 +193,4 @@ LIST_METRICS: Registry[ListMetric] = Registry(
         "ild": "intra-list-distance", "intra-list-diversity": "intra-list-distance", "intersection": "overlap",
     },
 )  # fmt: skip
-LIST_METRICS.add_built_in(Coverage, Gini, Entropy, PopularityOfLists, TailShare, Novelty, IntraListDistance, Overlap)
+LIST_METRICS.add_built_in(Coverage, Gini, Entropy, MeanPopularity, TailShare, Novelty, IntraListDistance, Overlap)

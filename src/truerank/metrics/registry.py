@@ -15,11 +15,11 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
     "metric",
     "'ap', 'ndcg@10' or 'rbp(0.8)'",
     aliases={
-        "roc-auc": "auc", "auroc": "auc", "gauc": "auc",
+        "roc-auc": "auc", "auroc": "auc",
         "p": "precision", "prec": "precision",
         "r": "recall",
-        "map": "ap", "average-precision": "ap", "mean-average-precision": "ap",
-        "mean-ndcg": "ndcg", "ndcg-cut": "ndcg",
+        "map": "ap", "map-cut": "ap(relevant)", "average-precision": "ap", "mean-average-precision": "ap",
+        "mean-ndcg": "ndcg", "ndcg-cut": "gndcg",
         "mrr": "rr", "recip-rank": "rr", "reciprocal-rank": "rr", "mean-reciprocal-rank": "rr",
         "hit": "hr", "hits": "hr", "hit-rate": "hr", "hit-ratio": "hr", "hitrate": "hr", "hitratio": "hr",
         "success": "hr",
@@ -30,6 +30,10 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
         "avgrp": "marp", "mean-average-r-precision": "marp",
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
     },
+    elsewhere=dict.fromkeys(
+        ("coverage", "gini", "entropy", "popularity", "tail-share", "novelty", "intra-list-distance", "overlap"),
+        "a metric of recommended lists, not of ranks: evaluate what `truerank.recommend` returns",
+    ),
 )  # fmt: skip
 METRICS.add_built_in(*BUILT_IN, *GRADED)
 

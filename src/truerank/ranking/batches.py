@@ -88,7 +88,7 @@ class RankCounter:
         return rows[filled]._with(notes=(counted(int((~filled).sum()), *words),))
 
 
-def _checked(given: Marked, name: str, shape: tuple[int, ...]) -> Any:
+def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return interactions, or a mask of the right shape."""
     dimensions = getattr(given, "ndim", None)
     if dimensions == 2 and tuple(given.shape) != shape:

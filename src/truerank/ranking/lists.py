@@ -95,12 +95,12 @@ def read_lists(
         raise InputError(f"`repeats` must be 'refuse' or 'count once', got {repeats!r}.")
     if depth not in (None, "all") and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
         raise InputError(f"`depth` must be a whole number from 1, or 'all', got {depth!r}.")
+    rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
     lists, facts = _load(
         (run, {"user": user, "item": item, "score": score, "rank": rank}, run_format),
         (truth, {"user": user, "item": item, "relevance": relevance}, truth_format),
     )
     _refuse_sampled(lists)
-    rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
     users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
     grades = facts.numbers("relevance") if "relevance" in facts else None
     relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
@@ -111,7 +111,7 @@ def read_lists(
         found = found.without_repeats()
     _check_users(found, lists, facts)
     notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts))
-    ranks = _to_ranks(found, relevant, depth, notes)
+    ranks = _to_ranks(found, relevant, depth, notes, rules)
     return ranks[np.unique(found.user[found.user >= 0])] if rules.unlisted == "drop" else ranks
 
 
@@ -202,7 +202,9 @@ class _Lists:
         return dataclasses.replace(self, hits=self.hits[kept], found=self.found[kept])
 
 
-def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None, notes: tuple[str, ...]) -> Ranks:
+def _to_ranks(
+    lists: _Lists, truth: Truth, depth: int | Literal["all"] | None, notes: tuple[str, ...], rules: Convention
+) -> Ranks:
     sizes = np.diff(lists.starts)
     cut = None if depth == "all" else _cut(depth, sizes)
     indptr = np.concatenate([[0], np.cumsum(truth.n_relevant)])
@@ -225,7 +227,7 @@ def _to_ranks(lists: _Lists, truth: Truth, depth: int | Literal["all"] | None, n
         indptr=indptr,
         ids=as_names(truth.users, "user"),
         depth=cut,
-        notes=(*notes, *truth.notes, *_notes(lists, truth, sizes, cut)),
+        notes=(*notes, *truth.notes, *_notes(lists, truth, sizes, cut, rules)),
     )
 
 
@@ -288,16 +290,17 @@ def _whole_lists(lists: _Lists, truth: Truth, sizes: Ints) -> Ints:
     return n_candidates
 
 
-def _notes(lists: _Lists, truth: Truth, sizes: Ints, cut: int | None) -> list[str]:
+def _notes(lists: _Lists, truth: Truth, sizes: Ints, cut: int | None, rules: Convention) -> list[str]:
     without_truth = int((lists.user < 0).sum())
     listed = np.zeros(len(truth.users), dtype=np.bool_)
     listed[lists.user[lists.user >= 0]] = True
     one = shown(truth.users[int(np.argmin(listed))].as_py())
     without = f"of {listed.size} users of the truth have no list (user {one} is one)"
+    fate = "they are left out" if rules.unlisted == "drop" else "their relevant items count as below it"
     short = 0 if cut is None else int((sizes[lists.user >= 0] < cut).sum())
     counts = {
         "listed users are not in the truth and are left out": without_truth,
-        f"{without}: their relevant items count as below it": int((~listed).sum()),
+        f"{without}: {fate}": int((~listed).sum()),
         f"lists are shorter than the depth {cut}: items missing from them count as below it": short,
     }
     return [f"{count} {text}" for text, count in counts.items() if count]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints, frozen
-from truerank.display.tables import facts
+from truerank.display.tables import fact_table
 from truerank.errors import InputError
 from truerank.ranking import files, plain_ranks, rank_rows, ties
 from truerank.ranking.checks import checked_fields, per_instance, same_scores
@@ -322,7 +322,9 @@ class Ranks:
             "sampled": self.design,
             "instances with ties": f"{self.tied_share:.1%}",
         }
-        return facts("Ranks", {name: fact for name, fact in known.items() if fact is not None}, self.notes).to_html()
+        return fact_table(
+            "Ranks", {name: fact for name, fact in known.items() if fact is not None}, self.notes
+        ).to_html()
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
         chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]

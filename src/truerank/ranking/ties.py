@@ -31,6 +31,8 @@ def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:
     >>> chance(np.arange(4), np.array([3]), np.array([1]), np.array([2])).round(12).tolist()
     [0.4, 0.3, 0.2, 0.1]
     """
+    if (block > _FEW).all():
+        return _by_law(lost, tied, place, block)  # not yet broadcast: what is the same for many is computed once
     x, t, j, b = np.broadcast_arrays(lost, tied, place, block)
     few = b <= _FEW
     if few.all():

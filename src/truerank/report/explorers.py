@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 from truerank.analysis.risks import check_exact
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
-from truerank.report.material import MOST_RECOMMENDERS
-from truerank.report.pages import write_page
+from truerank.report.pages import CHART_SCRIPTS, write_page
 
-_SCRIPTS = ("dom.js", "state.js", "numbers.js", "tables.js", "charts.js", "laws.js", "explorer.js")
+_SCRIPTS = (*CHART_SCRIPTS, "laws.js", "settings.js", "expected.js", "pairs.js", "explorer.js")
+_MOST = 6
 _TITLE = "What would sampled candidates show?"
 # the running example of Krichene & Rendle, section 3.2
 _PAPER = {
@@ -37,7 +36,7 @@ def write_explorer(path: str | Path, ranks: Mapping[str, Ranks] | None = None) -
     path : path
         The .html file to write.
     ranks : dict of name to Ranks, optional
-        Exact ranks of two recommenders or more, whose pairs can be chosen besides those of the paper's example. Every
+        Exact ranks of two to six recommenders, whose pairs can be chosen besides those of the paper's example. Every
         relevant item counts as the only one of an instance, all instances have as many candidates as the largest, and
         ties are broken at random (seed 0).
 
@@ -50,30 +49,20 @@ def write_explorer(path: str | Path, ranks: Mapping[str, Ranks] | None = None) -
     True
     """
     given = dict(ranks or {})
-    if given and not 2 <= len(given) <= MOST_RECOMMENDERS:
-        raise InputError(f"the explorer compares 2 to {MOST_RECOMMENDERS} recommenders, got {len(given)}.")
+    if given and not 2 <= len(given) <= _MOST:
+        raise InputError(f"the explorer compares 2 to {_MOST} recommenders, got {len(given)}.")
     for one in given.values():
         check_exact(one)
         if not one.above.size:
             raise InputError("every recommender must have an instance with a relevant item.")
-    data = {
-        "title": _TITLE,
-        "recommenders": [],
-        "metrics": {},
-        "pairs": {**_pairs(given), **_pairs(_PAPER, "The paper's ")},
-    }
+    studies = {"Yours": _counted(given), "The paper's": _counted(_PAPER)}
+    data = {"title": _TITLE, "recommenders": [], "metrics": {}, "studies": studies}
     write_page(path, _TITLE, data, _SCRIPTS)
 
 
-def _pairs(ranks: Mapping[str, Ranks], start: str = "") -> dict[str, Any]:
-    """Return each pair of recommenders: how often each rank occurs, and the number of candidates."""
-    return {
-        f"{start}{one} and {other}": {
-            "n": max(int(ranks[name].n_candidates.max()) for name in (one, other)),
-            "ranks": {name: _counts(ranks[name]) for name in (one, other)},
-        }
-        for one, other in combinations(ranks, 2)
-    }
+def _counted(ranks: Mapping[str, Ranks]) -> list[dict[str, Any]]:
+    """Return how often each rank occurs, and the number of candidates, for each recommender."""
+    return [{"name": name, "n": int(one.n_candidates.max()), "ranks": _counts(one)} for name, one in ranks.items()]
 
 
 def _counts(ranks: Ranks) -> list[list[int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from truerank.errors import InputError
+from truerank.evaluation.comparisons import Comparison
 from truerank.evaluation.differences import Difference
 from truerank.metrics.base import Metric
 from truerank.report.material import Material
@@ -23,22 +25,41 @@ def headline(material: Material) -> str:
     metric = material.metrics[0]
     if material.comparison is None:
         return _alone(material, metric)
-    exact = {name: material.evaluation[name, str(metric)].mean for name in material.ranks}
+    exact = {name: material.estimates[name, str(metric)].mean for name in material.ranks}
     best, second, *_ = _best_first(exact, metric)
-    found = material.comparison[best, second, str(metric)]
-    shown = _would_have_shown(material, metric, best, second) if material.exact else ""
-    return f"{_difference(found)}{shown}."
+    found = _between(material.comparison, best, second, str(metric))
+    return f"{_difference(found)}{_would_have_shown(material, metric, best, second)}."
+
+
+def _between(result: Comparison, best: str, second: str, metric: str) -> Difference:
+    """Return the best one less the second."""
+    names = {best, second}
+    found = next(
+        each for each in result.differences if each.metric == metric and {each.recommender, each.baseline} == names
+    )
+    return found if found.recommender == best else found.reversed()
 
 
 def _alone(material: Material, metric: Metric) -> str:
     (name,) = material.ranks
-    found = material.evaluation[name, str(metric)]
+    found = material.estimates[name, str(metric)]
     mean, low, high = rounded(found.mean, *found.confidence_interval())
     sentence = f"{name} has {shown_name(str(metric))} {mean} ({low} to {high})"
-    if not material.exact:
+    shown = _sampled(material, metric)
+    if not shown:
         return f"{sentence}."
-    (shown,) = rounded(material.expected(metric)[name])
-    return f"{sentence}; {material.sampled_m:,} sampled candidates would have shown {shown}."
+    (alone,) = rounded(shown[name])
+    return f"{sentence}; {material.sampled_m:,} sampled candidates would have shown {alone}."
+
+
+def _sampled(material: Material, metric: Metric) -> dict[str, float]:
+    """Return what samples would have shown; nothing if that can't be told."""
+    if not material.exact:
+        return {}
+    try:
+        return material.expected(metric)
+    except InputError:
+        return {}
 
 
 def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
@@ -58,7 +79,9 @@ def _difference(found: Difference) -> str:
 
 def _would_have_shown(material: Material, metric: Metric, best: str, second: str) -> str:
     """Say whom a sample would have put first, and by how much where that is the same one."""
-    shown = material.expected(metric)
+    shown = _sampled(material, metric)
+    if not shown:
+        return ""
     first, *_ = _best_first(shown, metric)
     candidates = f"; {material.sampled_m:,} sampled candidates would have "
     if first != best:

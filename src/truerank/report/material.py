@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
-from truerank.analysis.orders import Consistency
 from truerank.analysis.risks import risk
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.evaluation.comparisons import Comparison, compare
+from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
-from truerank.report.crossings import crossings
 from truerank.report.wording import shown_name
 from truerank.sampling.uniform import UniformSampling
+
+Made = TypeVar("Made")
 
 METRICS = ("ndcg@10", "recall@10", "ap", "auc")
 MOST_RECOMMENDERS = 20
@@ -86,6 +89,12 @@ class Material:
         return evaluate(self.ranks, self.metrics)
 
     @cached_property
+    def estimates(self) -> dict[tuple[str, str], Estimate]:
+        """The same by recommender and text form of the metric."""
+        names = [str(metric) for metric in self.metrics]
+        return dict(zip(product(self.ranks, names), self.evaluation.estimates, strict=True))
+
+    @cached_property
     def comparison(self) -> Comparison | None:
         """All pairs of recommenders; None if there is only one."""
         return compare(self.ranks, self.metrics) if len(self.ranks) > 1 else None
@@ -129,17 +138,20 @@ class Material:
         least = min(int(one.draws[one.n_relevant > 0].min()) for one in self.ranks.values())
         return max(1, min(self.m, least))
 
-    @cached_property
-    def orders(self) -> Mapping[str, Consistency]:
-        """Expected sampled metrics by sample size, for each metric; none unless several exact ranks are compared."""
-        if not self.exact or len(self.ranks) < 2:
-            return {}
-        return {str(metric): crossings(self.sample, metric) for metric in self.metrics}
-
     def expected(self, metric: Metric) -> dict[str, float]:
         """Return what each recommender would show on average among `sampled_m` candidates."""
         design = UniformSampling(self.sampled_m)
         return {name: risk(one, metric, design).mean for name, one in self.sample.items()}
+
+    def per_metric(self, make: Callable[[Metric], Made]) -> tuple[dict[str, Made], tuple[str, ...]]:
+        """Return what can be made of each metric, by its text form, and a note on each of which it can't."""
+        made, notes = {}, []
+        for metric in self.metrics:
+            try:
+                made[str(metric)] = make(metric)
+            except InputError as reason:
+                notes.append(f"{metric} is left out: {reason}")
+        return made, tuple(notes)
 
     @property
     def metric_names(self) -> dict[str, str]:

@@ -20,6 +20,11 @@ from truerank.display.render import json_text
 from truerank.formats.writing import PAGE_ENDINGS, check_writable, replacing
 
 LIBRARIES = ("vendor/d3-7.9.2.min.js", "vendor/plot-0.6.17.min.js")
+CHART_SCRIPTS = (
+    "dom.js", "state.js", "numbers.js", "tables.js", "looks.js", "cursor.js", "charts.js", "lines.js", "bars.js",
+    "dots.js",
+)  # fmt: skip
+"""Files of the folder `page` that every page with tables and charts needs, in their order."""
 # the <style> that Plot puts into each chart of class "chart"
 _CHART_STYLE = """:where(.chart) {
   --plot-background: white;

@@ -18,7 +18,7 @@ from truerank.ranking.ranks import Ranks
 from truerank.report.blocks import Column, Section, TableBlock
 from truerank.report.headlines import headline
 from truerank.report.material import Material
-from truerank.report.pages import write_page
+from truerank.report.pages import CHART_SCRIPTS, write_page
 from truerank.report.sections import (
     comparisons,
     groups,
@@ -42,7 +42,7 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
 )
 """The sections of a report, in their order."""
 TITLE = "How good are these recommenders?"
-_SCRIPTS = ("dom.js", "state.js", "numbers.js", "tables.js", "charts.js", "report.js")
+_SCRIPTS = (*CHART_SCRIPTS, "report.js")
 
 
 def write_report(

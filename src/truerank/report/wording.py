@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 # longer names of metrics are words, shorter ones abbreviations
-_ABBREVIATION = 4
+_ABBREVIATION = 5
 
 
 def shown_name(metric: str) -> str:

@@ -159,10 +159,14 @@ def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, law: Law) -
 def moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of a row of values under each row of probabilities."""
     missing = np.isnan(values)
-    filled = np.where(missing, 0.0, values)
+    is_complete = not missing.any()
+    filled = values if is_complete else np.where(missing, 0.0, values)
     mean = np.einsum("gh,gh->g", law, filled)
-    mean[((law > 0) & missing).any(axis=1)] = np.nan
-    return mean, np.einsum("gh,gh->g", law, (filled - mean[:, None]) ** 2)
+    if not is_complete:
+        mean[((law > 0) & missing).any(axis=1)] = np.nan
+    squares = filled - mean[:, None]
+    squares *= squares
+    return mean, np.einsum("gh,gh->g", law, squares)
 
 
 def _walk_up(

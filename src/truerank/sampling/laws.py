@@ -292,15 +292,14 @@ def _cell_terms(cells: tuple[Floats, ...], expected: tuple[Floats, ...], excess:
 
 def _delta(x: Floats) -> Floats:
     """Log x! - x log x + x, from Stirling's series where it converges and from log-gamma below."""
-    low = np.minimum(x, _STIRLING_FROM)
     high = np.maximum(x, _STIRLING_FROM)
     inverse = 1 / high
     series = np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING) * inverse
-    return np.where(
-        x < _STIRLING_FROM,
-        special.gammaln(low + 1) - special.xlogy(low, low) + low,
-        0.5 * (_LOG_2PI + np.log(high)) + series,
-    )
+    result = np.asarray(0.5 * (_LOG_2PI + np.log(high)) + series)
+    small = x < _STIRLING_FROM
+    low = x[small]
+    result[small] = special.gammaln(low + 1) - special.xlogy(low, low) + low
+    return result
 
 
 def _deviance(x: Floats, mean: Floats, excess: Floats) -> Floats:

@@ -141,10 +141,10 @@ def _named(role: str, ids: ArrayLike | None, size: int | None) -> tuple[AnyArray
     return names, names.size
 
 
-def _checked_size(size: int | None) -> int | None:
+def _checked_size(size: Any) -> int | None:
     if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1):
         raise InputError(f"`batch_size` must be a whole number from 1, got {size!r}.")
-    return size
+    return None if size is None else int(size)
 
 
 def n_arguments(function: Callable[..., Any]) -> int:

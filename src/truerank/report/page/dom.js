@@ -35,10 +35,14 @@ function button(label, onclick, attributes = {}) {
 
 // A button that shows and hides; it says so to screen readers.
 function toggle(label, pressed, onchange, attributes = {}) {
-  const element = button(label, () => {
-    const now = element.getAttribute("aria-pressed") !== "true";
-    element.setAttribute("aria-pressed", now);
-    onchange(now);
-  }, { "aria-pressed": String(pressed), ...attributes });
+  const element = button(
+    label,
+    () => {
+      const now = element.getAttribute("aria-pressed") !== "true";
+      element.setAttribute("aria-pressed", now);
+      onchange(now);
+    },
+    { "aria-pressed": String(pressed), ...attributes },
+  );
   return element;
 }

@@ -1,6 +1,7 @@
 // The laws of sampled ranks, for one relevant item among n candidates, of which m of the n - 1 irrelevant ones are
 // sampled. The letters are those of the library and of Krichene & Rendle (KDD 2020): of N = n - 1 irrelevant candidates
-// g stand above the relevant item, so that its rank is g + 1; h of the m sampled ones do, so that its sampled rank is h + 1.
+// g stand above the relevant item, so that its rank is g + 1; h of the m sampled ones do, so that its sampled rank is
+// h + 1.
 const LAWS = (() => {
   const NEGLIGIBLE = 2 ** -60;
 
@@ -14,14 +15,15 @@ const LAWS = (() => {
     return Math.max(Math.min(near, m, g), 0, m - (N - g));
   }
 
-  // The probabilities of h = first, first + 1, ... until they no longer change a sum: walked outwards from the mode, where
-  // they are largest, and divided by their sum.
+  // The probabilities of h = first, first + 1, ... until they no longer change a sum: walked outwards from the mode,
+  // where they are largest, and divided by their sum.
   function law(sample) {
     const { g, m, N } = sample;
     const peak = mode(sample);
     if (g === 0) return { first: 0, p: [1] };
     if (g === N) return { first: m, p: [1] };
-    const below = [], above = [];
+    const below = [],
+      above = [];
     for (let h = peak, p = 1; h > 0 && (p /= ratioUp(h - 1, sample)) > NEGLIGIBLE; h--) below.push(p);
     for (let h = peak, p = 1; h < m && (p *= ratioUp(h, sample)) > NEGLIGIBLE; h++) above.push(p);
     const all = [...below.reverse(), 1, ...above];
@@ -61,7 +63,10 @@ const LAWS = (() => {
     }
     const system = products.map((row, h) => row.map((product, j) => ((1 - gamma) * product) / Math.sqrt(c[h] * c[j])));
     system.forEach((row, h) => (row[h] += gamma));
-    const solution = solve(system, right.map((value, h) => value / Math.sqrt(c[h])));
+    const solution = solve(
+      system,
+      right.map((value, h) => value / Math.sqrt(c[h])),
+    );
     return solution.map((value, h) => value / Math.sqrt(c[h]));
   }
 
@@ -76,7 +81,8 @@ const LAWS = (() => {
     for (let g = 0; g < n; g++) {
       const { first, p } = law({ g, m, N: n - 1, replace });
       for (let a = 0; a < p.length; a++) {
-        const row = products[first + a], weight = p[a] / n;
+        const row = products[first + a],
+          weight = p[a] / n;
         c[first + a] += weight;
         for (let b = 0; b <= a; b++) row[first + b] += weight * p[b];
       }
@@ -87,7 +93,8 @@ const LAWS = (() => {
 
   // Cholesky's factorisation; the system is overwritten.
   function solve(system, right) {
-    const size = right.length, x = Float64Array.from(right);
+    const size = right.length,
+      x = Float64Array.from(right);
     for (let i = 0; i < size; i++) {
       const row = system[i];
       for (let j = 0; j <= i; j++) {
@@ -124,7 +131,8 @@ const LAWS = (() => {
     const sample = { g: rank - 1, m, N: n - 1, replace };
     if (rank === 1 || rank === n) return values[rank === 1 ? 0 : m];
     const peak = mode(sample);
-    let total = 1, sum = values[peak];
+    let total = 1,
+      sum = values[peak];
     const add = (h, p) => ((total += p), (sum += p * values[h]), p > NEGLIGIBLE);
     for (let h = peak, p = 1; h > 0 && add(h - 1, (p /= ratioUp(h - 1, sample))); h--);
     for (let h = peak, p = 1; h < m && add(h + 1, (p *= ratioUp(h, sample))); h++);

@@ -4,7 +4,14 @@ const VIEWS = {
   lines: chartView,
   bars: chartView,
   dots: chartView,
-  facts: (block) => el("dl", {}, Object.entries(block.facts).map(([term, fact]) => [el("dt", {}, term), el("dd", {}, fact)]).flat()),
+  facts: (block) =>
+    el(
+      "dl",
+      {},
+      Object.entries(block.facts)
+        .map(([term, fact]) => [el("dt", {}, term), el("dd", {}, fact)])
+        .flat(),
+    ),
 };
 
 const metricName = (metric) => DATA.metrics[metric] ?? metric;
@@ -26,10 +33,23 @@ function blockView(block, title) {
 
 function sectionView(section, at) {
   const id = `section-${at + 1}`;
-  const notes = section.notes.length ? el("ul", { class: "notes" }, section.notes.map((note) => el("li", {}, note))) : null;
+  const notes = section.notes.length
+    ? el(
+        "ul",
+        { class: "notes" },
+        section.notes.map((note) => el("li", {}, note)),
+      )
+    : null;
   const blocks = section.blocks.map((block) => blockView(block, section.title));
   const text = section.text ? el("p", {}, section.text) : null;
-  return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, section.title), text, blocks, notes);
+  return el(
+    "section",
+    { id, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, section.title),
+    text,
+    blocks,
+    notes,
+  );
 }
 
 function toolbar() {
@@ -38,7 +58,9 @@ function toolbar() {
   const select = el("select", { id: "metric", onchange: () => change({ metric: select.value }) }, options);
   const choice = metrics.length > 1 ? el("label", {}, "Metric ", select) : null;
   const legend = DATA.recommenders.length ? legendOf(DATA.recommenders, (name, on) => hide(name, !on)) : null;
-  return choice || legend ? el("div", { class: "toolbar", role: "toolbar", "aria-label": "What to show" }, choice, legend) : null;
+  return choice || legend
+    ? el("div", { class: "toolbar", role: "toolbar", "aria-label": "What to show" }, choice, legend)
+    : null;
 }
 
 function start() {

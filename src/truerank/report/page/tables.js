@@ -6,7 +6,9 @@ function sortKey(value) {
 function compareCells(a, b) {
   if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
   const [x, y] = [sortKey(a), sortKey(b)];
-  return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+  return typeof x === "number" && typeof y === "number"
+    ? x - y
+    : String(x).localeCompare(String(y), "en", { numeric: true });
 }
 
 function sorted(rows, { column, down }) {
@@ -23,20 +25,25 @@ const PARTS = { interval: ["low", "high"], estimate: ["", "low", "high"] };
 
 function tabSeparated(columns, rows) {
   const header = columns.flatMap(({ name, format }) => (PARTS[format] ?? [""]).map((part) => `${name} ${part}`.trim()));
-  const cells = (row) => columns.flatMap(({ format }, at) => {
-    const value = row.cells[at];
-    return PARTS[format] ? PARTS[format].map((_, part) => value?.[part] ?? "") : [value ?? ""];
-  });
+  const cells = (row) =>
+    columns.flatMap(({ format }, at) => {
+      const value = row.cells[at];
+      return PARTS[format] ? PARTS[format].map((_, part) => value?.[part] ?? "") : [value ?? ""];
+    });
   const plain = (value) => String(value).replace(/[\t\n]/g, " ");
   return [header, ...rows.map(cells)].map((line) => line.map(plain).join("\t")).join("\n");
 }
 
 function copyButton(text) {
-  const element = button("Copy", async () => {
-    await copyText(text());
-    element.textContent = "Copied";
-    setTimeout(() => (element.textContent = "Copy"), 1500);
-  }, { class: "quiet", title: "Copy the numbers with all digits, separated by tabs" });
+  const element = button(
+    "Copy",
+    async () => {
+      await copyText(text());
+      element.textContent = "Copied";
+      setTimeout(() => (element.textContent = "Copy"), 1500);
+    },
+    { class: "quiet", title: "Copy the numbers with all digits, separated by tabs" },
+  );
   return element;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups, by_activity, by_popularity
@@ -22,7 +23,7 @@ def section(material: Material) -> Section | None:
     notes: list[str] = []
     for what, groups in _ways(material):
         found = evaluate(material.ranks, material.metrics, by=groups)
-        blocks.append(ByMetric({metric: _chart(found, metric, what) for metric in found.metrics}))
+        blocks.append(ByMetric({metric: _chart(found, at, what) for at, metric in enumerate(found.metrics)}))
         notes += found.notes
     return Section("Groups", _TEXT, blocks, tuple(dict.fromkeys(notes))) if blocks else None
 
@@ -36,11 +37,14 @@ def _ways(material: Material) -> Iterator[tuple[str, Groups]]:
             yield "items by popularity", by_popularity(material.split)
 
 
-def _chart(found: Evaluation, metric: str, what: str) -> Dots:
-    cells = [(name, group, found[name, metric, group]) for group in found.groups for name in found.recommenders]
+def _chart(found: Evaluation, at: int, what: str) -> Dots:
+    """Return the rows of one metric, which is every so many-th estimate, group by group."""
+    own = found.estimates[at :: len(found.metrics)]
+    cells = dict(zip(product(found.recommenders, found.groups), own, strict=True))
     dots = [
         Dot(f"{group}, {name}", cell.mean, *cell.confidence_interval(), [name], group)
-        for name, group, cell in cells
-        if cell.n
+        for group in found.groups
+        for name in found.recommenders
+        if (cell := cells[name, group]).n
     ]
-    return Dots(Axis(f"{shown_name(metric)}, {what}"), dots)
+    return Dots(Axis(f"{shown_name(found.metrics[at])}, {what}"), dots)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from truerank.evaluation.estimates import Estimate
 from truerank.report.blocks import Axis, ByMetric, Column, Dot, Dots, Section, TableBlock
 from truerank.report.material import Material
-from truerank.report.wording import shown_name
 
 _TEXT = (
     "Means over the instances as dots, their 95 % intervals as bars. Overlapping intervals do not mean that there is "
@@ -15,18 +14,17 @@ _TEXT = (
 
 def section(material: Material) -> Section:
     """Return a chart of the chosen metric, and a table of all."""
-    found = material.evaluation
+    names, found = material.metric_names, material.estimates
     charts = {
-        metric: Dots(Axis(shown_name(metric)), [_dot(name, found[name, metric]) for name in found.recommenders])
-        for metric in found.metrics
+        metric: Dots(Axis(shown), [_dot(name, found[name, metric]) for name in material.ranks])
+        for metric, shown in names.items()
     }
-    columns = [Column("recommender", "text"), *(Column(shown_name(metric), "estimate") for metric in found.metrics)]
+    columns = [Column("recommender", "text"), *(Column(shown, "estimate") for shown in names.values())]
     rows = [
-        [name, *(_cell(found[name, metric]) for metric in found.metrics), found[name, found.metrics[0]].n_instances]
-        for name in found.recommenders
+        [name, *(_cell(found[name, metric]) for metric in names), len(ranks)] for name, ranks in material.ranks.items()
     ]
-    table = TableBlock([*columns, Column("instances", "count")], rows, [[name] for name in found.recommenders])
-    return Section("Metrics", _TEXT, [ByMetric(charts), table], found.notes)
+    table = TableBlock([*columns, Column("instances", "count")], rows, [[name] for name in material.ranks])
+    return Section("Metrics", _TEXT, [ByMetric(charts), table], material.evaluation.notes)
 
 
 def _dot(name: str, estimate: Estimate) -> Dot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from truerank.analysis.orders import Consistency
 from truerank.report.blocks import Axis, ByMetric, Curve, Lines, Mark, Section
+from truerank.report.crossings import crossings
 from truerank.report.material import Material
 from truerank.report.wording import shown_name
 
@@ -16,10 +17,10 @@ _TEXT = (
 
 def section(material: Material) -> Section | None:
     """Return a chart of the chosen metric against the number of sampled candidates."""
-    if not material.orders:
+    if not material.exact or len(material.ranks) < 2:
         return None
-    charts = {metric: sample_size_chart(found) for metric, found in material.orders.items()}
-    return Section("Sampled candidates", _TEXT, [ByMetric(charts)], material.sample_note)
+    charts, notes = material.per_metric(lambda metric: sample_size_chart(crossings(material.sample, metric)))
+    return Section("Sampled candidates", _TEXT, [ByMetric(charts)], (*material.sample_note, *notes))
 
 
 def sample_size_chart(found: Consistency) -> Lines:

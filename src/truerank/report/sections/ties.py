@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from truerank.evaluation.estimates import estimate
+from truerank.metrics.base import Metric
 from truerank.report.blocks import ByMetric, Column, Section, TableBlock
 from truerank.report.material import Material
 
@@ -24,12 +25,11 @@ _ORDERS: tuple[Literal["pessimistic", "expected", "optimistic"], ...] = ("pessim
 
 def section(material: Material) -> Section:
     """Return a table for the chosen metric."""
-    return Section(
-        "Ties", _TEXT, [ByMetric({str(metric): _table(material, str(metric)) for metric in material.metrics})]
-    )
+    tables = {str(metric): _table(material, metric) for metric in material.metrics}
+    return Section("Ties", _TEXT, [ByMetric(tables)])
 
 
-def _table(material: Material, metric: str) -> TableBlock:
+def _table(material: Material, metric: Metric) -> TableBlock:
     rows = [
         [name, ranks.tied_share, *(estimate(ranks, metric, ties=order).mean for order in _ORDERS)]
         for name, ranks in material.ranks.items()

@@ -25,7 +25,7 @@ def adapt(model: Any, data: Any) -> Scorer | None:
         return None
     if model.uid_map is None:
         raise InputError(f"{type(model).__name__} must be fitted before it can score.")
-    ids = {
+    ids: dict[str, Any] = {
         "user_ids": _names(model.uid_map, model.num_users),
         "item_ids": _names(model.iid_map, model.num_items),
     }

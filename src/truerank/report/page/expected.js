@@ -1,0 +1,59 @@
+// Charts of what a sampled or corrected metric shows at each rank.
+const POINTS = 120;
+
+function growing(last, count = POINTS) {
+  const steps = d3.range(count).map((at) => Math.round(last ** (at / (count - 1))));
+  return [...new Set(steps)];
+}
+
+const sampledAs = () => `expected, m = ${setting.m}${correctionText()}`;
+
+function momentsByRank() {
+  const ranks = growing(setting.n);
+  const exact = ranks.map((rank) => LAWS.term(setting)(rank, setting.n));
+  return { ranks, exact, found: LAWS.moments(LAWS.table(setting), setting, ranks) };
+}
+
+function rankChart({ ranks, exact, found }) {
+  const curves = [
+    { name: "exact", x: ranks, y: exact },
+    { name: sampledAs(), x: ranks, y: found.map(({ mean }) => mean) },
+  ];
+  return linesBlock("true rank", metricText(), curves);
+}
+
+function errorChart({ ranks, exact, found }) {
+  const bias = found.map(({ mean }, at) => mean - exact[at]);
+  const spread = found.map(({ variance }) => Math.sqrt(variance));
+  const error = bias.map((value, at) => Math.hypot(value, spread[at]));
+  const curves = [
+    { name: "bias", y: bias },
+    { name: "standard deviation", y: spread },
+    { name: "root mean squared error", y: error },
+  ];
+  return linesBlock(
+    "true rank",
+    `error of ${metricText()}`,
+    curves.map((curve) => ({ ...curve, x: ranks })),
+  );
+}
+
+function linesBlock(x, y, curves, extra = {}) {
+  return {
+    kind: "lines",
+    x: { name: x, log: true, switch: true },
+    y: { name: y, log: false },
+    curves,
+    marks: [],
+    recommenders: false,
+    ...extra,
+  };
+}
+
+function tableChart() {
+  const values = LAWS.table(setting);
+  const ranks = d3.range(1, setting.m + 2);
+  return linesBlock("sampled rank", `what is read for ${metricText()}`, [
+    { name: `value${correctionText()}`, x: ranks, y: [...values] },
+  ]);
+}

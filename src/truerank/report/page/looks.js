@@ -1,0 +1,56 @@
+// How series look, and how axes are scaled. Series differ in colour, lightness, dashes and symbols, so that a copy in
+// grey is readable.
+const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3", "1 3", "6 2 1 2 1 2"];
+const SYMBOLS = ["circle", "diamond", "square", "triangle", "cross", "star", "wye", "times"];
+const LOOKS = 8;
+
+const look = (at) => ({ stroke: `var(--series-${at % LOOKS})`, strokeDasharray: DASHES[at % LOOKS] });
+
+const seriesNumber = (name, names) => Math.max(0, names.indexOf(name));
+
+function swatch(at) {
+  const line = d3.create("svg:svg").attr("class", "swatch").attr("viewBox", "0 0 28 8").attr("aria-hidden", "true");
+  line.append("line").attr("x2", 28).attr("y1", 4).attr("y2", 4).attr("stroke-width", 3);
+  for (const [name, value] of Object.entries({ stroke: look(at).stroke, "stroke-dasharray": look(at).strokeDasharray }))
+    line.select("line").attr(name, value);
+  line
+    .append("path")
+    .attr("transform", "translate(14 4)")
+    .attr("d", d3.symbol(symbolOf(at), 30)())
+    .attr("fill", look(at).stroke);
+  return line.node();
+}
+
+const symbolOf = (at) => d3[`symbol${SYMBOLS[at % LOOKS].replace(/^./, (letter) => letter.toUpperCase())}`];
+
+const COMMON = { className: "chart", style: { overflow: "visible" }, marginTop: 28, marginBottom: 44, marginRight: 24 };
+
+const axisNumber = (value) => minus(value.toLocaleString("en", { maximumSignificantDigits: 4 }));
+
+// Ticks of a logarithmic axis are labelled where they are 1, 10, 100, ...
+function logTick(value) {
+  const power = Math.log10(value);
+  return Math.abs(power - Math.round(power)) < 1e-9 ? axisNumber(value) : "";
+}
+
+function scale(axis, log) {
+  const label = axis.name;
+  return log ? { type: "log", label, tickFormat: logTick } : { type: "linear", label, tickFormat: axisNumber };
+}
+
+function spread(numbers, log) {
+  const usable = numbers.filter((value) => value != null && (!log || value > 0));
+  return usable.length ? d3.extent(usable) : [log ? 0.1 : 0, 1];
+}
+
+function padded([low, high], log) {
+  if (low === high)
+    return log
+      ? [low / 2, high * 2]
+      : [low - Math.max(0.05, Math.abs(low) / 2), high + Math.max(0.05, Math.abs(high) / 2)];
+  return [low, high];
+}
+
+const chartHeight = (width) => Math.round(Math.max(240, Math.min(380, width * 0.48)));
+const shortened = (text, length) =>
+  text.length <= length ? text : `${text.slice(0, Math.max(3, Math.floor(length) - 1))}…`;

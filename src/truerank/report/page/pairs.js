@@ -1,0 +1,230 @@
+// What two recommenders would look like: the paper's, the reader's own, or ranks that are typed.
+const MOST_TYPED = 200;
+
+// Two recommenders: their names, and the counts of their ranks as lists of [rank, how often].
+let pair = [];
+
+function readRanks(text) {
+  const ranks = text
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map(Number);
+  const wrong = ranks.find((rank) => !Number.isInteger(rank) || rank < 1 || rank > setting.n);
+  if (!ranks.length) throw new Error("Type at least one rank.");
+  if (wrong !== undefined) throw new Error(`Ranks are whole numbers from 1 to n = ${setting.n}.`);
+  return d3
+    .rollups(
+      ranks,
+      (all) => all.length,
+      (rank) => rank,
+    )
+    .sort((a, b) => a[0] - b[0]);
+}
+
+function meanOver(counts, values) {
+  const total = d3.sum(counts, ([, times]) => times);
+  return d3.sum(counts, ([, times], at) => times * values[at]) / total;
+}
+
+function study({ name, counts }, sample = setting, values = LAWS.table(sample)) {
+  const found = LAWS.moments(
+    values,
+    sample,
+    counts.map(([rank]) => rank),
+  );
+  const total = d3.sum(counts, ([, times]) => times);
+  return {
+    name,
+    exact: meanOver(
+      counts,
+      counts.map(([rank]) => LAWS.term(sample)(rank, sample.n)),
+    ),
+    expected: meanOver(
+      counts,
+      found.map(({ mean }) => mean),
+    ),
+    deviation: Math.sqrt(d3.sum(counts, ([, times], at) => times * found[at].variance)) / total,
+    total,
+  };
+}
+
+// Chance that a normal variable is below a value (Abramowitz & Stegun 7.1.26, to 1e-7)
+function normalBelow(value) {
+  const t = 1 / (1 + 0.3275911 * (Math.abs(value) / Math.SQRT2));
+  const tail =
+    t *
+    (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) *
+    Math.exp((-value * value) / 2);
+  return value < 0 ? tail / 2 : 1 - tail / 2;
+}
+
+function verdict([a, b]) {
+  const exact = b.exact - a.exact;
+  const [better, worse] = exact > 0 ? [b, a] : [a, b];
+  const gap = better.expected - worse.expected;
+  const sampled = `With ${setting.m} sampled candidates`;
+  if (exact === 0) {
+    const ahead = gap < 0 ? worse : better;
+    const place = `${ahead.name} is ahead by ${decimals(Math.abs(gap))} on average.`;
+    return `${a.name} and ${b.name} are equal on ${metricText()}. ${sampled} ${place}`;
+  }
+  const deviation = Math.hypot(better.deviation, worse.deviation);
+  const chance = deviation ? normalBelow(gap / deviation) : gap > 0 ? 1 : gap < 0 ? 0 : 0.5;
+  const share = chance > 0.995 ? "nearly all" : chance < 0.005 ? "hardly any" : `about ${Math.round(100 * chance)} %`;
+  const start = `${better.name} is better than ${worse.name} on ${metricText()} by ${decimals(Math.abs(exact))}.`;
+  const place = gap < 0 ? `behind by ${decimals(-gap)}` : `ahead by ${decimals(gap)}`;
+  return `${start} ${sampled} it is ${place} on average, and ahead in ${share} of all samples.`;
+}
+
+function pairTable(studies) {
+  const columns = ["recommender", "instances", "exact", sampledAs(), "standard deviation"].map((name, at) => ({
+    name,
+    format: at === 0 ? "text" : at === 1 ? "count" : "number",
+  }));
+  const rows = studies.map(({ name, total, exact, expected, deviation }) => [name, total, exact, expected, deviation]);
+  return { columns, rows };
+}
+
+// The uncorrected metric of both at growing m, as in Figure 2 of the paper; the sliders of m and gamma do not change it.
+const curvesByM = shared(
+  () => {
+    const sizes = growing(Math.min(setting.n - 1, 2000), 40);
+    const samples = sizes.map((m) => ({ ...setting, m, correction: "none" }));
+    const tables = samples.map(LAWS.table);
+    const f = LAWS.term(setting);
+    return pair.map(({ name, counts }) => ({
+      name,
+      x: sizes,
+      y: samples.map((sample, at) =>
+        meanOver(
+          counts,
+          counts.map(([rank]) => LAWS.expectation(tables[at], sample, rank)),
+        ),
+      ),
+      end: meanOver(
+        counts,
+        counts.map(([rank]) => f(rank, setting.n)),
+      ),
+    }));
+  },
+  () => [setting.n, setting.k, setting.metric, setting.replace, pair],
+);
+
+function pairChart() {
+  const marks = [{ x: setting.m, text: `m = ${setting.m}` }];
+  return linesBlock("sampled candidates m", `expected ${metricText()}, uncorrected`, curvesByM(), { marks });
+}
+
+function ranksInput(name, onchange) {
+  const area = el("textarea", { id: `ranks-${name}`, rows: 2, spellcheck: "false", oninput: () => onchange() });
+  return {
+    area,
+    view: el(
+      "div",
+      { class: "setting" },
+      el("label", { for: `ranks-${name}` }, el("b", {}, name), " ranks of the relevant items"),
+      area,
+    ),
+  };
+}
+
+// Reads typed ranks, leaves out those beyond n, and says so.
+function takePair(given, problem) {
+  try {
+    const read = given.map(({ name, ranks }) => ({
+      name,
+      counts: typeof ranks === "string" ? readRanks(ranks) : ranks,
+    }));
+    const left = d3.sum(
+      read.flatMap(({ counts }) => counts).filter(([rank]) => rank > setting.n),
+      ([, times]) => times,
+    );
+    pair = read.map(({ name, counts }) => ({ name, counts: counts.filter(([rank]) => rank <= setting.n) }));
+    if (pair.some(({ counts }) => !counts.length)) throw new Error(`All ranks are beyond n = ${setting.n}.`);
+    problem.textContent = left ? `${left} ${left === 1 ? "rank" : "ranks"} beyond n = ${setting.n} left out.` : "";
+    return true;
+  } catch (error) {
+    problem.textContent = error.message;
+    return false;
+  }
+}
+
+// Shows a chosen pair in the fields, unless it has too many ranks to type.
+function fill(area, { name, ranks }) {
+  const total = d3.sum(ranks, ([, times]) => times);
+  area.value = total > MOST_TYPED ? "" : ranks.flatMap(([rank, times]) => Array(times).fill(rank)).join(" ");
+  area.placeholder = `${total.toLocaleString("en")} ranks of ${name}`;
+}
+
+function pairViews() {
+  const problem = el("p", { class: "problem", role: "alert" });
+  const result = el("p", { class: "verdict", role: "status" });
+  const holder = el("div", {});
+  let views = null;
+  const draw = (given) => {
+    if (!takePair(given, problem)) return;
+    const values = LAWS.table(setting);
+    const studies = pair.map((one) => study(one, setting, values));
+    result.textContent = verdict(studies);
+    const [table, chart] = [pairTable(studies), pairChart()];
+    if (views) views.forEach((view, at) => view.update([table, chart][at]));
+    else
+      views = [
+        tableView(table, "Two recommenders"),
+        chartView(chart, "Expected metric by number of sampled candidates"),
+      ];
+    if (!holder.children.length) holder.append(...views);
+  };
+  return { draw, elements: [problem, result, holder] };
+}
+
+// All pairs of the reader's own recommenders, then those of the paper's.
+const PAIRS = Object.entries(DATA.studies).flatMap(([owner, all]) =>
+  all.flatMap((one, at) =>
+    all.slice(at + 1).map((other) => ({ name: `${owner}: ${one.name} and ${other.name}`, recommenders: [one, other] })),
+  ),
+);
+
+function twoRecommenders() {
+  const views = pairViews();
+  const inputs = ["first", "second"].map((name) => ranksInput(name, () => type()));
+  const options = PAIRS.map(({ name }, at) => el("option", { value: at }, name));
+  const choose = () => select.value !== "typed" && load(PAIRS[select.value]);
+  const select = el("select", { id: "pair", onchange: choose }, options, el("option", { value: "typed" }, "typed"));
+  let given = [];
+  const type = () => {
+    select.value = "typed";
+    given = inputs.map(({ area }, at) => ({ name: ["first", "second"][at], ranks: area.value }));
+    views.draw(given);
+  };
+  const load = ({ recommenders }) => {
+    given = recommenders;
+    given.forEach((one, at) => fill(inputs[at].area, one));
+    set({
+      n: Math.min(
+        LIMITS.n[1],
+        d3.max(recommenders, ({ n }) => n),
+      ),
+    });
+  };
+  load(PAIRS[0]);
+  follow(() => views.draw(given));
+  const text =
+    "Choose the paper's example, or type the ranks of two recommenders' relevant items, one per instance. " +
+    "The deviation is that of the mean over all samples that could be drawn.";
+  const start = el("div", { class: "setting" }, el("label", { for: "pair" }, "Recommenders"), select);
+  const settings = el(
+    "div",
+    { class: "settings" },
+    start,
+    inputs.map(({ view }) => view),
+  );
+  return el(
+    "section",
+    {},
+    el("h2", {}, "What two recommenders would look like"),
+    el("p", {}, text),
+    settings,
+    views.elements,
+  );
+}

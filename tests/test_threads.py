@@ -1,0 +1,83 @@
+"""Work shared among threads: order, errors, progress and interrupts."""
+
+import threading
+import time
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank.errors import InputError
+from truerank.threads import available_threads, check_threads, share
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, 50])
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 33])
+def test_results_are_in_the_order_of_the_tasks(threads: int, n_tasks: int) -> None:
+    def run(task: int, _: Event) -> int:
+        time.sleep(0.001 * (task % 3))  # tasks end in another order than they begin
+        return task**2
+
+    assert share(run, range(n_tasks), threads) == [task**2 for task in range(n_tasks)]
+
+
+def test_tasks_run_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=10)  # passed only if three tasks wait at once
+    assert sorted(share(lambda task, _: meeting.wait(), range(3), 3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_each_result_is_reported_once_in_the_calling_thread(threads: int) -> None:
+    seen: list[tuple[int, Any]] = []
+    share(lambda task, _: task, range(20), threads, lambda result: seen.append((result, threading.get_ident())))
+    assert sorted(result for result, _ in seen) == list(range(20))
+    assert {caller for _, caller in seen} == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_of_several_errors_the_first_in_order_is_raised(threads: int) -> None:
+    def run(task: int, _: Event) -> int:
+        if task in (2, 3):
+            time.sleep(0.05 * (task == 2))  # the later task fails earlier
+            raise ValueError(f"task {task}")
+        return task
+
+    with pytest.raises(ValueError, match="task 2"):
+        share(run, range(4), threads)
+
+
+def test_after_an_error_waiting_tasks_are_not_begun() -> None:
+    begun: list[int] = []
+
+    def run(task: int, _: Event) -> None:
+        begun.append(task)
+        raise ValueError("the task failed")
+
+    with pytest.raises(ValueError, match="the task failed"):
+        share(run, range(1000), 2)
+    assert len(begun) < 10
+
+
+def test_an_error_while_reporting_tells_running_tasks_to_stop() -> None:
+    told: list[bool] = []
+
+    def run(task: int, stopped: Event) -> int:
+        if task:
+            told.append(stopped.wait(timeout=10))
+        return task
+
+    def report(result: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        share(run, range(2), 2, report)
+    assert told == [True]
+
+
+def test_the_number_of_threads_is_checked() -> None:
+    assert check_threads(None) == available_threads() >= 1
+    assert check_threads(np.int64(3)) == 3  # type: ignore[arg-type]
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(InputError, match="`threads` must be"):
+            check_threads(wrong)  # type: ignore[arg-type]
