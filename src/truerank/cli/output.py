@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from truerank.analysis.plans import Plan
     from truerank.evaluation.comparisons import Comparison
-    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.estimate_tables import Evaluation
     from truerank.ranking.ranks import Ranks
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
