@@ -3,8 +3,8 @@
 The interval is about the exact metric and is the same for every correction, so one column stands for all of them; the
 last column shows how often ~bv(0.1) plus or minus two standard errors covers the exact metric. Exact ranks are those of
 X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files that `Ranks.save` wrote. In each repetition
-candidates are sampled anew, ties broken at random; "all" asks for the mean over the very users, "1,000" draws as many users at random and asks
-for the mean over all of them.
+candidates are sampled anew and ties broken at random; "all" asks for the mean over these very users, "1,000" draws as
+many users at random and asks for the mean over all of them.
 
     python benchmarks/honest_intervals.py [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
 """

@@ -37,9 +37,9 @@ from .evaluation.chance_levels import chance_level as chance_level
 from .evaluation.comparisons import Comparison as Comparison
 from .evaluation.comparisons import compare as compare
 from .evaluation.differences import Difference as Difference
+from .evaluation.estimate_tables import Evaluation as Evaluation
 from .evaluation.estimates import Estimate as Estimate
 from .evaluation.estimates import estimate as estimate
-from .evaluation.evaluations import Evaluation as Evaluation
 from .evaluation.evaluations import evaluate as evaluate
 from .evaluation.groups import Groups as Groups
 from .evaluation.groups import by_activity as by_activity

@@ -296,9 +296,11 @@ def test_an_als_model(spark: Any) -> None:
     expected = tr.rank(tr.Factors(*rows), train=lists[0], test=lists[1])
     assert ranks.above.tolist() == expected.above.tolist()
     assert ranks.ids.tolist() == ids[0][expected.ids].tolist()  # type: ignore[union-attr]
-    names = dict(zip(("user_ids", "item_ids"), ids, strict=True))
     sizes = {"n_users": ids[0].size, "n_items": ids[1].size}
-    named = [dataclasses.replace(tr.Interactions.of(own, "events", **sizes), **names) for own in lists]
+    named = [
+        dataclasses.replace(tr.Interactions.of(own, "events", **sizes), user_ids=ids[0], item_ids=ids[1])
+        for own in lists
+    ]
     local = tr.rank(model, train=named[0], test=named[1])
     assert local.above.tolist() == expected.above.tolist(), "the factors are collected and matched by id"
 

@@ -15,7 +15,7 @@ from truerank.cli.sources import STANDARD_INPUT, noted, read_groups
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.estimate_tables import Evaluation
     from truerank.ranking.ranks import Ranks
 
 TIES = ("expected", "optimistic", "pessimistic", "random")

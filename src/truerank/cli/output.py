@@ -13,7 +13,7 @@ from truerank.cli.wording import in_options
 if TYPE_CHECKING:
     from truerank.analysis.plans import Plan
     from truerank.evaluation.comparisons import Comparison
-    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.estimate_tables import Evaluation
     from truerank.ranking.ranks import Ranks
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.estimate_tables import Evaluation
     from truerank.evaluation.groups import Groups
     from truerank.ranking.ranks import Ranks
 

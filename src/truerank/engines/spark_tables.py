@@ -12,8 +12,8 @@ from truerank.engines.spark_differences import differences as differences
 from truerank.engines.spark_groups import COLUMN, Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
 from truerank.evaluation import evaluations
+from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate
-from truerank.evaluation.evaluations import Evaluation, directions, table_notes
 from truerank.evaluation.group_parts import split_by, values_by_part
 from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, check_ties, checked_terms, untied

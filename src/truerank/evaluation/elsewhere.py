@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from truerank.metrics.base import Metric
 
 if TYPE_CHECKING:
-    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.estimate_tables import Evaluation
     from truerank.evaluation.paired_differences import Compared, Task
     from truerank.evaluation.paired_tests import PairedTest
 

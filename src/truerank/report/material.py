@@ -16,8 +16,9 @@ from truerank.corrections.recommended import recommended
 from truerank.data.splits import Split
 from truerank.errors import InputError
 from truerank.evaluation.comparisons import Comparison, compare
+from truerank.evaluation.estimate_tables import Evaluation
 from truerank.evaluation.estimates import Estimate
-from truerank.evaluation.evaluations import Evaluation, evaluate
+from truerank.evaluation.evaluations import evaluate
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from truerank.evaluation.evaluations import Evaluation, evaluate
+from truerank.evaluation.estimate_tables import Evaluation
+from truerank.evaluation.evaluations import evaluate
 from truerank.evaluation.groups import Groups, by_activity, by_popularity
 from truerank.report.blocks import Axis, Block, ByMetric, Dot, Dots, Section
 from truerank.report.material import Material
