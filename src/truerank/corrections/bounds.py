@@ -126,7 +126,7 @@ class _Problem:
         return setting(self.N, self.draws, self.law, inside, falling=falling, **single)
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
-        """Return what the table of each case must bound, of size 1, and the factor that the table is multiplied by."""
+        """Return what the table of each case must bound, scaled to a peak of 1, and the factor for that table."""
         exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
         ratio = self._ratios(exact, rough)
         chosen = np.where(np.isnan(ratio)[:, None], exact, rough)
@@ -140,7 +140,7 @@ class _Problem:
         return rounded_down(i, _PLACE_BITS) if self.bound.upper else np.minimum(rounded_up(i, _PLACE_BITS), n_relevant)
 
     def _values(self, shared: Setting, i: Ints) -> Floats:
-        """F at the counts of the setting, for each case: the one of relevant items at these places."""
+        """Return the term at the counts of the setting, a row per case, for relevant items at the places `i`."""
         _, n_relevant, n, _ = self.columns.T[:, :, None]
         i = i[:, None]
         most = n - n_relevant if self.term.shape == "any" else self.N
@@ -148,7 +148,7 @@ class _Problem:
         return np.asarray(self.term.term(counts + i, *np.broadcast_arrays(i, n_relevant, n)), dtype=np.float64)
 
     def _ratios(self, exact: Floats, rough: Floats) -> Floats:
-        """Return by what another function is multiplied to bound the exact one; NaN where it can't serve."""
+        """Return the factor by which the rough values of each case bound the exact ones; NaN where none does."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where((exact == 0) & (rough == 0), np.nan, exact / rough)
         extreme = np.fmax.reduce(ratio, axis=1) if self.bound.upper else np.fmin.reduce(ratio, axis=1)
