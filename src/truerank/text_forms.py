@@ -197,7 +197,7 @@ class Registry(Generic[Kind]):
 
 
 def _build(kind: type[Kind], form: Form, text: str) -> Kind:
-    wrong = InputError(f"{kind.name} is written {pattern(kind)!r}, got {text!r}.")
+    wrong = InputError(f"{kind.name} is written {' or '.join(map(repr, patterns(kind)))}, got {text!r}.")
     fields = [field for field in _arguments(kind) if _is_readable(field)]
     flags = {field.name: True for field in fields if isinstance(field.default, bool)}
     positional = [field for field in fields if field.name not in flags]
@@ -236,9 +236,11 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def pattern(kind: type[Named]) -> str:
-    """Return how the text form of a class is written, as in ``rbp(p)`` or ``marp@k,k,...``."""
-    inner = ", ".join(field.name for field in _arguments(kind) if _is_readable(field))
+def patterns(kind: type[Named]) -> list[str]:
+    """Return how the text form of a class may be written, as in ``rbp(p)``, ``ap@k`` or ``marp@k,k,...``."""
+    arguments = [field for field in _arguments(kind) if _is_readable(field)]
     cutoffs = [field for field in _fields(kind) if field.name == "k"]
-    shown = [("k,k,..." if "tuple" in str(field.type) else "k") for field in cutoffs]
-    return kind.name + (f"({inner})" if inner else "") + "".join(f"@{k}" for k in shown)
+    ending = "".join("@k,k,..." if "tuple" in str(field.type) else "@k" for field in cutoffs)
+    whole = f"({', '.join(field.name for field in arguments)})" if arguments else ""
+    optional = bool(arguments) and all(field.default is not MISSING for field in arguments)
+    return [kind.name + inner + ending for inner in (["", whole] if optional else [whole])]

@@ -152,7 +152,7 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
         (["-m", "auc"], "auc needs the whole ranking, but these lists are cut at depth 2"),
         (["-m", "ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
-        (["-m", "ap@2,"], "ap is written 'ap@k', got 'ap@2,'"),
+        (["-m", "ap@2,"], "ap is written 'ap@k' or 'ap(divisor)@k', got 'ap@2,'"),
         (["-m", f"ap@{10**20}"], "the k of ap@k must be a whole number from 1"),
         (["-m", f"marp@5,{10**20}"], "marp@k,k must be ascending whole numbers from 1"),
         (["-m", "ap@" + "9" * 900], "ap@"),

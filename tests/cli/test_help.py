@@ -3,6 +3,7 @@
 import runpy
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -23,6 +24,16 @@ def command(name: str) -> click.Command:
 
 def examples(name: str) -> list[str]:
     return [line.strip() for line in (command(name).help or "").splitlines() if line.strip().startswith("truerank ")]
+
+
+def shell_lines(page: str) -> Iterator[str]:
+    """Yield the lines of the blocks of a page that are for a shell, or do not say what they are for."""
+    language = None
+    for line in page.splitlines():
+        if line.startswith("```"):
+            language = line.removeprefix("```") if language is None else None
+        elif language in ("", "bash", "sh"):
+            yield line
 
 
 def check_parses(line: str) -> None:
@@ -56,7 +67,7 @@ def test_every_command_has_examples_that_parse(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize("page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
 def test_examples_in_the_documentation_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for line in page.read_text().splitlines():
+    for line in shell_lines(page.read_text()):
         if line.startswith("truerank "):
             check_parses(line)
 

@@ -137,9 +137,9 @@ def test_names(text: str, metric: tr.Metric) -> None:
         ("marp@5,x", r"marp is written 'marp@k,k,\.\.\.', got 'marp@5,x'"),
         ("marp@0,5", r"must be ascending whole numbers from 1, got 0,5"),
         ("gndcg(sqrt)@3", "the gain of gndcg.* must be 'linear' or 'exp', got 'sqrt'"),
-        ("gndcg(exp,2)", r"gndcg is written 'gndcg\(gain\)@k'"),
+        ("gndcg(exp,2)", r"gndcg is written 'gndcg@k' or 'gndcg\(gain\)@k'"),
         ("rp@0", "must be a whole number from 1, got 0"),
-        ("ndcg@5,10", r"ndcg is written 'ndcg\(form\)@k'"),
+        ("ndcg@5,10", r"ndcg is written 'ndcg@k' or 'ndcg\(form\)@k'"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:

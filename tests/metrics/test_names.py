@@ -70,7 +70,7 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("rbp(x)", r"rbp is written 'rbp\(p\)'"),
         ("rbp(1.5)", "the p of rbp.* must lie between 0 and 1, got 1.5"),
         ("ndcg@0", "must be a whole number from 1, got 0"),
-        ("ndcg@1.5", r"ndcg is written 'ndcg\(form\)@k'"),
+        ("ndcg@1.5", r"ndcg is written 'ndcg@k' or 'ndcg\(form\)@k'"),
         ("ndcg@", "can't read the metric 'ndcg@'"),
         ("", "can't read the metric ''"),
         ("gauc", "unknown metric 'gauc'"),

@@ -137,8 +137,8 @@ def test_more_than_can_be_told_apart_is_refused() -> None:
     _, (axes,) = drawing.panels(1, columns=1)
     with pytest.raises(tr.InputError, match="at most 6 curves"):
         drawing.curves(axes, [1], {str(name): np.ones(1) for name in range(7)})
-    with pytest.raises(tr.InputError, match="at most 3 bars"):
-        drawing.bars(axes, ["one"], {str(name): np.ones(1) for name in range(4)})
+    with pytest.raises(tr.InputError, match="at most 6 bars"):
+        drawing.bars(axes, ["one"], {str(name): np.ones(1) for name in range(7)})
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,8 @@ def test_cosine_with_ties(seed: int) -> None:
     """Items on the axes and diagonals, in lengths that are powers of two: their cosines are equal, not nearly so."""
     rng = np.random.default_rng(seed)
     directions = np.array([[1, 0], [0, 1], [1, 1], [1, -1], [-1, 1], [0, -1], [0, 0]])
-    items = directions[rng.integers(0, 7, 30)] * 2.0 ** rng.integers(-3, 4, (30, 1))
+    four_each = np.concatenate([np.tile(np.arange(7), 4), rng.integers(0, 7, 2)])  # no user holds out four items
+    items = directions[rng.permutation(four_each)] * 2.0 ** rng.integers(-3, 4, (30, 1))
     users = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     lengths = np.linalg.norm(items, axis=1)
     cosines = users @ items.T / np.linalg.norm(users, axis=1)[:, None] / np.where(lengths > 0, lengths, 1)
