@@ -15,10 +15,11 @@ setup: .venv/.installed
 demo: setup
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
+test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/.test .venv-peers/.installed .venv-models/.installed
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	OPENBLAS_NUM_THREADS=1 .venv-models/bin/python -m pytest tests/models docs/models.md docs/how-to/pytorch-model.md --ignore tests/models/test_rectools.py
+	.venv-models/bin/python -m pytest tests/models docs/how-to/pytorch-model.md docs/models.md --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 
 # a cluster of two executors on this machine, if there is Java for Spark
