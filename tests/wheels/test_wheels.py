@@ -135,6 +135,9 @@ def fields(structure: Any) -> list[Any]:
     if isinstance(structure, library.Block):
         lists, results = structure.arrays
         return [structure.users, *fields(lists[0]), *fields(lists[1]), *results]
+    if isinstance(structure, library.Best):
+        lists, (items, scores, found) = structure.arrays
+        return [structure.users, structure.k, *fields(lists), scores, items, found]
     if isinstance(structure, library.Lists):
         items, begin, end, next_ = structure.arrays
         return [items, structure.size, begin, end, next_]
