@@ -2,16 +2,20 @@
 
 import json
 import math
+import sys
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from tqdm import tqdm
 
 import truerank as tr
 from truerank.arrays import Floats
+from truerank.evaluation import resampled_totals
 from truerank.evaluation.adjustments import adjusted
+from truerank.evaluation.comparisons import TestName
 from truerank.evaluation.matching import matched
 from truerank.evaluation.paired_tests import Sample, StudentTest
 from truerank.evaluation.resampling import Bootstrap, BootstrapOutcome, Randomisation
@@ -315,3 +319,24 @@ def test_one_true_null_in_twenty_is_rejected(test: tr.PairedTest) -> None:
         values = 1 / rng.integers(1, 20, (60, 2))
         rates.append(test.outcomes(Sample.of(values), [(0, 1)])[0].p_value <= 0.05)
     assert np.mean(rates) == pytest.approx(0.05, abs=5 * math.sqrt(0.05 * 0.95 / 400))
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_progress_is_shown_on_a_terminal_only(
+    test: TestName, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bars = []
+
+    class Bar(tqdm):  # type: ignore[type-arg]
+        def close(self) -> None:
+            bars.append((self.n, bool(self.disable)))
+            super().close()
+
+    monkeypatch.setattr(resampled_totals, "tqdm", Bar)
+    tr.compare(some_ranks(200), "ap", test=test, replicates=300, rng=0, progress=True)
+    assert capsys.readouterr() == ("", "")
+    assert all(disabled for _, disabled in bars)
+    bars.clear()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    tr.compare(some_ranks(200), "ap", test=test, replicates=300, rng=0, progress=True)
+    assert bars[0] == (300, False)

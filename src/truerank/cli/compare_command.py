@@ -95,6 +95,7 @@ def command(
         same_candidates=same_candidates,
         replicates=replicates,
         rng=rng,
+        progress=True,
     )
     show_table(result, form)
     for sentence in conclusions(result):

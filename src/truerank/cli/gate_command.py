@@ -65,7 +65,17 @@ def command(
         raise InputError(f"--level must lie between 0.5 and 1 for a gate, got {level:g}.")
     roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
     ranks = {name: read_ranks(path, **roles) for name, path in _named(new, old).items()}
-    result = compare(ranks, metric, test=test, level=level, margin=margin, unmatched=unmatched, assume=assume, rng=rng)
+    result = compare(
+        ranks,
+        metric,
+        test=test,
+        level=level,
+        margin=margin,
+        unmatched=unmatched,
+        assume=assume,
+        rng=rng,
+        progress=True,
+    )
     show_notes(result.notes)
     sentence, code = judge(result.differences[0].reversed(), margin)
     click.echo(sentence)

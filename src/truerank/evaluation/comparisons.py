@@ -136,6 +136,7 @@ def compare(
     same_candidates: bool = False,
     replicates: int = 10_000,
     rng: Rng = None,
+    progress: bool = False,
 ) -> Comparison:
     """Return how recommenders differ, pair by pair, on the same instances.
 
@@ -170,6 +171,8 @@ def compare(
         Resamples of the bootstrap, or random exchanges.
     rng : int or numpy.random.Generator, optional
         Seed of the resamples, and for ``ties="random"``.
+    progress : bool
+        Whether to show a progress bar of resamples, on a terminal only, when they take more than a second.
 
     Notes
     -----
@@ -210,7 +213,7 @@ def compare(
         same_candidates=same_candidates,
         lower_is_better=tuple(metric.lower_is_better for metric in chosen),
     )
-    method, engine = _as_test(test, replicates, rng), engine_of(ranks)
+    method, engine = _as_test(test, replicates, rng, progress), engine_of(ranks)
     differences = _differences if engine is None else engine.differences
     found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
     p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
@@ -257,13 +260,13 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
     return [(one, base) for one in range(len(names)) if one != base]
 
 
-def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng) -> PairedTest:
+def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bool) -> PairedTest:
     if isinstance(test, PairedTest):
         return test
     tests: dict[str, PairedTest] = {
         "t": StudentTest(),
-        "bootstrap": Bootstrap(replicates, rng),
-        "randomisation": Randomisation(replicates, rng),
+        "bootstrap": Bootstrap(replicates, rng, progress),
+        "randomisation": Randomisation(replicates, rng, progress),
     }
     if test not in tests:
         advice = _NOT_OFFERED if str(test) in ("wilcoxon", "sign") else ""

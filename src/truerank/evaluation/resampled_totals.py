@@ -7,6 +7,7 @@ from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from truerank.arrays import Floats, Ints
 from truerank.threads import available_threads, share
@@ -27,7 +28,7 @@ Draw = Callable[[np.random.Generator, tuple[int, int]], Weights]
 """Draws weights of a shape."""
 
 
-def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> Floats:
+def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator, *, progress: bool = False) -> Floats:
     """Return the totals over units that are drawn with replacement.
 
     Parameters
@@ -36,6 +37,8 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> F
     draws : array of length n_replicates
         How many units are drawn in each replicate.
     rng : numpy.random.Generator
+    progress : bool
+        Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
     Returns
     -------
@@ -66,10 +69,10 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator) -> F
         missing = np.maximum(draws[part] - totals[:, -1], 0).astype(np.int64)
         return totals[:, :-1] + _drawn_totals(own, values, missing)
 
-    return _shared(draws.size, run, rng)
+    return _shared(draws.size, run, rng, progress)
 
 
-def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator) -> Floats:
+def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator, *, progress: bool = False) -> Floats:
     """Return the totals over units that are each taken with probability one half.
 
     Examples
@@ -85,17 +88,21 @@ def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator) -
     def run(own: np.random.Generator, part: slice) -> Floats:
         return _weighted(own, values, part, coins)[:, :-1]
 
-    return _shared(replicates, run, rng)
+    return _shared(replicates, run, rng, progress)
 
 
-def _shared(replicates: int, run: Callable[[np.random.Generator, slice], Floats], rng: np.random.Generator) -> Floats:
+def _shared(
+    replicates: int, run: Callable[[np.random.Generator, slice], Floats], rng: np.random.Generator, progress: bool
+) -> Floats:
     """Run all replicates, some at a time; the same for any number of threads."""
     parts = [slice(at, min(at + _REPLICATES, replicates)) for at in range(0, replicates, _REPLICATES)]
 
     def one(task: tuple[np.random.Generator, slice], stopped: Event) -> Floats:
         return np.empty(0) if stopped.is_set() else run(*task)
 
-    return np.concatenate(share(one, list(zip(rng.spawn(len(parts)), parts, strict=True)), available_threads()))
+    tasks = list(zip(rng.spawn(len(parts)), parts, strict=True))
+    with tqdm(total=replicates, desc="resamples", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        return np.concatenate(share(one, tasks, available_threads(), lambda totals: bar.update(len(totals))))
 
 
 def _weighted(rng: np.random.Generator, values: Floats, part: slice, draw: Draw) -> Floats:

@@ -89,6 +89,7 @@ class Bootstrap(PairedTest):
 
     replicates: int = 10_000
     rng: Rng = None
+    progress: bool = False
 
     def __post_init__(self) -> None:
         check_replicates(self.replicates)
@@ -108,7 +109,7 @@ class Bootstrap(PairedTest):
         both = np.column_stack([sample.sums, sample.sizes])[busy]
         # units of size 1 where nothing was found, often most of them, need not be told apart
         draws = rng.binomial(n, len(both) / n, size=self.replicates)
-        totals = bootstrap_totals(both, draws, rng)
+        totals = bootstrap_totals(both, draws, rng, progress=self.progress)
         means = totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
         return means if sample.hidden is None else means + sample.hidden * rng.standard_normal(means.shape)
 
@@ -144,6 +145,7 @@ class Randomisation(PairedTest):
 
     replicates: int = 10_000
     rng: Rng = None
+    progress: bool = False
 
     def __post_init__(self) -> None:
         check_replicates(self.replicates)
@@ -152,7 +154,10 @@ class Randomisation(PairedTest):
         busy = sample.sums[sample.sums.any(axis=1)]
         every = len(busy) < 63 and 2 ** len(busy) <= self.replicates
         rng = np.random.default_rng(self.rng)
-        exchanged = _every(len(busy)) @ busy if every else exchange_totals(busy, self.replicates, rng)
+        if every:
+            exchanged = _every(len(busy)) @ busy
+        else:
+            exchanged = exchange_totals(busy, self.replicates, rng, progress=self.progress)
         if sample.hidden is not None:
             # exchanges shift a difference by twice their own
             exchanged = exchanged + sample.hidden * sample.total / 2 * rng.standard_normal(exchanged.shape)
