@@ -127,7 +127,7 @@ def test_lower_is_better_for_the_mean_rank() -> None:
         ({"A": RANKS["A"], "B": tr.Ranks.from_sampled([1], m=3, n=9)}, {}, "must be exact"),
         (RANKS, {"sizes": []}, "`sizes` must hold"),
         ({"A": RANKS["A"], "B": tr.Ranks.from_ranks([[]], n=9)}, {}, "must have an instance with a relevant item"),
-        (RANKS, {"sizes": [0, 5]}, "at least one candidate must be sampled"),
+        (RANKS, {"sizes": [0, 5]}, "at least one sampled candidate"),
         (RANKS, {"sizes": [5, N + 1]}, "`m` must be at most"),
     ],
 )
