@@ -119,11 +119,12 @@ def test_whatever_is_going_on(tmp_path: Path, work: str) -> None:
 
 
 def test_files_can_be_removed_first(tmp_path: Path) -> None:
-    work = f"\n    try: time.sleep(60)\n    finally: open({str(tmp_path / 'removed')!r}, 'w').close()"
+    inside = 'print("INSIDE", flush=True); time.sleep(60)'
+    work = f"\n    try: {inside}\n    finally: open({str(tmp_path / 'removed')!r}, 'w').close()"
     (tmp_path / "slow.py").write_text(METRIC.format(work))
     tr.Ranks.from_ranks([1, 2], n=9).save(tmp_path / "ranks.npz")
     with running("evaluate", tmp_path / "ranks.npz", "-m", "slow", "--define", tmp_path / "slow.py") as terminal:
-        terminal.wait_for(b"WORKING")
+        terminal.wait_for(b"INSIDE")
         terminal.press_ctrl_c()
         check_end(terminal)
     assert (tmp_path / "removed").exists()
