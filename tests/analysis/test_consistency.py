@@ -115,6 +115,14 @@ def test_curves_are_expected_means(metric: str, replace: bool) -> None:
         assert found.exact[name] == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.parametrize("growth", [0.05, 0.17])
+def test_flips_are_located_as_by_trying_every_size(growth: float) -> None:
+    found = tr.consistency(RANKS, "ap", growth=growth)
+    every = tr.consistency(RANKS, "ap", sizes=range(1, N))
+    assert found.flips == every.flips
+    assert len(found.flips) >= 3
+
+
 def test_lower_is_better_for_the_mean_rank() -> None:
     found = tr.consistency(RANKS, "mean-rank", sizes=[10, 100])
     assert found.orders() == [(10, "A > C > B")]
@@ -127,6 +135,7 @@ def test_lower_is_better_for_the_mean_rank() -> None:
         ({"A": RANKS["A"], "B": tr.Ranks.from_sampled([1], m=3, n=9)}, {}, "must be exact"),
         (RANKS, {"sizes": []}, "`sizes` must hold"),
         ({"A": RANKS["A"], "B": tr.Ranks.from_ranks([[]], n=9)}, {}, "must have an instance with a relevant item"),
+        (RANKS, {"growth": 0}, "`growth` must be above 0, got 0"),
         (RANKS, {"sizes": [0, 5]}, "at least one sampled candidate"),
         (RANKS, {"sizes": [5, N + 1]}, "`m` must be at most"),
     ],

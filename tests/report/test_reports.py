@@ -12,7 +12,6 @@ import pytest
 import truerank as tr
 from tests.cli.running import refusal, run_here
 from truerank.report import pages
-from truerank.report.crossings import crossings
 from truerank.report.headlines import headline
 from truerank.report.material import Material
 from truerank.report.sections.rank_distributions import rank_counts
@@ -107,13 +106,6 @@ def test_lower_may_be_better() -> None:
     few, many = tr.Ranks.from_ranks([1, 2] * 30, n=50), tr.Ranks.from_ranks([30, 40] * 30, n=50)
     sentence = headline(material({"few": few, "many": many}, "mean-rank", m=20))
     assert sentence.startswith("few is better than many on Mean-rank by 33.5 (")
-
-
-def test_flips_are_located_as_by_trying_every_size() -> None:
-    found = crossings(TOY, tr.metric("ap"))
-    every = tr.consistency(TOY, "ap", sizes=range(1, 9_999))
-    assert found.flips == every.flips
-    assert len(found.flips) >= 3
 
 
 def test_ranks_are_counted_as_by_hand() -> None:

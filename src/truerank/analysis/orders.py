@@ -102,6 +102,7 @@ def consistency(
     *,
     replace: bool = False,
     sizes: Iterable[int] | None = None,
+    growth: float = 0.05,
     progress: bool = False,
 ) -> Consistency:
     """Return the expected sampled metric of recommenders as a function of the sample size m.
@@ -117,8 +118,10 @@ def consistency(
     replace : bool
         Short for that design: with replacement, as in the paper's eq. 15.
     sizes : iterable of int, optional
-        The m to look at. By default they grow from 1 to the number of irrelevant candidates, by 5 % and at least 1, and
-        wherever two recommenders change places every m in between is considered.
+        The m to look at. By default they grow from 1 to the number of irrelevant candidates, and wherever two
+        recommenders change places the m at which they do is located.
+    growth : float
+        By how much of itself m grows, but at least by 1, if `sizes` are not given.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -149,7 +152,7 @@ def consistency(
         check_exact(one)
         if not one.n_relevant.any():
             raise InputError("every recommender must have an instance with a relevant item.")
-    chosen_sizes = _sizes(ranks, sizes, kind)
+    chosen_sizes = _sizes(ranks, sizes, growth, kind)
 
     with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
 
@@ -176,19 +179,21 @@ def consistency(
     )
 
 
-def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, kind: SamplingDesign) -> Ints:
+def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, growth: float, kind: SamplingDesign) -> Ints:
     least = min(int(one.draws[one.n_relevant > 0].min()) for one in ranks.values())
-    wanted = _growing(least) if sizes is None else np.unique(as_ints("sizes", list(sizes)))
+    wanted = _growing(least, growth) if sizes is None else np.unique(as_ints("sizes", list(sizes)))
     if wanted.size == 0:
         raise InputError("`sizes` must hold at least one sample size, got none.")
     kind.check(np.array([least]), wanted[[0, -1]])
     return wanted
 
 
-def _growing(last: int) -> Ints:
-    """Return 1, 2, ... in steps that grow by 5 %, up to the last."""
-    count = int(np.ceil(np.log(last) / np.log(1.05))) + 1
-    return np.unique(np.append(np.floor(1.05 ** np.arange(count)).astype(np.int64).clip(1, last), last))
+def _growing(last: int, growth: float) -> Ints:
+    """Return 1, 2, ... in steps that grow, up to the last."""
+    if not growth > 0:
+        raise InputError(f"`growth` must be above 0, got {growth}.")
+    count = int(np.ceil(np.log(last) / np.log1p(growth))) + 1
+    return np.unique(np.append(np.floor((1 + growth) ** np.arange(count)).astype(np.int64).clip(1, last), last))
 
 
 def _between_changes(curves: Mapping[str, Floats], sizes: Ints) -> Ints:
