@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from truerank.analysis.plans import Plan
     from truerank.evaluation.comparisons import Comparison
     from truerank.evaluation.estimate_tables import Evaluation
+    from truerank.lists.recommendations import Recommendations
     from truerank.ranking.ranks import Ranks
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
@@ -55,12 +56,12 @@ def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool 
         show_notes(worded.notes)
 
 
-def save_ranks(ranks: Ranks, path: str) -> None:
-    """Describe ranks and write them; what they are is printed even if writing fails."""
+def describe_and_write(result: Ranks | Recommendations, path: str, write: Callable[[str], object]) -> None:
+    """Print a description of a result and write it; the description is printed even if writing fails."""
     aside = path in STANDARD_OUTPUT
-    click.echo(str(ranks), err=aside)
-    show_notes(ranks.notes)
-    ranks.save(path)
+    click.echo(str(result), err=aside)
+    show_notes(result.notes)
+    write(path)
     if not aside:
         click.echo(f"written to {path!r}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli import options
-from truerank.cli.output import save_ranks
+from truerank.cli.output import describe_and_write
 
 if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
@@ -64,7 +64,8 @@ def command(
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
     if engine == "spark":
-        save_ranks(_rank_on_spark(factors, bias, train, test, formats, threads), output)
+        ranks = _rank_on_spark(factors, bias, train, test, formats, threads)
+        describe_and_write(ranks, output, ranks.save)
         return
     from truerank.data.reading import read_pairs
     from truerank.formats.arrays import load_array
@@ -76,7 +77,8 @@ def command(
     shape = (scorer.n_users, scorer.n_items)
     seen = None if train is None else read_pairs(train, shape, format=formats.get("train"))
     held = read_pairs(test, shape, format=formats.get("test"))
-    save_ranks(rank(scorer, train=seen, test=held, threads=threads, progress=True), output)
+    ranks = rank(scorer, train=seen, test=held, threads=threads, progress=True)
+    describe_and_write(ranks, output, ranks.save)
 
 
 def _rank_on_spark(

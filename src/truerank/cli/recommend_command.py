@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli import options
-from truerank.cli.output import STANDARD_OUTPUT, show_notes
+from truerank.cli.output import describe_and_write
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,12 +82,7 @@ def command(
         raise InputError("give either --factors or --model.")
     scorer, seen = _from_model(model, bias, train, formats) if model else _from_factors(factors, bias, train, formats)
     lists = recommend(scorer, train=seen, k=k, threads=threads, progress=True)
-    aside = output in STANDARD_OUTPUT
-    click.echo(repr(lists), err=aside)
-    show_notes(lists.notes)
-    lists.write(output)
-    if not aside:
-        click.echo(f"written to {output!r}")
+    describe_and_write(lists, output, lists.write)
 
 
 def _from_model(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from truerank.cli import options
-from truerank.cli.output import save_ranks
+from truerank.cli.output import describe_and_write
 from truerank.errors import InputError
 
 _NAME = "{name}"
@@ -54,7 +54,7 @@ def command(
     ranks = {name: read_ranks(path) for name, path in sources.items()}
     sampled = {name: chosen.draw(places, rng=rng) for name, places in ranks.items()}
     for name, places in sampled.items():
-        save_ranks(places, outputs[name])
+        describe_and_write(places, outputs[name], places.save)
 
 
 def _outputs(sources: dict[str, str], output: str) -> dict[str, str]:
