@@ -27,6 +27,7 @@ from truerank.papers.krichene_rendle_2020.comparisons import Compared
 from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.expectations import ItemLaws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 from truerank.sampling.uniform import UniformSampling
 
@@ -112,17 +113,17 @@ def expected_counts(ranks: Ranks) -> Floats:
 
     Of t sampled ties, floor(U t) are put above, which is never all of them.
     """
-    N = ranks.item_n - 1
-    rows = np.zeros((SAMPLED + 1, SAMPLED + 1))
-    tied = ranks.tied > 0
-    # sampled candidates above an item and its ties
-    law = HYPERGEOMETRIC.rows(ranks.above, SAMPLED, N)
-    item, above = np.nonzero((law > _NEGLIGIBLE) & tied[:, None])
-    left = (N - ranks.above)[item]
-    ties = HYPERGEOMETRIC.rows(ranks.tied[item], np.minimum(SAMPLED - above, left), left)
-    np.add.at(rows, above, law[item, above, None] * _lost(ties))
-    lost = np.array([np.trace(rows[::-1], offset=h - SAMPLED) for h in range(SAMPLED + 1)])
-    return law[~tied].sum(axis=0) + lost
+    items = ItemLaws(HYPERGEOMETRIC, ranks.above, SAMPLED, ranks.item_n - 1)
+    total, lost = np.zeros(SAMPLED + 1), np.zeros((SAMPLED + 1, SAMPLED + 1))
+    for part in items.parts():
+        rows, tied = items.rows(part), ranks.tied[part]
+        total += rows[tied == 0].sum(axis=0)
+        item, above = np.nonzero((rows > _NEGLIGIBLE) & (tied > 0)[:, None])
+        left = (items.N - items.g)[part][item]
+        ties = HYPERGEOMETRIC.rows(tied[item], np.minimum(SAMPLED - above, left), left)
+        # by the sampled candidates above an item and its ties, and those of its ties that are put above it
+        np.add.at(lost, above, rows[item, above, None] * _lost(ties))
+    return total + [np.trace(lost[::-1], offset=count - SAMPLED) for count in range(SAMPLED + 1)]
 
 
 def _lost(ties: Floats) -> Floats:
