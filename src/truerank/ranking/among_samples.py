@@ -71,6 +71,7 @@ def rank_among_samples(
         if progress is not None and found:
             progress(found[0].n_sampled.size)
 
+    threads = threads if all(scorer.concurrent for scorer in scorers) else 1
     blocks = share(run, range(len(starts)), threads, done)
     return [_ranks([block[place] for block in blocks], held) for place in range(len(scorers))]
 

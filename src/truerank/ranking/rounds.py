@@ -18,14 +18,14 @@ from truerank.sampling.sequential import SequentialDesign
 from truerank.scoring.scorer import Scorer
 from truerank.threads import share
 
-# pairs that are scored at once, and at least by each of several threads
+# pairs that are scored at once, and by each of several threads if the scorer allows them
 _CHUNK = 2_000_000
 _PER_THREAD = 1 << 18
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A scorer of pairs, asked by several threads if there are many, and what to call when users are done."""
+    """A scorer of pairs, and what to call when users are done."""
 
     scorer: Scorer
     threads: int
@@ -33,14 +33,15 @@ class Asked:
 
     def scores(self, users: Ints, items: Ints) -> Floats:
         """Return the scores of pairs, or refuse them if one is not finite."""
-        bounds = range(0, max(users.size, 1), _PER_THREAD if self.threads > 1 else max(users.size, 1))
+        threads = self.threads if self.scorer.concurrent else 1
+        bounds = range(0, max(users.size, 1), _PER_THREAD if threads > 1 else max(users.size, 1))
         step = bounds.step
 
         def part(start: int, stopped: Event) -> Floats:
             some = slice(start, start + step)
             return np.asarray(self.scorer.pairs(users[some], items[some]), dtype=np.float64)
 
-        scores = np.concatenate(share(part, bounds, self.threads))
+        scores = np.concatenate(share(part, bounds, threads))
         if not np.isfinite(scores).all():
             at = int(np.argmin(np.isfinite(scores)))
             raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")

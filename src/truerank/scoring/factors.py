@@ -40,6 +40,7 @@ class Factors(Scorer):
 
     n_users: int
     n_items: int
+    concurrent = True
 
     def __init__(
         self,
