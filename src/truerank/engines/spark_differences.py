@@ -118,7 +118,7 @@ def _moments(
     parts = parts_by(broken, grouping.within(table))
     entrants = {name: Entrant.of([one], metrics, [parts[name]]) for name, one in broken.items()}
     blocks = blocks_of(entrants, None, "nothing")
-    return {(block.group, block.metric): PairedMoments.of(block.values, task.pairs) for block in blocks}
+    return {(block.group, block.metric): PairedMoments.of(block.values, task.pairs, block.largest) for block in blocks}
 
 
 def _refuse_unmatched(task: Task, table: pa.Table, present: Any) -> None:
@@ -158,4 +158,5 @@ def _difference(task: Task, group: str, place: int, pair: int, moments: PairedMo
         bounded=False,
         outcome=outcome,
         expectation=outcome,
+        largest=moments.largest,
     )

@@ -24,6 +24,8 @@ class PairedMoments:
     means : array of float, one per recommender
     centres, squares, cubes : arrays of float, one per pair
         Mean of the differences, and the sums of the squares and cubes of their deviations from it.
+    largest : float
+        The largest difference that an instance could have, either way; infinite if that is not known.
 
     Examples
     --------
@@ -42,9 +44,10 @@ class PairedMoments:
     centres: Floats
     squares: Floats
     cubes: Floats
+    largest: float = math.inf
 
     @classmethod
-    def of(cls, values: Floats, pairs: list[Pair]) -> PairedMoments:
+    def of(cls, values: Floats, pairs: list[Pair], largest: float = math.inf) -> PairedMoments:
         """Return the moments of values with a row per instance and a column per recommender."""
         defined = values[~np.isnan(values).any(axis=1)]
         one, other = np.array(pairs).T
@@ -53,7 +56,7 @@ class PairedMoments:
         means, centres = (part.mean(axis=0) if n else np.zeros(part.shape[1]) for part in (defined, differences))
         deviations = differences - centres
         squares, cubes = ((deviations**power).sum(axis=0) for power in (2, 3))
-        return cls(n, len(values) - n, means, centres, squares, cubes)
+        return cls(n, len(values) - n, means, centres, squares, cubes, largest)
 
     def __add__(self, other: PairedMoments) -> PairedMoments:
         n, gap = self.n + other.n, other.centres - self.centres
@@ -66,6 +69,7 @@ class PairedMoments:
             self.centres + gap * share,
             self.squares + other.squares + gap**2 * product,
             self.cubes + other.cubes + gap**3 * product * (self.n - other.n) / max(n, 1) + crossed,
+            max(self.largest, other.largest),
         )
 
     def standard_error(self, pair: int) -> float:
