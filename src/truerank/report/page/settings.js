@@ -9,9 +9,9 @@ const METRIC_NAMES = {
   auc: "AUC",
 };
 const DESIGN_NAMES = {
-  without: "m candidates, without replacement",
-  replaced: "m candidates, with replacement (eq. 15)",
-  inverse: "inverse: until enough stand above",
+  without: "without replacement",
+  replaced: "with replacement (eq. 15)",
+  inverse: "inverse sampling",
 };
 const CORRECTION_NAMES = {
   none: "none: the sampled metric",
