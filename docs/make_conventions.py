@@ -34,7 +34,8 @@ truerank     0.2130 0.2988 3
 
 `tr.read_lists(..., convention=...)` orders equal scores and treats users without a list as the tool does;
 `tr.evaluate(..., convention=...)` computes its metrics. Ranks from `tr.rank` need only the second. Where their scores
-tie, a note says that the tool's number lies between those for `ties="optimistic"` and `ties="pessimistic"`.
+tie, a note says that the tool's number lies between those for `ties="optimistic"` and `ties="pessimistic"`. On the
+command line: `truerank evaluate run.trec --truth qrels.trec -m ap@10 --convention trec_eval`.
 
 ## What differs
 
