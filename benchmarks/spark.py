@@ -71,7 +71,7 @@ TINY = Case("overheads", 2_000, 1_000, 8)
 BASE = Case("growth", 20_000, 200_000)
 GROWN = [BASE._replace(**{field: 4 * getattr(BASE, field)}) for field in ("users", "items", "factors")]
 TASKS = [TINY._replace(partitions=n) for n in (2, 32, 64)]
-BLOCKS = [Case("overheads", 4_000, 64_000, partitions=1, blocks=n) for n in (1, 4, 16)]
+BLOCKS = [Case("overheads", 4_000, 64_000, partitions=1, blocks=n) for n in (1, 16, 64)]
 MANY_USERS = [Case("overheads", n, 100) for n in (50_000, 200_000)]
 CASES = [
     *(BIG._replace(engine=engine, executors=n) for n in (1, 2) for engine in ("local", "spark")),
@@ -79,7 +79,7 @@ CASES = [
     *TASKS, *BLOCKS, *MANY_USERS,
     BASE, *GROWN,
 ]  # fmt: skip
-TRAINING = 20
+TRAINING, WARM_UP = 20, 3
 
 
 def write_data(case: Case, folder: Path) -> None:
@@ -183,7 +183,8 @@ class Bench:
         if self.executors != case.executors:
             self.stop()
             self.spark, self.executors = session(case.executors), case.executors
-            spark_ranks(self.spark, TINY, self.data(TINY))()  # starts Python workers
+            for _ in range(WARM_UP):  # Python workers start, and the JVM compiles
+                spark_ranks(self.spark, TINY, self.data(TINY))()
         return spark_ranks(self.spark, case, self.data(case))
 
     def data(self, case: Case) -> Path:
@@ -261,12 +262,7 @@ def report(costs: dict[Case, Cost]) -> None:
     """Print what follows from the measurements."""
     constants = Constants.of(costs)
     print_throughput(costs)
-    print(
-        f"- CPU time: a use of the ranks {constants.use:.1f} s, a task {1e3 * constants.task:.0f} ms, an item block "
-        f"{1e3 * constants.block:.0f} ms in a task with {BLOCKS[0].users:,} held-out items, a user "
-        f"{1e6 * constants.user:.0f} us from Parquet to the estimate; {1e-9 / constants.multiply_add:.0f} G multiply-adds"
-        " per second."
-    )
+    print_constants(constants)
     print_growth(costs, constants.use)
     print_estimate(constants, costs)
 
@@ -278,6 +274,17 @@ def print_throughput(costs: dict[Case, Cost]) -> None:
         ratio = f"{spark.wall / local.wall:.2f} times ({spark.cpu / local.cpu:.2f})"
         speed = f"{BIG.work / spark.wall / 1e9:.0f} and {BIG.work / local.wall / 1e9:.0f} G multiply-adds per second"
         print(f"- {label}: Spark {spark}, local engine {local}: {ratio}; {speed}.")
+
+
+def print_constants(constants: Constants) -> None:
+    task, block, user = 1e3 * constants.task, 1e3 * constants.block, 1e6 * constants.user
+    print(
+        f"- CPU time: a use of the ranks {constants.use:.1f} s, a task {task:.0f} ms, an item block {block:.0f} ms in a"
+    )
+    print(
+        f"  task with {BLOCKS[0].users:,} held-out items, a user {user:.0f} us from Parquet to the estimate; ", end=""
+    )
+    print(f"{1e-9 / constants.multiply_add:.0f} G multiply-adds per second.")
 
 
 def print_growth(costs: dict[Case, Cost], use: float) -> None:
@@ -309,7 +316,7 @@ def print_estimate(constants: Constants, costs: dict[Case, Cost]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=[*PARTS, "report"])
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     if parts := [part for part in options.parts if part != "report"]:
         measure(parts, options.repeats)

@@ -156,6 +156,11 @@ def test_groups_of_items(spark: Any) -> None:
     found, expected = (tr.evaluate(ranks, metrics, by=item_groups(case)) for ranks in (frame, local))
     assert found.groups == expected.groups == ("head", "tail", "unknown")
     assert_close(found.rows(), expected.rows())
+    one, other = two_frames(spark, case)
+    both = {"A": local, "B": case.expected(both_items(case)[1])}
+    compared, reference = (tr.compare(ranks, metrics, by=item_groups(case)) for ranks in ({"A": one, "B": other}, both))
+    assert compared.groups == reference.groups
+    assert_close([each.record() for each in compared.differences], [each.record() for each in reference.differences])
 
 
 def item_groups(case: Case) -> tr.Groups:
@@ -229,6 +234,34 @@ def test_sampled_ranks_have_the_expectation_of_their_design(spark: Any, design: 
         assert_close(tr.evaluate(frame, metrics).rows(), tr.evaluate(sampled, metrics).rows())
 
 
+def test_comparison_of_sampled_ranks(spark: Any) -> None:
+    """All but the error over samples, which is estimated by random draws, equals that of the local engine."""
+    case = make("compared", 36, users=300, held=2)
+    given = inputs(spark, case)
+    users, _ = given.pop("factors")
+    items = [factor_frame(spark, case.item_ids, rows) for rows in both_items(case)]
+    design = tr.UniformSampling(30)
+    frames = {
+        name: tr.spark.rank_sampled((users, own), **given, design=design, rng=seed).cache()
+        for seed, (name, own) in enumerate(zip("AB", items, strict=True))
+    }
+    local = {name: in_order(tr.Ranks.from_spark(frame)) for name, frame in frames.items()}
+    metrics = ["auc", "recall@10", "ap~bv(0.1)"]
+    found, expected = (tr.compare(ranks, metrics, same_candidates=False) for ranks in (frames, local))
+    drawn = {"sampling_error", "user_error", "order_probability"}
+    records = [[each.record() for each in one.differences] for one in (found, expected)]
+    assert_close(*([{name: row[name] for name in row.keys() - drawn} for row in rows] for rows in records))
+    for mine, his in zip(*records, strict=True):
+        assert mine["sampling_error"] == pytest.approx(his["sampling_error"], rel=0.2)
+    assert (
+        "intervals, p-values and verdicts are about the exact metric, whatever the distribution of the ranks"
+        in found.notes
+    )
+    exact = tr.spark.rank((users, items[0]), **given)
+    with pytest.raises(InputError, match="recall@10 can only be compared among candidates chosen in one way"):
+        tr.compare({"A": frames["A"], "exact": exact}, "recall@10")
+
+
 def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     case = make("pooled", 27, users=20)
     frame = tr.spark.rank_sampled(**inputs(spark, case), design=tr.InverseSampling(2), rng=1)
@@ -237,8 +270,8 @@ def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     assert tr.evaluate(frame, "ap").metrics == ("ap~unbiased",)
     with pytest.raises(InputError, match="the test must be 't'"):
         tr.compare({"A": frame, "B": frame}, "ap~unbiased", test="bootstrap")
-    with pytest.raises(InputError, match="on Spark groups of items are not compared"):
-        tr.compare({"A": frame, "B": frame}, "ap~unbiased", by=item_groups(case))
+    with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
+        tr.compare({"A": frame, "B": frame}, "ndcg@10")
 
 
 def test_lists_and_their_truth(spark: Any) -> None:
