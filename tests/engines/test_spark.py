@@ -343,7 +343,8 @@ def test_the_code_of_the_page(spark: Any) -> None:
     given = inputs(spark, case)
     user_factors, item_factors = given.pop("factors")
     page = Path(__file__).parents[2] / "docs" / "spark.md"
-    code = [part.partition("```")[0] for part in page.read_text().split("```python\n")[1:]]
+    on_spark = page.read_text().partition("## The same step elsewhere")[0]
+    code = [part.partition("```")[0] for part in on_spark.split("```python\n")[1:]]
     run = spark.createDataFrame([("q1", "d1", 2.0), ("q1", "d2", 1.0)], "query string, doc string, score double")
     names: dict[str, Any] = {
         "model": (user_factors, item_factors),
@@ -355,10 +356,12 @@ def test_the_code_of_the_page(spark: Any) -> None:
         "segments": groups_frame(spark, dict.fromkeys(case.user_ids, "all")),
         **given,
     }
-    of_spark = [block for block in code if "tr.spark" in block]
-    assert len(of_spark) == 4
-    exec("\n".join(of_spark), names)
+    assert len(code) == 5
+    exec("\n".join(code), names)
     assert_same(names["local"], case.expected())
+    assert case.train is not None
+    assert names["shared"] == sum(len(set(a) & set(b)) for a, b in zip(case.train, case.test, strict=True)) > 0
+    assert names["idle"] == 0
 
 
 def test_empty_partitions_skewed_partitions_and_nobody(spark: Any) -> None:
@@ -407,6 +410,8 @@ def test_wrong_types_are_refused_before_the_work(spark: Any) -> None:
     refused("rng", rng="x")
     with pytest.raises(InputError, match="either all ranks are Spark dataframes or none, got Ranks for 'B'"):
         tr.evaluate({"A": tr.spark.rank(**given), "B": case.expected()}, "ap")
+    with pytest.raises(InputError, match="on Spark there is no `convention`"):
+        tr.evaluate(tr.spark.rank(**given), "ap", convention="ranx")
     with pytest.raises(InputError, match="a design can't have a proxy of its own"):
         tr.spark.rank_sampled(**given, design=tr.HeadFirst(3, proxy=np.eye(3)))
 

@@ -123,7 +123,7 @@ def evaluate(
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
     if (engine := engine_of(named)) is not None:
-        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
     broken = untied(named, ties, rng)
