@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from truerank.errors import InputError
-from truerank.evaluation.intervals import Interval, check_level
+from truerank.evaluation.estimates import ASSUMING
+from truerank.evaluation.intervals import Assumption, Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
 
 
@@ -210,3 +212,9 @@ def one_sided(level: float) -> float:
     if not 0.5 < level < 1.0:
         raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")
     return 2 * level - 1
+
+
+def bound_notes(differences: Sequence[Difference], assume: Assumption) -> list[str]:
+    """Return a note if some differences are those of exact metrics, bounded by sampled ones."""
+    about = f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"
+    return [about] if any(each.bounded for each in differences) else []

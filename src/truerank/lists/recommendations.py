@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints, require
+from truerank.arrays import AnyArray, Bools, Ints, require
 from truerank.display.tables import Backend, fact_table, frame
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
@@ -120,6 +120,17 @@ class Recommendations:
         indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, k))])
         scores = None if self.scores is None else self.scores[kept]
         return replace(self, items=self.items[kept], indptr=indptr, scores=scores, k=k)
+
+    def keep(self, users: Bools) -> Recommendations:
+        """Return only the lists of the users where the mask is True."""
+        kept = users[self.users]
+        return replace(
+            self,
+            items=self.items[kept],
+            indptr=np.concatenate([[0], np.cumsum(self.sizes[users])]),
+            user_ids=self.user_ids[users],
+            scores=None if self.scores is None else self.scores[kept],
+        )
 
     def counts(self, k: int | None = None) -> Ints:
         """Return how many lists each item is in, among the first k; counts of different users add up."""
