@@ -191,7 +191,7 @@ def rank_by_design(
     how.check(size * len(pool) + held.test.items.size, design)
     seed = int(rng.integers(2**63))
 
-    def sample_of(number: int, start: int, stop: int) -> list[Ints]:
+    def sample_of(number: int, start: int, stop: int) -> Sequence[Ints]:
         return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
 
     with how.bar(len(pool)) as bar:
