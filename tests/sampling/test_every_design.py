@@ -100,13 +100,13 @@ def likeness_of_drawn_and_scored(design: tr.SamplingDesign, scores: Floats, rele
 
 
 def test_draws_can_go_on_to_the_end_of_their_batch() -> None:
-    scores, relevant = -np.arange(55.0), [1, 9]
+    scores, relevant = -np.arange(55.0), [2, 9]
     design, plain = tr.InverseSampling(1, whole=True), tr.InverseSampling(1)
     assert likeness_of_drawn_and_scored(design, scores, relevant) > 1e-4
     asked = {"test": [relevant] * 100, "rng": 3}
     long, short = (tr.rank_sampled(np.tile(scores, (100, 1)), design=each, **asked) for each in (design, plain))
     assert long.n_scored.tolist() == short.n_scored.tolist(), "the scores are those that are asked for anyway"
-    assert set(long.item_draws.tolist()) == {16, 32, 48, 53}
+    assert {16, 32} < set(long.item_draws.tolist()) <= {16, 32, 48, 53}
     assert (long.above >= short.above).all()
     assert long.above.reshape(-1, 2)[:, 0].max() > long.above.reshape(-1, 2)[:, 1].min(), "more draws may count more"
     assert tr.Ranks.from_arrow(long.to_arrow()) == long
