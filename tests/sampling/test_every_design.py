@@ -99,7 +99,7 @@ def likeness_of_drawn_and_scored(design: tr.SamplingDesign, scores: Floats, rele
     return float(stats.chi2_contingency(pooled[:, pooled.sum(axis=0) > 0]).pvalue)
 
 
-def test_draws_can_go_on_to_the_end_of_their_batch() -> None:
+def test_draws_can_go_on_to_the_end_of_their_batch(tmp_path: Path) -> None:
     scores, relevant = -np.arange(55.0), [2, 9]
     design, plain = tr.InverseSampling(1, whole=True), tr.InverseSampling(1)
     assert likeness_of_drawn_and_scored(design, scores, relevant) > 1e-4
@@ -109,7 +109,8 @@ def test_draws_can_go_on_to_the_end_of_their_batch() -> None:
     assert {16, 32} < set(long.item_draws.tolist()) <= {16, 32, 48, 53}
     assert (long.above >= short.above).all()
     assert long.above.reshape(-1, 2)[:, 0].max() > long.above.reshape(-1, 2)[:, 1].min(), "more draws may count more"
-    assert tr.Ranks.from_arrow(long.to_arrow()) == long
+    long.save(tmp_path / "ranks.parquet")
+    assert tr.Ranks.load(tmp_path / "ranks.parquet") == long
     assert tr.evaluate(long, "ap").metrics == ("ap~smooth",)
     with pytest.raises(tr.InputError, match=r"but inverse\(1, whole\) ends them later; use ap~smooth"):
         tr.values(long, "ap~unbiased")
