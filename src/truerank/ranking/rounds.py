@@ -119,7 +119,7 @@ class _State:
         rng: np.random.Generator,
     ) -> None:
         self.relevant, self.order, self.asked, self.rng = relevant, order, asked, rng
-        self.enough, self.breaks_ties = design.enough_above(relevant.ranks.i), design.breaks_ties
+        self.design, self.enough = design, design.enough_above(relevant.ranks.i)
         self.above, self.tied, self.drawn = (np.zeros_like(relevant.ranks.above) for _ in range(3))
         self.scored = np.zeros(len(relevant.ranks), dtype=np.int64)
         self.open = self.enough > 0
@@ -142,7 +142,7 @@ class _State:
         table = np.full(inside.shape, -np.inf)
         table[inside] = scores
         self.scored[places] = start + sizes
-        keys = self.rng.random(table.shape) if self.breaks_ties else None
+        keys = self.rng.random(table.shape) if self.design.breaks_ties else None
         n_relevant = self.relevant.ranks.n_relevant[places]
         for place in range(int(n_relevant.max(initial=0))):
             at = self.relevant.ranks.indptr[places] + np.minimum(place, n_relevant - 1)
@@ -164,8 +164,8 @@ class _State:
         self.open[at] = (self.above[at] < self.enough[at]) & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
-        """Return which candidates count, and how many: those up to the one after which enough is known."""
+        """Return which candidates count, and how many: those up to the one after which enough is known, or all."""
         reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough[at, None]
-        done = reached.any(axis=1)
+        done = reached.any(axis=1) & (not self.design.counts_whole_batches)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
         return np.arange(higher.shape[1]) < ends[:, None], ends
