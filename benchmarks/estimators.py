@@ -39,8 +39,8 @@ from truerank.evaluation.moments import Moments
 METRICS = ("recall@10", "ndcg@10", "ap")
 GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
-SLOW = {"mn", "bv(auto)"}
-LEAST_HITS, MOST_HITS = 2, 8
+SLOW = {"mn", "mes", "bv(auto)"}
+MOST_HITS, SHALLOW = 8, 16
 FEW, AGAIN = 1_000, 5
 NORMAL = 1.96
 RESULTS = Path(__file__).parent / "results" / "estimators.csv"
@@ -90,35 +90,40 @@ def fixed(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
 
 
 def inverse(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    """Return inverse sampling with as many hits as the budget pays for, at least 2, and a cap that makes it cost that.
+    """Return inverse sampling that costs the budget: as many hits as it pays for without a cap, and then a cap.
 
-    The cap ends draws that would go on, so the draws without a cap tell what each cap costs.
+    Where the cap would be below a sixteenth of the candidates, it takes 2 hits: nearly all draws then end at the cap,
+    and a second hit costs little.
     """
-    hits = next(hits for hits in range(LEAST_HITS, MOST_HITS + 1) if hits == MOST_HITS or _cost(ranks, hits) >= budget)
-    drawn = np.concatenate([_uncapped(one, hits) for one in ranks.values()])
-    low, high = 1, int(drawn.max())
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if np.minimum(drawn, middle).mean() <= budget else (low, middle)
-    design = tr.InverseSampling(hits, most=low)
+    hits = next(hits for hits in range(1, MOST_HITS + 1) if hits == MOST_HITS or _drawn(ranks, hits).mean() >= budget)
+    cap = _cap(_drawn(ranks, hits), budget)
+    if hits == 1 and SHALLOW * cap < np.median(np.concatenate([one.draws for one in ranks.values()])):
+        hits, cap = 2, _cap(_drawn(ranks, 2), budget)
+    design = tr.InverseSampling(hits, most=cap)
     return Plan(
         budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]
     )
 
 
+def _cap(drawn: Ints, budget: int) -> int:
+    """Return the cap that makes draws without one cost the budget; draws that it does not end stay as they are."""
+    low, high = 1, int(drawn.max())
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if np.minimum(drawn, middle).mean() <= budget else (low, middle)
+    return low
+
+
+def _drawn(ranks: dict[str, tr.Ranks], hits: int) -> Ints:
+    """Return the draws per user without a cap, of all recommenders together."""
+    return np.concatenate([tr.InverseSampling(hits).draw(one, rng=0).draws for one in ranks.values()])
+
+
 def uncapped(ranks: dict[str, tr.Ranks], hits: int) -> Plan:
     design = tr.InverseSampling(hits)
     estimators = ["unbiased", "monotone", "smooth", "em"]
-    budget = round(_cost(ranks, hits))
+    budget = round(float(_drawn(ranks, hits).mean()))
     return Plan(budget, f"inverse({hits})", lambda name, seed: design.draw(ranks[name], rng=seed), estimators)
-
-
-def _cost(ranks: dict[str, tr.Ranks], hits: int) -> float:
-    return float(np.mean([_uncapped(one, hits).mean() for one in ranks.values()]))
-
-
-def _uncapped(ranks: tr.Ranks, hits: int) -> Ints:
-    return tr.InverseSampling(hits).draw(ranks, rng=0).draws
 
 
 def roulette(ranks: dict[str, tr.Ranks], proxy: str, levels: dict[str, Ints], budget: int) -> Plan:
