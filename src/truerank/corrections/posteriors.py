@@ -159,12 +159,16 @@ def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
 
 def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
     """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
-    above, drawn, n_irrelevant = (column[:, None] for column in columns)
-    count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
-    inside = (count >= within.starts) & (count < within.starts + within.sizes)
-    log = design.log_likelihood(above, drawn, count, n_irrelevant)
-    log = np.where(inside, log, -np.inf)
-    return np.exp(log - log.max(axis=1, keepdims=True))
+    found = np.empty((columns[0].size, len(within)))
+    step = max(_BLOCK // len(within), 1)
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        above, drawn, n_irrelevant = (column[part, None] for column in columns)
+        count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
+        inside = (count >= within.starts) & (count < within.starts + within.sizes)
+        log = np.where(inside, design.log_likelihood(above, drawn, count, n_irrelevant), -np.inf)
+        np.exp(log - log.max(axis=1, keepdims=True), out=found[part])
+    return found
 
 
 @dataclass(frozen=True, eq=False)
