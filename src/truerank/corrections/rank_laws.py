@@ -30,6 +30,8 @@ _SINGLE, _RATIO = 25, 1.09
 _POINTS = 8
 _SPLINES = 10
 _MOST_STEPS, _TOLERANCE = 60, 1e-9
+# by how much the logarithm of a law may change in a step
+_LONGEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,12 +199,10 @@ class _Slopes(NamedTuple):
     curvature: Floats
 
     def step(self) -> Floats:
-        """Return Newton's step, or that of Fisher scoring where the likelihood is not concave."""
-        try:
-            np.linalg.cholesky(self.curvature)
-        except np.linalg.LinAlgError:
-            return np.asarray(np.linalg.solve(self.information, self.slope), dtype=np.float64)
-        return np.asarray(np.linalg.solve(self.curvature, self.slope), dtype=np.float64)
+        """Return Newton's step, or that of Fisher scoring where the likelihood is not concave, if not too long."""
+        concave = np.linalg.eigvalsh(self.curvature)[0] > 0.0
+        step = np.linalg.solve(self.curvature if concave else self.information, self.slope)
+        return np.asarray(step * (_LONGEST / max(float(np.abs(step).max()), _LONGEST)), dtype=np.float64)
 
 
 def _slopes(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -> _Slopes:
