@@ -114,7 +114,7 @@ def observed(ranks: Ranks) -> tuple[Observed, ...]:
 
 
 def _sizes(ranks: Ranks, items: Ints) -> Ints:
-    """Return the irrelevant candidates of items, to ten binary digits unless nearly all of them were drawn.
+    """Return the irrelevant candidates of items, to ten binary digits unless half of them were drawn.
 
     Instances that differ by less than 0.1 % in their candidates then share what is computed.
     """
