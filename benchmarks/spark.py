@@ -6,6 +6,8 @@ Python workers. The best of several runs counts; costs and exponents are of CPU 
 
     python benchmarks/spark.py throughput overheads growth    # measure, a few minutes each -> results/spark.csv
     python benchmarks/spark.py report                         # what follows from the measurements
+
+What is in the results already is not measured again: remove the file, or some of its rows, to do so.
 """
 
 import argparse
@@ -200,19 +202,24 @@ class Bench:
 
 
 def measure(parts: list[str], repeats: int) -> None:
-    """Measure all cases of some parts, and replace their rows of the results."""
-    kept = [(case, cost) for case, cost in saved().items() if case.part not in parts]
+    """Measure the cases of some parts that are not among the results yet; each is saved at once."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), repeats)
         for case in (case for case in CASES if case.part in parts):
+            if case in (known := saved()):
+                continue
             load = os.getloadavg()[0]
-            kept.append((case, bench.measure(case)))
-            print(f"{case}: {kept[-1][1]}, load before {load:.1f}", flush=True)
+            cost = bench.measure(case)
+            print(f"{case}: {cost}, load before {load:.1f}", flush=True)
+            save(known | {case: cost})
         bench.stop()
+
+
+def save(costs: dict[Case, Cost]) -> None:
     with RESULTS.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*Case._fields, *Cost._fields))
-        writer.writerows((*case, *(f"{value:.3f}" for value in cost)) for case, cost in kept)
+        writer.writerows((*case, *(f"{value:.3f}" for value in cost)) for case, cost in costs.items())
 
 
 def saved() -> dict[Case, Cost]:
