@@ -6,11 +6,12 @@ the recommenders; how often a nominal 95 % interval covers the exact value; and 
 is hardest to tell apart comes out in its exact order.
 
     python benchmarks/studies.py movielens FOLDER /tmp/movielens
-    python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--budgets 100 300]
-        [--kinds fixed inverse roulette] [--slow 20]
+    python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--slow 20] [--minutes 18]
+        [--budgets 100 300] [--kinds fixed inverse uncapped roulette]
 
-Rows are added to benchmarks/results/estimators.csv, in place of those of the same data, budget and design. Without a
-folder the results are printed as they stand in docs/estimating.md.
+What was estimated is kept in the folder, so the same call again goes on where the last one ended. Rows are added to
+benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator. Without a folder
+the results are printed as they stand in docs/estimating.md.
 
 Intervals are of two kinds. Those of estimators that fit the law of the ranks are for the mean over the very users, from
 the candidates' sampling alone. Those of the others are for the mean over many users like these: 1,000 of the users are
@@ -19,9 +20,12 @@ drawn at random, five times, and the spread of their values makes the interval.
 
 import argparse
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,14 +33,18 @@ import pandas as pd
 import studies
 import truerank as tr
 from truerank.arrays import Floats, Ints
+from truerank.evaluation.intervals import Interval, skewed_interval
+from truerank.evaluation.moments import Moments
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
-SLOW = {"mn", "mes"}
-MOST_HITS = 8
+SLOW = {"mn", "bv(auto)"}
+LEAST_HITS, MOST_HITS = 2, 8
 FEW, AGAIN = 1_000, 5
+NORMAL = 1.96
 RESULTS = Path(__file__).parent / "results" / "estimators.csv"
+ROLES = ("draws", "estimates", "errors", "covered")
 KEYS = ["data", "budget", "design", "estimator", "metric"]
 
 Draw = Callable[[str, int], tr.Ranks]
@@ -55,17 +63,25 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """Estimates of each metric: arrays of shape (repetitions, recommenders, metrics), NaN where there is none."""
+    """What was estimated: arrays of shape (repetitions, recommenders, metrics), NaN where there is none.
+
+    `draws` are the mean draws, of shape (repetitions, recommenders).
+    """
 
     plan: Plan
     estimator: str
-    draws: float
+    draws: Floats
     estimates: Floats
+    errors: Floats
     covered: Floats
 
     @property
     def repetitions(self) -> int:
         return len(self.estimates)
+
+    def __add__(self, other: "Result") -> "Result":
+        both = (np.concatenate([getattr(self, role), getattr(other, role)]) for role in ROLES)
+        return Result(self.plan, self.estimator, *both)
 
 
 def fixed(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
@@ -74,12 +90,16 @@ def fixed(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
 
 
 def inverse(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    """Return inverse sampling with so many hits that it would cost more, and a cap that makes it cost the budget."""
-    hits = next(hits for hits in range(1, MOST_HITS + 1) if hits == MOST_HITS or _cost(ranks, hits, None) >= budget)
-    low, high = 1, max(int(one.draws.max()) for one in ranks.values())
+    """Return inverse sampling with as many hits as the budget pays for, at least 2, and a cap that makes it cost that.
+
+    The cap ends draws that would go on, so the draws without a cap tell what each cap costs.
+    """
+    hits = next(hits for hits in range(LEAST_HITS, MOST_HITS + 1) if hits == MOST_HITS or _cost(ranks, hits) >= budget)
+    drawn = np.concatenate([_uncapped(one, hits) for one in ranks.values()])
+    low, high = 1, int(drawn.max())
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _cost(ranks, hits, middle) <= budget else (low, middle)
+        low, high = (middle, high) if np.minimum(drawn, middle).mean() <= budget else (low, middle)
     design = tr.InverseSampling(hits, most=low)
     return Plan(
         budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]
@@ -89,13 +109,16 @@ def inverse(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
 def uncapped(ranks: dict[str, tr.Ranks], hits: int) -> Plan:
     design = tr.InverseSampling(hits)
     estimators = ["unbiased", "monotone", "smooth", "em"]
-    budget = round(_cost(ranks, hits, None))
+    budget = round(_cost(ranks, hits))
     return Plan(budget, f"inverse({hits})", lambda name, seed: design.draw(ranks[name], rng=seed), estimators)
 
 
-def _cost(ranks: dict[str, tr.Ranks], hits: int, most: int | None) -> float:
-    drawn = [tr.InverseSampling(hits, most).draw(one, rng=0).draws.mean() for one in ranks.values()]
-    return float(np.mean(drawn))
+def _cost(ranks: dict[str, tr.Ranks], hits: int) -> float:
+    return float(np.mean([_uncapped(one, hits).mean() for one in ranks.values()]))
+
+
+def _uncapped(ranks: tr.Ranks, hits: int) -> Ints:
+    return tr.InverseSampling(hits).draw(ranks, rng=0).draws
 
 
 def roulette(ranks: dict[str, tr.Ranks], proxy: str, levels: dict[str, Ints], budget: int) -> Plan:
@@ -119,25 +142,58 @@ def plans(
         yield from (uncapped(ranks, hits) for hits in (1, 2, 3))
 
 
-def run(plan: Plan, ranks: dict[str, tr.Ranks], truth: Floats, repetitions: int, slow: int) -> list[Result]:
-    """Sample and estimate, again and again."""
-    times = {name: min(slow, repetitions) if name in SLOW else repetitions for name in plan.estimators}
-    shapes = {name: (number, len(ranks), len(METRICS)) for name, number in times.items()}
-    found = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-    covered = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-    draws = []
-    for seed, (place, recommender) in itertools.product(range(repetitions), enumerate(ranks)):
-        sampled = plan.draw(recommender, seed)
-        draws.append(sampled.draws.mean())
-        for name in plan.estimators:
-            for column, metric in enumerate(METRICS):
-                if seed < times[name] and _has(name, metric, sampled):
-                    at = (seed, place, column)
-                    found[name][at], covered[name][at] = _estimate(
-                        sampled, f"{metric}~{name}", truth[place, column], seed
-                    )
-    tried = [name for name in plan.estimators if times[name]]
-    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in tried]
+@dataclass(frozen=True)
+class Study:
+    """Exact ranks by recommender, their metrics, and the folder in which estimates from samples of them are kept."""
+
+    ranks: dict[str, tr.Ranks]
+    truth: Floats
+    folder: Path
+
+    def results(self, plan: Plan) -> dict[str, Result]:
+        """Return what was estimated so far, by estimator."""
+        return {name: self._kept(plan, name) for name in plan.estimators}
+
+    def _kept(self, plan: Plan, name: str) -> Result:
+        path = self._path(plan, name)
+        if not path.exists():
+            nothing = np.empty((0, len(self.ranks), len(METRICS)))
+            return Result(plan, name, np.empty((0, len(self.ranks))), nothing, nothing, nothing)
+        with np.load(path) as file:
+            return Result(plan, name, *(file[role] for role in ROLES))
+
+    def keep(self, result: Result) -> None:
+        arrays: dict[str, Any] = {role: getattr(result, role) for role in ROLES}
+        np.savez(self._path(result.plan, result.estimator), **arrays)
+
+    def _path(self, plan: Plan, estimator: str) -> Path:
+        return self.folder / f"{plan.budget} {plan.design} {estimator}.npz"
+
+    def extend(self, plan: Plan, wanted: dict[str, int], until: float) -> None:
+        """Sample and estimate until there are so many repetitions for each estimator, or the time is over."""
+        found = self.results(plan)
+        for seed in range(min(result.repetitions for result in found.values()), max(wanted.values())):
+            names = [name for name in plan.estimators if found[name].repetitions == seed < wanted[name]]
+            if time.monotonic() > until:
+                break
+            for name, one in self._repetition(plan, names, seed).items() if names else ():
+                found[name] = found[name] + one
+        for result in found.values():
+            self.keep(result)
+
+    def _repetition(self, plan: Plan, names: list[str], seed: int) -> dict[str, Result]:
+        shape = (1, len(self.ranks), len(METRICS))
+        draws = np.empty(shape[:2])
+        found = {name: Result(plan, name, draws, *(np.full(shape, np.nan) for _ in range(3))) for name in names}
+        for place, recommender in enumerate(self.ranks):
+            sampled = plan.draw(recommender, seed)
+            draws[0, place] = sampled.draws.mean()
+            for name, (column, metric) in itertools.product(names, enumerate(METRICS)):
+                if _has(name, metric, sampled):
+                    at = (0, place, column)
+                    one, mine = _estimate(sampled, f"{metric}~{name}", self.truth[place, column], seed), found[name]
+                    mine.estimates[at], mine.errors[at], mine.covered[at] = one
+        return found
 
 
 def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
@@ -145,16 +201,20 @@ def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
     return estimator != "unbiased" or (metric == "ap") == (sampled.count_weights is None)
 
 
-def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[float, float]:
-    """Return the estimate, and how often its interval covers the truth."""
+def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[float, float, float]:
+    """Return the estimate, its error from the candidates' sampling, and how often its interval covers the truth."""
     metric = tr.metric(name)
     values = tr.values(sampled, metric)
+    mean = float(values.mean())
     if hidden := metric.hidden_error(sampled):
-        return float(values.mean()), float(abs(values.mean() - truth) <= 1.96 * hidden)
-    rng = np.random.default_rng([seed, FEW])
-    drawn = values[rng.integers(values.size, size=(AGAIN, FEW))]
-    errors = drawn.std(axis=1, ddof=1) / FEW**0.5
-    return float(values.mean()), float(np.mean(np.abs(drawn.mean(axis=1) - truth) <= 1.96 * errors))
+        return mean, hidden, float(abs(mean - truth) <= NORMAL * hidden)
+    drawn = values[np.random.default_rng([seed, FEW]).integers(values.size, size=(AGAIN, FEW))]
+    intervals = [_interval(Moments.of(each)) for each in drawn]
+    return mean, np.nan, float(np.mean([low <= truth <= high for low, high in intervals]))
+
+
+def _interval(moments: Moments) -> Interval:
+    return skewed_interval(moments.mean, moments.standard_error, moments.n, moments.skewness, 0.95)
 
 
 def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
@@ -163,13 +223,12 @@ def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
     if not of_gamma:
         return results
     best = np.stack([rmse(result, truth) for result in of_gamma]).argmin(axis=0)
-    estimates, covered = (
+    chosen = (
         np.stack([getattr(of_gamma[row], role)[..., column] for column, row in enumerate(best)], axis=-1)
-        for role in ("estimates", "covered")
+        for role in ROLES[1:]
     )
-    first = of_gamma[0]
-    chosen = Result(first.plan, "bv, best gamma", first.draws, estimates, covered)
-    return [*(result for result in results if result not in of_gamma), chosen]
+    oracle = Result(of_gamma[0].plan, "bv, best gamma", of_gamma[0].draws, *chosen)
+    return [*(result for result in results if not result.estimator.startswith("bv(0")), oracle]
 
 
 def relative(result: Result, truth: Floats) -> Floats:
@@ -199,7 +258,7 @@ def rows(result: Result, truth: Floats, data: str) -> Iterator[dict[str, object]
                 "design": result.plan.design,
                 "estimator": result.estimator,
                 "metric": metric,
-                "draws": round(result.draws, 1),
+                "draws": round(float(result.draws.mean()), 1),
                 "bias": round(float(bias[column]), 2),
                 "sd": round(float(deviation[column]), 2),
                 "rmse": round(float(size[column]), 2),
@@ -237,21 +296,27 @@ def main() -> None:
     parser.add_argument("data", nargs="?", default="")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--slow", type=int, default=20, help="Repetitions of the estimators that take long.")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="When to stop.")
     parser.add_argument("--budgets", type=int, nargs="+", default=[50, 100, 200, 300, 500])
     parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped", "roulette"])
     given = parser.parse_args()
     if given.folder is None:
         print(markdown())
         return
+    until = time.monotonic() + 60 * given.minutes
     ranks, levels = studies.load(given.folder)
     truth = np.array([[tr.values(one, metric).mean() for metric in METRICS] for one in ranks.values()])
-    print(", ".join(ranks), truth.round(4).tolist(), flush=True)
-    for plan in plans(ranks, levels, given.budgets, given.kinds):
-        results = best_gamma(run(plan, ranks, truth, given.repetitions, given.slow), truth)
-        found = [row for result in results for row in rows(result, truth, given.data)]
-        add(found)
-        columns = ["budget", "design", "estimator", "metric", "draws", "bias", "rmse", "coverage", "order"]
-        print(pd.DataFrame(found)[columns].to_string(index=False, header=False), flush=True)
+    study = Study(ranks, truth, given.folder / "estimates")
+    study.folder.mkdir(exist_ok=True)
+    chosen = list(plans(ranks, levels, given.budgets, given.kinds))
+    # all plans get some repetitions before any of them gets all
+    for part in (0.05, 0.25, 1.0):
+        for plan in chosen:
+            most = {name: given.slow if name in SLOW else given.repetitions for name in plan.estimators}
+            study.extend(plan, {name: math.ceil(part * number) for name, number in most.items()}, until)
+    for plan in chosen:
+        results = [result for result in study.results(plan).values() if result.repetitions]
+        add([row for result in best_gamma(results, truth) for row in rows(result, truth, given.data)])
 
 
 if __name__ == "__main__":

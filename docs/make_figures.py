@@ -1,8 +1,14 @@
-"""Draw the figures of the documentation into docs/images: ``python docs/make_figures.py`` (needs matplotlib)."""
+"""Draw the figures of the documentation into docs/images: ``python docs/make_figures.py`` (needs matplotlib).
+
+Each is written twice, as NAME.svg and, for dark pages, as NAME.dark.svg; docs/extensions/readable.py shows the one that
+fits.
+"""
 
 from __future__ import annotations
 
+import colorsys
 import csv
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,9 +202,22 @@ def _interval(axes: Axes, height: float, ends: tuple[float, float], mean: float,
     axes.plot(mean, height, "o", color=colour)
 
 
+def darkened(svg: str) -> str:
+    """Return a figure for dark pages: dark colours become light ones of the same hue, and there is no background."""
+    clear = svg.replace("fill: #ffffff", "fill: none").replace("<svg ", '<svg fill="#000000" ', 1)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _inverted(colour[0]), clear)
+
+
+def _inverted(colour: str) -> str:
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
+    parts = colorsys.hls_to_rgb(hue, 0.85 - 0.7 * lightness, saturation)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
 def main() -> None:
     for name, draw in FIGURES.items():
-        drawing.save(draw(), TARGET, name)
+        (path,) = drawing.save(draw(), TARGET, name)
+        path.with_suffix(".dark.svg").write_text(darkened(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import truerank as tr
 from tests.sampling.terms import LAWS, law_of, plain, sampled_table
@@ -9,6 +10,7 @@ from tests.sampling.test_expectations import TOY
 from truerank.analysis.expected_curves import expected_term
 from truerank.analysis.orders import Flip, _flips, _settled
 from truerank.arrays import Floats
+from truerank.ranking.ties import chance
 
 N = 9_999
 RANKS = {name: tr.Ranks.from_ranks(ranks, n=N + 1) for name, ranks in TOY.items()}
@@ -156,6 +158,53 @@ def test_ties_are_in_random_order(metric: str, replace: bool) -> None:
     found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
     means = [tr.risk(ranks, metric, m=m, replace=replace).mean for m in sizes]
     np.testing.assert_allclose(found.curves["one"], means, rtol=1e-10)
+    assert found.orders() == [(1, "one = other")]
+
+
+def many_ranks(rng: np.random.Generator) -> tr.Ranks:
+    """Some hundred instances of several sizes with grades: an item with ties or not, and another one tied or below."""
+    items = []
+    for _ in range(400):
+        above, tied = int(rng.integers(0, 30)), int(rng.choice([0, 0, 0, 1, 20]))
+        other = [(above, tied), (above + tied + 3, 0)][int(rng.integers(0, 2))]
+        items.append([(above, tied), *[other] * int(rng.integers(0, 2))])
+    above, tied = np.array([item for instance in items for item in instance]).T
+    indptr = np.cumsum([0, *map(len, items)])
+    grades = np.repeat(rng.integers(1, 3, 400), np.diff(indptr))
+    return tr.Ranks(
+        above=above,
+        tied=tied,
+        n_candidates=rng.integers(60, 90, 400),
+        indptr=indptr,
+        grades=grades,
+    )
+
+
+def expected_mean(metric: tr.Metric, ranks: tr.Ranks, m: int, replace: bool) -> float:
+    """Item by item, over all numbers of lost ties and all sampled counts, with the laws of SciPy."""
+    h, total = np.arange(m + 1), 0.0
+    place, block = ranks.blocks()
+    for terms in metric.terms(ranks):
+        weights = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+        for at, weight in enumerate(weights):
+            i, n_relevant, N = ranks.i[at], ranks.item_n_relevant[at], ranks.item_n[at] - ranks.item_n_relevant[at]
+            lost = np.arange(ranks.tied[at] + 1)
+            g = (ranks.above[at] + lost)[:, None]
+            law = stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m)
+            sizes = np.full(m + 1, n_relevant)
+            table = terms.term.term(h + i, np.full(m + 1, i), sizes, m + sizes)
+            total += weight * (chance(lost, ranks.tied[at], place[at], block[at]) @ law @ table)
+    return float(total / len(ranks))
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", ["ap", "recall@3", "ndcg", "auc", "gndcg@10"])
+def test_many_items_share_the_laws_of_the_sampled_counts(metric: str, replace: bool) -> None:
+    ranks = many_ranks(np.random.default_rng(5))
+    sizes = [1, 3, 33, 57]
+    found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
+    expected = [expected_mean(tr.metric(metric), ranks, m, replace) for m in sizes]
+    np.testing.assert_allclose(found.curves["one"], expected, rtol=1e-11)
     assert found.orders() == [(1, "one = other")]
 
 

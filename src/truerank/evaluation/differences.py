@@ -81,6 +81,8 @@ class Difference:
     bounded: bool
     outcome: Outcome = field(repr=False, compare=False)
     expectation: Outcome = field(repr=False, compare=False)
+    largest: float = field(default=math.inf, repr=False, compare=False)
+    """The largest difference that the metric allows, either way; intervals are within it. Infinite if not known."""
 
     @property
     def relative(self) -> float:
@@ -108,14 +110,18 @@ class Difference:
 
         If the difference is `bounded`, it is for the difference of the exact metrics.
         """
-        return self.outcome.confidence_interval(check_level(self.level if level is None else level))
+        return self._within_reach(self.outcome, level)
 
     def expectation_interval(self, level: float | None = None) -> Interval:
         """Return the interval for the expectation of the difference, whatever it estimates.
 
         The same as `confidence_interval` unless the difference is `bounded`.
         """
-        return self.expectation.confidence_interval(check_level(self.level if level is None else level))
+        return self._within_reach(self.expectation, level)
+
+    def _within_reach(self, outcome: Outcome, level: float | None) -> Interval:
+        low, high = outcome.confidence_interval(check_level(self.level if level is None else level))
+        return Interval(max(low, -self.largest), min(high, self.largest))
 
     def gain_interval(self, level: float) -> Interval:
         """Return the interval for the gain: that of the difference, or its negative if lower is better."""

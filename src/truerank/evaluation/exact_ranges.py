@@ -11,6 +11,7 @@ import numpy as np
 from truerank.arrays import Floats, Ints
 from truerank.corrections.bounds import Bound
 from truerank.corrections.corrected import Corrected
+from truerank.evaluation.attainable_values import values_at_one_end
 from truerank.evaluation.intervals import Assumption, Interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import sums
@@ -139,13 +140,14 @@ def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing
     Single values mean little, as those of any correction; their means over many instances bound the exact metric.
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
+    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     return BoundValues(
         sums(ranks, lower),
         sums(ranks, upper),
         _extremes(ranks, lower, upper=False),
         _extremes(ranks, upper, upper=True),
-        _everywhere(ranks, metric, first=False),
-        _everywhere(ranks, metric, first=True),
+        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=False),
+        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=True),
         assumption,
     )
 
@@ -177,14 +179,3 @@ def _extremes(ranks: Ranks, terms: tuple[Terms, ...], *, upper: bool) -> Floats:
         added = np.where(weight >= 0, weight * largest, weight * least)
         total += np.bincount(ranks.instance, added, minlength=len(ranks))
     return np.where(ranks.n_relevant > 0, total, np.nan)
-
-
-def _everywhere(ranks: Ranks, metric: Metric, *, first: bool) -> Floats:
-    """The metric if every relevant item stood first, or last; NaN if it may not be monotone."""
-    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
-    above = np.repeat(np.zeros_like(catalogue) if first else catalogue - ranks.n_relevant, ranks.n_relevant)
-    there = Ranks(above=above, n_candidates=catalogue, indptr=ranks.indptr, grades=ranks.grades)
-    terms = metric.terms(there)
-    if any(part.term.shape == "any" for part in terms):
-        return np.full(len(ranks), np.nan)
-    return sums(there, terms)

@@ -27,6 +27,7 @@ class MergedBlock:
     moments : PairedMoments
     sampling : array of shape (n_recommenders, n_recommenders)
     biased : bool
+    largest : float
         As in `Block`.
     bounds : PairedBounds or None
         Of the exact differences; None: the values need no bounds.
@@ -36,13 +37,15 @@ class MergedBlock:
     moments: PairedMoments
     sampling: Floats
     biased: bool
+    largest: float
     bounds: PairedBounds | None
 
     @classmethod
     def of(cls, block: Block, task: Task) -> MergedBlock:
         """Return what the instances of a block contribute."""
         moments = PairedMoments.of(block.values, task.pairs, block.weights)
-        return cls(task.metrics[block.metric], moments, block.sampling, block.biased, _bounds(block, task))
+        name, bounds = task.metrics[block.metric], _bounds(block, task)
+        return cls(name, moments, block.sampling, block.biased, block.largest, bounds)
 
     def __add__(self, other: MergedBlock) -> MergedBlock:
         return MergedBlock(
@@ -50,6 +53,7 @@ class MergedBlock:
             self.moments + other.moments,
             self.sampling + other.sampling,
             self.biased or other.biased,
+            max(self.largest, other.largest),
             None if self.bounds is None or other.bounds is None else self.bounds + other.bounds,
         )
 
@@ -66,6 +70,7 @@ class MergedBlock:
             n_undefined=self.moments.n_undefined,
             n_units=self.moments.n,
             biased=self.biased,
+            largest=self.largest,
         )
         exact = None if self.bounds is None else self.bounds.outcome(place, pair)
         return described_difference(task, group, metric, pair, facts, outcome, exact)

@@ -11,12 +11,13 @@ import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
 from truerank.errors import InputError
+from truerank.evaluation.attainable_values import attainable
 from truerank.evaluation.bounded_differences import bounded_outcome, bounds_of_runs, is_bounded
 from truerank.evaluation.candidate_sampling import covariances_of_totals, sampling_variance
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.exact_ranges import BoundValues
 from truerank.evaluation.group_parts import Part
-from truerank.evaluation.intervals import Assumption
+from truerank.evaluation.intervals import Assumption, Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample
 from truerank.evaluation.runs import Entrant
 
@@ -62,6 +63,8 @@ class Block:
         Error of the columns' means that the spread of the values does not show.
     biased : bool
         Whether the values are of sampled ranks, and neither corrected nor unbiased.
+    largest : float
+        The largest difference that an instance could have, either way; infinite if that is not known.
     bounds : tuple of BoundValues or None
         For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
     """
@@ -74,6 +77,7 @@ class Block:
     sampling: Floats
     hidden: Floats
     biased: bool
+    largest: float
     bounds: tuple[BoundValues | None, ...] | None
 
     @property
@@ -126,6 +130,7 @@ def _blocks(
     hidden = np.array([each.hidden_errors(each.metrics[at]) for each in several])
     bounds = _bounds(at, several, assume)
     biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
+    largest = _largest([attainable(each.runs[0], each.metrics[at]) for each in several])
     for place, part in enumerate(several[0].parts[0]):
         runs = np.stack([own[place] for own in values], axis=2)
         yield Block(
@@ -137,8 +142,17 @@ def _blocks(
             covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
             hidden[:, place],
             biased,
+            largest if part.items is None else math.inf,
             None if bounds is None else tuple(_taken(each, part) for each in bounds),
         )
+
+
+def _largest(ends: Sequence[Interval | None]) -> float:
+    """Return the largest difference between values of recommenders, from what each of them can attain."""
+    known = [each for each in ends if each is not None]
+    if len(known) < len(ends):
+        return math.inf
+    return max(each.high for each in known) - min(each.low for each in known)
 
 
 def _bounds(at: int, several: Sequence[Entrant], assume: Assumption) -> list[BoundValues | None] | None:
@@ -199,6 +213,7 @@ def _difference(task: Task, block: Block, pair: Pair, columns: Pair, outcome: Ou
         n_undefined=len(block.values) - n,
         n_units=sample.sizes.size,
         biased=block.biased,
+        largest=block.largest,
     )
     return described_difference(task, block.group, block.metric, pair, facts, outcome, exact)
 
@@ -215,6 +230,7 @@ class Facts(NamedTuple):
     n_undefined: int
     n_units: int
     biased: bool
+    largest: float
 
 
 def described_difference(
@@ -245,6 +261,7 @@ def described_difference(
         bounded=exact is not None,
         outcome=decisive,
         expectation=outcome,
+        largest=facts.largest,
     )
 
 
