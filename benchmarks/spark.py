@@ -109,7 +109,8 @@ def local_ranks(case: Case, folder: Path) -> Callable[[], object]:
         pairs = pq.read_table(folder / f"{name}.parquet")
         user, item = (pairs[column].to_numpy() for column in ("user", "item"))
         lists.append(np.split(item, np.searchsorted(user, np.arange(1, case.users))))
-    split = tr.Split(*(tr.Interactions.of(own, "lists", n_items=case.items) for own in lists))
+    train, test = (tr.Interactions.of(own, "lists", n_items=case.items) for own in lists)
+    split = tr.Split(train, test)
     return lambda: tr.evaluate(tr.rank(tr.Factors(*factors), split, threads=case.executors), "recall@10")
 
 
@@ -228,10 +229,10 @@ def saved() -> dict[Case, Cost]:
         return {}
     with RESULTS.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    texts = ("part", "engine")
+    numbers = [name for name in Case._fields if name not in ("part", "engine")]
     return {
-        Case(**{name: row[name] if name in texts else int(row[name]) for name in Case._fields}): Cost(
-            *(float(row[name]) for name in Cost._fields)
+        Case(part=row["part"], engine=row["engine"], **{name: int(row[name]) for name in numbers}): Cost(
+            float(row["wall"]), float(row["cpu"])
         )
         for row in rows
     }
@@ -239,8 +240,8 @@ def saved() -> dict[Case, Cost]:
 
 def slope(cases: Iterable[Case], costs: dict[Case, Cost], size: Callable[[Case], float]) -> float:
     """Return the CPU time of one more by least squares."""
-    pairs = [(size(case), costs[case].cpu) for case in cases]
-    return float(np.polyfit(*zip(*pairs, strict=True), 1)[0])
+    chosen = list(cases)
+    return float(np.polyfit([size(case) for case in chosen], [costs[case].cpu for case in chosen], 1)[0])
 
 
 class Constants(NamedTuple):
