@@ -107,5 +107,5 @@ clean:
 # Spark supports other versions of pandas
 .venv-spark/.installed: .venv/.installed constraints-spark.txt
 	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' hypothesis pytest
+	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' 'pyspark[connect]' hypothesis pytest
 	touch $@

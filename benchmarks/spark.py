@@ -6,6 +6,8 @@ Python workers. The best of several runs counts; costs and exponents are of CPU 
 
     python benchmarks/spark.py throughput overheads growth    # measure, a few minutes each -> results/spark.csv
     python benchmarks/spark.py report                         # what follows from the measurements
+
+What is in the results already is not measured again: remove the file, or some of its rows, to do so.
 """
 
 import argparse
@@ -107,7 +109,8 @@ def local_ranks(case: Case, folder: Path) -> Callable[[], object]:
         pairs = pq.read_table(folder / f"{name}.parquet")
         user, item = (pairs[column].to_numpy() for column in ("user", "item"))
         lists.append(np.split(item, np.searchsorted(user, np.arange(1, case.users))))
-    split = tr.Split(*(tr.Interactions.of(own, "lists", n_items=case.items) for own in lists))
+    train, test = (tr.Interactions.of(own, "lists", n_items=case.items) for own in lists)
+    split = tr.Split(train, test)
     return lambda: tr.evaluate(tr.rank(tr.Factors(*factors), split, threads=case.executors), "recall@10")
 
 
@@ -200,19 +203,24 @@ class Bench:
 
 
 def measure(parts: list[str], repeats: int) -> None:
-    """Measure all cases of some parts, and replace their rows of the results."""
-    kept = [(case, cost) for case, cost in saved().items() if case.part not in parts]
+    """Measure the cases of some parts that are not among the results yet; each is saved at once."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), repeats)
         for case in (case for case in CASES if case.part in parts):
+            if case in (known := saved()):
+                continue
             load = os.getloadavg()[0]
-            kept.append((case, bench.measure(case)))
-            print(f"{case}: {kept[-1][1]}, load before {load:.1f}", flush=True)
+            cost = bench.measure(case)
+            print(f"{case}: {cost}, load before {load:.1f}", flush=True)
+            save(known | {case: cost})
         bench.stop()
+
+
+def save(costs: dict[Case, Cost]) -> None:
     with RESULTS.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*Case._fields, *Cost._fields))
-        writer.writerows((*case, *(f"{value:.3f}" for value in cost)) for case, cost in kept)
+        writer.writerows((*case, *(f"{value:.3f}" for value in cost)) for case, cost in costs.items())
 
 
 def saved() -> dict[Case, Cost]:
@@ -221,10 +229,10 @@ def saved() -> dict[Case, Cost]:
         return {}
     with RESULTS.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    texts = ("part", "engine")
+    numbers = [name for name in Case._fields if name not in ("part", "engine")]
     return {
-        Case(**{name: row[name] if name in texts else int(row[name]) for name in Case._fields}): Cost(
-            *(float(row[name]) for name in Cost._fields)
+        Case(part=row["part"], engine=row["engine"], **{name: int(row[name]) for name in numbers}): Cost(
+            float(row["wall"]), float(row["cpu"])
         )
         for row in rows
     }
@@ -232,8 +240,8 @@ def saved() -> dict[Case, Cost]:
 
 def slope(cases: Iterable[Case], costs: dict[Case, Cost], size: Callable[[Case], float]) -> float:
     """Return the CPU time of one more by least squares."""
-    pairs = [(size(case), costs[case].cpu) for case in cases]
-    return float(np.polyfit(*zip(*pairs, strict=True), 1)[0])
+    chosen = list(cases)
+    return float(np.polyfit([size(case) for case in chosen], [costs[case].cpu for case in chosen], 1)[0])
 
 
 class Constants(NamedTuple):

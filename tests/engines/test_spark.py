@@ -7,6 +7,7 @@ import dataclasses
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -444,6 +445,16 @@ def test_the_command_takes_the_master_from_the_environment(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert truerank(*command, "-o", tmp_path / "local.npz").returncode == 0
     assert_same(tr.Ranks.load(tmp_path / "spark.npz"), tr.Ranks.load(tmp_path / "local.npz"))
+
+
+def test_spark_connect() -> None:
+    pytest.importorskip("grpc", reason="install pyspark[connect]")
+    env = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-m", "tests.engines.connect_session"]
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("user -50 has no factors.\n"), "errors on executors are those of this process"
 
 
 def test_an_executor_that_is_killed_does_not_change_the_answer(spark: Any, tmp_path: Path) -> None:

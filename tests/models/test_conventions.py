@@ -26,7 +26,7 @@ from recbole.model.abstract_recommender import GeneralRecommender
 from recbole.trainer import Trainer
 
 import truerank as tr
-from truerank.arrays import Bools, Floats
+from truerank.arrays import AnyArray, Bools
 from truerank.conventions import CONVENTIONS, Definition
 from truerank.evaluation.per_instance import Ties
 
@@ -43,7 +43,7 @@ SINGLE = 1e-7  # RecBole's GAUC is computed in single precision
 class Study(NamedTuple):
     """Scores of all items for all users, and which of them are in the training and in the test set."""
 
-    scores: Floats
+    scores: AnyArray
     train: Bools
     test: Bools
 
@@ -81,7 +81,7 @@ def by_implicit(given: Study, k: int | None, folder: Path) -> tuple[dict[str, fl
 class Table(GeneralRecommender):  # type: ignore[misc]
     """A model of RecBole whose scores are given, in its numbering."""
 
-    def __init__(self, config: Any, dataset: Any, scores: Floats) -> None:
+    def __init__(self, config: Any, dataset: Any, scores: AnyArray) -> None:
         super().__init__(config, dataset)
         users, items = (
             [int(name) for name in dataset.field2id_token[field][1:]] for field in (self.USER_ID, self.ITEM_ID)
@@ -125,11 +125,11 @@ def by_recbole(given: Study, k: int | None, folder: Path) -> tuple[dict[str, flo
 class Given(Recommender):  # type: ignore[misc]
     """A model of Cornac whose scores are given."""
 
-    def __init__(self, scores: Floats) -> None:
+    def __init__(self, scores: AnyArray) -> None:
         super().__init__(name="given", trainable=False)
         self.scores = scores
 
-    def score(self, user_idx: int, item_idx: Any = None) -> Floats:
+    def score(self, user_idx: int, item_idx: Any = None) -> AnyArray:
         return self.scores[user_idx]
 
 

@@ -179,6 +179,6 @@ def _merged(some: _Ranges, others: _Ranges) -> _Ranges:
 
 def _outcome(moments: Moments, extreme: float) -> StudentOutcome:
     if moments.n < 2:
-        return StudentOutcome(math.nan, math.nan, moments.n)
+        return StudentOutcome(math.nan, math.nan, int(moments.n))
     whole = moments.with_one(extreme)
-    return StudentOutcome(whole.mean, whole.standard_error, whole.n)
+    return StudentOutcome(whole.mean, whole.standard_error, int(whole.n))
