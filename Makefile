@@ -19,7 +19,8 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/.test .venv-peers/.installed .venv-models/.installed
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	.venv-models/bin/python -m pytest tests/models docs/how-to/pytorch-model.md docs/models.md --ignore tests/models/test_rectools.py
+	.venv-models/bin/python -m pytest tests/models tests/engines/test_elsewhere.py docs/how-to/pytorch-model.md docs/models.md \
+	  --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 
 # a cluster of two executors on this machine, if there is Java for Spark
@@ -96,7 +97,7 @@ clean:
 	touch $@
 
 # these need newer versions than RecTools; torch comes first, so that nothing else chooses a larger build of it, and
-# RecBole without its dependencies, because it wants a version of ray that new Pythons do not have
+# RecBole without its dependencies, because it wants an old version of ray
 .venv-models/.installed: .venv/.installed constraints-models.txt
 	$(PYTHON) -m venv .venv-models
 	.venv-models/bin/python $(INSTALL) torch==2.13.0
