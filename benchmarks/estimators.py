@@ -230,7 +230,7 @@ def main() -> None:
     study.folder.mkdir(exist_ok=True)
     chosen = list(plans(ranks, levels, given.budgets, given.kinds))
     # all plans get some repetitions before any of them gets all
-    for part in (0.05, 0.25, 1.0):
+    for part in (0.1, 1.0):
         for plan in chosen:
             names = [name for name in plan.estimators if name.startswith(tuple(given.estimators))]
             most = {name: given.slow if name in SLOW else given.repetitions for name in names}
