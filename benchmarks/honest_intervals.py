@@ -18,8 +18,8 @@ import numpy as np
 
 import truerank as tr
 from truerank.arrays import Floats
+from truerank.corrections.assumptions import ASSUMPTIONS, Assumption
 from truerank.evaluation.exact_ranges import ExactRange, bound_values
-from truerank.evaluation.intervals import Assumption
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 METRICS = ("recall@10", "ndcg@10", "ap")
