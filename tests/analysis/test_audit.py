@@ -114,7 +114,7 @@ def test_digits_and_users_count() -> None:
         ({"A": {"recall@10": 66.19}}, {}, "no distribution of ranks gives the numbers of A"),
         ({"A": {"ap": 0.5}}, {"n": 1}, "`n` must lie in 2"),
         ({"A": {"ap": 0.5}}, {"m": 100}, "`m` must be at most"),
-        ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', got 'luck'"),
+        ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', 'smooth', got 'luck'"),
         ({"A": {"marp@5": 0.5}}, {}, "depends on grades"),
     ],
 )
