@@ -148,7 +148,7 @@ def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[fl
 
 
 def _interval(moments: Moments) -> Interval:
-    return skewed_interval(moments.mean, moments.standard_error, moments.n, moments.skewness, 0.95)
+    return skewed_interval(moments, 0.95)
 
 
 def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
