@@ -2,7 +2,6 @@
 
 import doctest
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
-SECTION = PAGE.read_text().partition("## The same step elsewhere")[2]
+from tests.pages import DOCS, run_block
+
+SECTION = (DOCS / "spark.md").read_text().partition("## The same step elsewhere")[2]
 Names = dict[str, Any]
 
 
@@ -28,13 +28,6 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
     return found
 
 
-def run_block(library: str, names: Names) -> None:
-    """Run the block of the section that uses a library."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", SECTION, flags=re.DOTALL | re.MULTILINE)
-    (block,) = (block for block in blocks if f"{library}." in block)
-    exec(block, names)
-
-
 def expected(names: Names) -> list[dict[str, Any]]:
     ranks: pa.Table = names["rank_table"](names["users"])
     assert ranks.num_rows == 2
@@ -45,7 +38,7 @@ def expected(names: Names) -> list[dict[str, Any]]:
 def test_dask(names: Names) -> None:
     names["dask"] = pytest.importorskip("dask")
     pytest.importorskip("dask.dataframe")
-    run_block("dask", names)
+    run_block("spark.md", "dask.", names)
     found = pa.Table.from_pandas(names["ranks"].compute(), preserve_index=False).to_pylist()
     assert sorted(found, key=lambda row: row["id"]) == expected(names)
 
@@ -56,10 +49,10 @@ def test_ray(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     ray = names["ray"] = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
-    paths = os.pathsep.join([str(PAGE.parents[1] / "src"), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(DOCS.parent / "src"), os.environ.get("PYTHONPATH", "")])
     ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": paths}})
     try:
-        run_block("ray", names)
+        run_block("spark.md", "ray.", names)
         assert sorted(names["ranks"].take_all(), key=lambda row: row["id"]) == expected(names)
     finally:
         ray.shutdown()
