@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the functions below."""
     app.connect("autodoc-process-docstring", escape)
     app.connect("doctree-read", strip_blank_ends)
+    app.add_transform(DarkFigures)
     app.connect("doctree-read", link_names)
     app.connect("doctree-read", unlink_metrics)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -37,6 +40,21 @@ def strip_blank_ends(app: Sphinx, page: nodes.document) -> None:
     for block in page.findall(nodes.literal_block):
         block.rawsource = block.astext().rstrip()
         block[:] = [nodes.Text(block.rawsource)]
+
+
+class DarkFigures(SphinxTransform):
+    """Show the dark variant of a drawn figure on dark pages; the theme hides the other by its class."""
+
+    default_priority = 400
+
+    def apply(self, **options: Any) -> None:
+        for image in list(self.document.findall(nodes.image)):
+            if image["uri"].endswith(".svg"):
+                dark = image.deepcopy()
+                dark["uri"] = str(PurePosixPath(image["uri"]).with_suffix(".dark.svg"))
+                image["classes"].append("only-light")
+                dark["classes"].append("only-dark")
+                image.parent.insert(image.parent.index(image) + 1, dark)
 
 
 def link_names(app: Sphinx, page: nodes.document) -> None:

@@ -60,6 +60,8 @@ def visit(browser: Browser) -> Iterator[Callable[..., Opened]]:
         context = browser.new_context(**({"viewport": {"width": 1100, "height": 900}} | options))
         contexts.append(context)
         opened = Opened(context.new_page())
+        # errors that the page does not throw, such as of a ResizeObserver, are told to the window alone
+        opened.page.add_init_script("addEventListener('error', event => console.error(event.message))")
         opened.page.on("console", lambda message: opened.messages.append(f"{message.type}: {message.text}"))
         opened.page.on("pageerror", lambda error: opened.messages.append(f"error: {error}"))
         opened.page.on("dialog", opened.dismiss)

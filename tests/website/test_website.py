@@ -67,6 +67,16 @@ def test_names_in_the_text_are_linked_with_the_reference() -> None:
     assert re.search(r'<a [^>]*href="api/ranking\.html#truerank\.rank_sampled"', page)
 
 
+def test_figures_follow_the_dark_mode() -> None:
+    texts = [page.read_text() for page in PAGES]
+    drawn = [re.findall(r'class="only-light" src="([^"]*)\.svg"', text) for text in texts]
+    dark = [re.findall(r'class="only-dark" src="([^"]*)\.dark\.svg"', text) for text in texts]
+    assert drawn == dark
+    assert sum(map(len, drawn)) == sum(len(re.findall(r"<img\b[^>]*\.svg", text)) for text in texts) // 2 > 5
+    for path in (SITE / "_images").glob("*.dark.svg"):
+        assert not re.search("#000000|#ffffff", path.read_text())
+
+
 def test_the_explorer_is_linked() -> None:
     assert EXPLORER.is_file()
     assert 'href="../explore.html"' in (SITE / "explanations" / "why-sampled-metrics-mislead.html").read_text()

@@ -206,6 +206,12 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
 
 def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     """Return the distinct cases, and the case of each relevant item."""
+    if "cases" not in ranks.fits:
+        ranks.fits["cases"] = _distinct_cases(ranks)
+    return ranks.fits["cases"]
+
+
+def _distinct_cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     per_item = [ranks.i, ranks.item_n_relevant, catalogue[ranks.instance], ranks.draws[ranks.instance]]
     first, which = distinct_columns(*per_item)

@@ -13,7 +13,10 @@ from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
 from truerank.report.pages import CHART_SCRIPTS, write_page
 
-_SCRIPTS = (*CHART_SCRIPTS, "laws.js", "settings.js", "expected.js", "pairs.js", "explorer.js")
+_SCRIPTS = (
+    *CHART_SCRIPTS, "designs.js", "solvers.js", "corrections.js", "laws.js", "settings.js", "expected.js", "pairs.js",
+    "explorer.js",
+)  # fmt: skip
 _MOST = 6
 _TITLE = "What would sampled candidates show?"
 # the running example of Krichene & Rendle, section 3.2
@@ -27,9 +30,9 @@ _PAPER = {
 def write_explorer(path: str | Path, ranks: Mapping[str, Ranks] | None = None) -> None:
     """Write a page to explore sampled metrics to one HTML file that opens in any browser.
 
-    Sliders set the number of candidates n, of sampled ones m, the cut-off k and gamma; metric, design and correction
-    are chosen. The page shows the expected metric, its bias and its deviation by rank, and what two recommenders would
-    look like. It computes all of that itself, and agrees with the library to 1e-9.
+    Sliders set the number of candidates n, of sampled ones m, the cut-off k and gamma; metric, design (uniform or
+    inverse sampling) and correction are chosen. The page shows the expected metric, its bias and its deviation by rank,
+    and what two recommenders would look like. It computes all of that itself, and agrees with the library to 1e-9.
 
     Parameters
     ----------

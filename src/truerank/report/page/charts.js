@@ -48,9 +48,11 @@ function chartView(block, label) {
     asTable,
   );
   let drawnWidth = 0;
-  new ResizeObserver(() => {
+  const fit = () => {
     if (canvas.clientWidth && canvas.clientWidth !== drawnWidth) ((drawnWidth = canvas.clientWidth), draw());
-  }).observe(canvas);
+  };
+  // in the next frame: a canvas that grows while sizes are being reported is an error, "ResizeObserver loop"
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(canvas);
   const figure = el("figure", { class: `figure ${block.kind}` }, legend, canvas, marks, tools, numbers);
   // shows another block of the same kind, or the same after the reader has hidden something; switches stay as they are
   figure.update = (next, nextLabel = label) => {

@@ -6,12 +6,14 @@ function growing(last, count = POINTS) {
   return [...new Set(steps)];
 }
 
-const sampledAs = () => `expected, m = ${setting.m}${correctionText()}`;
+const sampledAs = () => `expected, ${designText()}${correctionText()}`;
+
+const currentTable = shared(() => LAWS.table(setting));
 
 function momentsByRank() {
   const ranks = growing(setting.n);
   const exact = ranks.map((rank) => LAWS.term(setting)(rank, setting.n));
-  return { ranks, exact, found: LAWS.moments(LAWS.table(setting), setting, ranks) };
+  return { ranks, exact, found: LAWS.moments(currentTable(), setting, ranks) };
 }
 
 function rankChart({ ranks, exact, found }) {
@@ -50,10 +52,14 @@ function linesBlock(x, y, curves, extra = {}) {
   };
 }
 
+// What is read at each sampled rank, or after each number of draws.
 function tableChart() {
-  const values = LAWS.table(setting);
-  const ranks = d3.range(1, setting.m + 2);
-  return linesBlock("sampled rank", `what is read for ${metricText()}`, [
-    { name: `value${correctionText()}`, x: ranks, y: [...values] },
+  const values = currentTable();
+  const [x, seen] =
+    setting.design === "inverse"
+      ? ["draws until enough stood above", growing(setting.n - 1).filter((draws) => draws >= setting.hits)]
+      : ["sampled rank", d3.range(1, setting.m + 2)];
+  return linesBlock(x, `what is read for ${metricText()}`, [
+    { name: `value${correctionText()}`, x: seen, y: seen.map((place) => values[place - 1]) },
   ]);
 }

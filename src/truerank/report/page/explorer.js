@@ -14,11 +14,17 @@ const EXPLAINED = [
     errorChart,
   ],
   [
-    "What is read at each sampled rank",
-    "The value that each sampled rank counts for. Corrected values may be negative or above 1; only their mean matters.",
+    "What is read in a sample",
+    "The value that each sampled rank counts for; under inverse sampling, each number of draws. Corrected values may be " +
+      "negative or above 1; only their mean matters.",
     tableChart,
   ],
 ];
+
+const LEFT_OUT =
+  "Inverse sampling has an unbiased estimate of AP (= RR), and of AUC from 2 hits on. Not on this page: ~smooth, " +
+  "~monotone, ~em, ~mes and ~mn, which look at all instances together; ~ls with replacement; and the designs that need " +
+  "more than ranks, namely by popularity, head-first and roulette.";
 
 function live(title, text, make) {
   let view = null;
@@ -38,15 +44,16 @@ function startExplorer() {
     "div",
     { class: "settings sticky", role: "group", "aria-label": "Settings" },
     choice("metric", "Metric", METRIC_NAMES),
-    choice("replace", "Design", DESIGN_NAMES, (text) => text === "true"),
+    choice("design", "Design", DESIGN_NAMES),
     choice("correction", "Correction", CORRECTION_NAMES),
     slider("n"),
     slider("m"),
+    slider("hits"),
     slider("k"),
     slider("gamma"),
   );
   const charts = EXPLAINED.map(([title, text, make]) => live(title, text, () => make(byRank())));
-  PAGE.replaceChildren(top, settings, ...charts, twoRecommenders());
+  PAGE.replaceChildren(top, settings, el("p", { class: "aside" }, LEFT_OUT), ...charts, twoRecommenders());
 }
 
 startExplorer();

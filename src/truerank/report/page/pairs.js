@@ -26,10 +26,10 @@ function meanOver(counts, values) {
   return d3.sum(counts, ([, times], at) => times * values[at]) / total;
 }
 
-function study({ name, counts }, sample = setting, values = LAWS.table(sample)) {
+function study({ name, counts }) {
   const found = LAWS.moments(
-    values,
-    sample,
+    currentTable(),
+    setting,
     counts.map(([rank]) => rank),
   );
   const total = d3.sum(counts, ([, times]) => times);
@@ -37,13 +37,17 @@ function study({ name, counts }, sample = setting, values = LAWS.table(sample)) 
     name,
     exact: meanOver(
       counts,
-      counts.map(([rank]) => LAWS.term(sample)(rank, sample.n)),
+      counts.map(([rank]) => LAWS.term(setting)(rank, setting.n)),
     ),
     expected: meanOver(
       counts,
       found.map(({ mean }) => mean),
     ),
     deviation: Math.sqrt(d3.sum(counts, ([, times], at) => times * found[at].variance)) / total,
+    draws: meanOver(
+      counts,
+      counts.map(([rank]) => LAWS.draws(setting, rank)),
+    ),
     total,
   };
 }
@@ -62,7 +66,10 @@ function verdict([a, b]) {
   const exact = b.exact - a.exact;
   const [better, worse] = exact > 0 ? [b, a] : [a, b];
   const gap = better.expected - worse.expected;
-  const sampled = `With ${setting.m} sampled candidates`;
+  const sampled =
+    setting.design === "inverse"
+      ? `With candidates drawn until ${setting.hits} stand above the relevant item`
+      : `With ${setting.m} sampled candidates`;
   if (exact === 0) {
     const ahead = gap < 0 ? worse : better;
     const place = `${ahead.name} is ahead by ${decimals(Math.abs(gap))} on average.`;
@@ -77,19 +84,33 @@ function verdict([a, b]) {
 }
 
 function pairTable(studies) {
-  const columns = ["recommender", "instances", "exact", sampledAs(), "standard deviation"].map((name, at) => ({
+  const columns = [
+    { name: "recommender", format: "text" },
+    { name: "instances", format: "count" },
+    { name: "exact", format: "number" },
+    { name: sampledAs(), format: "number" },
+    { name: "standard deviation", format: "number" },
+    { name: "draws per instance", format: "count" },
+  ];
+  const rows = studies.map(({ name, total, exact, expected, deviation, draws }) => [
     name,
-    format: at === 0 ? "text" : at === 1 ? "count" : "number",
-  }));
-  const rows = studies.map(({ name, total, exact, expected, deviation }) => [name, total, exact, expected, deviation]);
+    total,
+    exact,
+    expected,
+    deviation,
+    draws,
+  ]);
   return { columns, rows };
 }
+
+const uniformDesign = () => (setting.design === "inverse" ? "without" : setting.design);
 
 // The uncorrected metric of both at growing m, as in Figure 2 of the paper; the sliders of m and gamma do not change it.
 const curvesByM = shared(
   () => {
     const sizes = growing(Math.min(setting.n - 1, 2000), 40);
-    const samples = sizes.map((m) => ({ ...setting, m, correction: "none" }));
+    const design = uniformDesign();
+    const samples = sizes.map((m) => ({ ...setting, design, m, correction: "none" }));
     const tables = samples.map(LAWS.table);
     const f = LAWS.term(setting);
     return pair.map(({ name, counts }) => ({
@@ -107,11 +128,11 @@ const curvesByM = shared(
       ),
     }));
   },
-  () => [setting.n, setting.k, setting.metric, setting.replace, pair],
+  () => [setting.n, setting.k, setting.metric, uniformDesign(), pair],
 );
 
 function pairChart() {
-  const marks = [{ x: setting.m, text: `m = ${setting.m}` }];
+  const marks = setting.design === "inverse" ? [] : [{ x: setting.m, text: `m = ${setting.m}` }];
   return linesBlock("sampled candidates m", `expected ${metricText()}, uncorrected`, curvesByM(), { marks });
 }
 
@@ -163,8 +184,7 @@ function pairViews() {
   let views = null;
   const draw = (given) => {
     if (!takePair(given, problem)) return;
-    const values = LAWS.table(setting);
-    const studies = pair.map((one) => study(one, setting, values));
+    const studies = pair.map(study);
     result.textContent = verdict(studies);
     const [table, chart] = [pairTable(studies), pairChart()];
     if (views) views.forEach((view, at) => view.update([table, chart][at]));

@@ -8,26 +8,59 @@ const METRIC_NAMES = {
   ndcg: "NDCG",
   auc: "AUC",
 };
-const DESIGN_NAMES = { false: "without replacement", true: "with replacement (eq. 15)" };
+const DESIGN_NAMES = {
+  without: "without replacement",
+  replaced: "with replacement (eq. 15)",
+  inverse: "inverse sampling",
+};
 const CORRECTION_NAMES = {
   none: "none: the sampled metric",
-  rank: "rank estimate (eq. 20)",
-  bv: "bias-variance (eq. 25)",
+  rank: "rank estimate, ~rank (eq. 20)",
+  interpolated: "~rank(interpolate)",
+  bv: "bias-variance, ~bv(γ) (eq. 25)",
+  cls: "constrained least squares, ~cls",
+  ls: "least squares, ~ls (eq. 22)",
+  unbiased: "~unbiased",
 };
-const LIMITS = { n: [2, 20000], m: [1, 500], k: [1, 1000], gamma: [0.001, 1] };
+const UNIFORM = ["none", "rank", "interpolated", "bv", "cls"];
+// What can be chosen under the present settings.
+const POSSIBLE = {
+  metric: () =>
+    setting.design !== "inverse" ? Object.keys(METRIC_NAMES) : setting.hits > 1 ? ["ap", "auc"] : ["ap"],
+  design: () => Object.keys(DESIGN_NAMES),
+  correction: () => ({ without: [...UNIFORM, "ls"], replaced: UNIFORM, inverse: ["unbiased"] })[setting.design],
+};
+const LIMITS = { n: [2, 20000], m: [1, 500], hits: [1, 20], k: [1, 1000], gamma: [0.001, 1] };
 // When a setting matters; otherwise it is shown faintly.
-const MATTERS = { k: () => setting.metric.endsWith("@k"), gamma: () => setting.correction === "bv" };
+const MATTERS = {
+  m: () => setting.design !== "inverse",
+  hits: () => setting.design === "inverse",
+  k: () => setting.metric.endsWith("@k"),
+  gamma: () => setting.correction === "bv",
+};
 const HELP = {
   n: "candidates, one of them relevant",
   m: "sampled irrelevant candidates",
+  hits: "above the item end the draws",
   k: "cut-off of the metric",
   gamma: "weight of the variance",
 };
-const setting = { n: 10000, m: 100, k: 10, gamma: 0.1, metric: "ap", replace: false, correction: "none" };
+const setting = {
+  n: 10000,
+  m: 100,
+  hits: 2,
+  k: 10,
+  gamma: 0.1,
+  metric: "ap",
+  design: "without",
+  correction: "none",
+};
 
 const metricText = () => METRIC_NAMES[setting.metric].replace("@k", `@${setting.k}`);
+const designText = () => (setting.design === "inverse" ? `hits = ${setting.hits}` : `m = ${setting.m}`);
 const correctionText = () =>
-  setting.correction === "none" ? "" : setting.correction === "bv" ? `, bv(${setting.gamma})` : ", rank estimate";
+  ({ none: "", bv: `, ~bv(${setting.gamma})`, interpolated: ", ~rank(interpolate)" })[setting.correction] ??
+  `, ~${setting.correction}`;
 
 // Sliders move by factors, since what matters is the order of magnitude.
 function slider(name) {
@@ -66,17 +99,23 @@ function slider(name) {
   return view;
 }
 
-function choice(name, label, names, read = (value) => value) {
+function choice(name, label, names) {
   const options = Object.entries(names).map(([value, text]) => el("option", { value }, text));
-  const select = el("select", { id: name, onchange: () => set({ [name]: read(select.value) }) }, options);
-  follow(() => (select.value = String(setting[name])));
+  const select = el("select", { id: name, onchange: () => set({ [name]: select.value }) }, options);
+  follow(() => {
+    options.forEach((option) => (option.disabled = !POSSIBLE[name]().includes(option.value)));
+    select.value = setting[name];
+  });
   return el("div", { class: "setting" }, el("label", { for: name }, label), select);
 }
 
-// No more candidates are sampled than there are, and none is cut off beyond the last rank.
+// No more candidates are sampled than there are, none is cut off beyond the last rank, and what the design does not
+// allow gives way.
 function set(changes) {
   Object.assign(setting, changes);
-  if (!setting.replace) setting.m = Math.min(setting.m, setting.n - 1);
+  for (const [name, possible] of Object.entries(POSSIBLE))
+    if (!possible().includes(setting[name])) setting[name] = possible()[0];
+  if (setting.design !== "replaced") setting.m = Math.min(setting.m, setting.n - 1);
   setting.k = Math.min(setting.k, setting.n);
   change({});
 }
