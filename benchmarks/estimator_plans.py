@@ -58,14 +58,14 @@ class Uncapped:
 
 
 def inverse(ranks: dict[str, tr.Ranks], free: Uncapped, budget: int) -> Plan:
-    """Return inverse sampling that costs the budget: as many hits as leave a cap of 0.3 of the candidates.
+    """Return inverse sampling that costs the budget: the fewest hits that would cost more without a cap, and a cap.
 
-    More hits and a smaller cap serve metrics cut at k, fewer hits and a larger cap serve AP. Where even one hit leaves
-    a cap below a sixteenth of the candidates, nearly all draws end there, and a second hit costs little: it takes 2.
+    One hit more and a smaller cap serve metrics cut at k, and AP has accuracy to spare, as long as the cap is at least
+    0.3 of the candidates. Where it is below a sixteenth, nearly all draws end there, and one hit more costs little.
     """
     median = float(np.median(np.concatenate([one.draws for one in ranks.values()])))
-    depth = {hits: free.cap(hits, budget) / median for hits in range(1, MOST_HITS + 1)}
-    hits = max((hits for hits, cap in depth.items() if cap >= DEEP), default=2 if depth[1] < SHALLOW else 1)
+    hits = next(hits for hits in range(1, MOST_HITS + 1) if hits == MOST_HITS or free.cost(hits) >= budget)
+    hits += free.cap(hits + 1, budget) >= DEEP * median or free.cap(hits, budget) < SHALLOW * median
     design = tr.InverseSampling(hits, most=free.cap(hits, budget))
     return Plan(
         budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]
