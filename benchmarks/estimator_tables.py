@@ -42,7 +42,10 @@ def _joined(numbers: "pd.Series[float]", form: str) -> str:
 
 def _goals(results: pd.DataFrame) -> str:
     """Return what the recommended estimator of inverse sampling reaches at each budget, and which goals it misses."""
-    lines = ["| data | design | scores | estimator | of BV's error | coverage | order | missed |", "|---" * 8 + "|"]
+    lines = [
+        "| data | design | scores | estimator | of BV's error | coverage | order | runs | missed |",
+        "|---" * 9 + "|",
+    ]
     mine = results[results["recommended"] & results["design"].str.startswith("inverse")]
     theirs = results[results["estimator"] == ORACLE].set_index(["data", "budget", "metric"])["rmse"]
     for (data, budget, design), part in mine.groupby(["data", "budget", "design"], sort=True):
@@ -56,7 +59,15 @@ def _goals(results: pd.DataFrame) -> str:
         told = [f"{goal} ({', '.join(where.index[where])})" for goal, where in missed.items() if where.any()]
         names = "/".join(dict.fromkeys(own["estimator"]))
         texts = [_joined(ratio, "{:.2f}"), _joined(own["coverage"], "{:.2f}"), _joined(own["order"], "{:.2f}")]
-        cells = [str(data), str(design), str(budget), names, *texts, "; ".join(told) or "none"]
+        cells = [
+            str(data),
+            str(design),
+            str(budget),
+            names,
+            *texts,
+            str(own["repetitions"].max()),
+            "; ".join(told) or "none",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
