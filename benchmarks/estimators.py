@@ -7,11 +7,11 @@ is hardest to tell apart comes out in its exact order.
 
     python benchmarks/studies.py movielens FOLDER /tmp/movielens
     python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--slow 20] [--minutes 18]
-        [--budgets 100 300] [--kinds fixed inverse uncapped roulette]
+        [--budgets 100 300] [--kinds fixed inverse uncapped roulette] [--estimators monotone bv]
 
 What was estimated is kept in the folder, so the same call again goes on where the last one ended. Rows are added to
-benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator. Without a folder
-the results are printed as they stand in docs/estimating.md.
+benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator.
+benchmarks/estimator_tables.py writes the tables of docs/estimating.md from them.
 
 Intervals are of two kinds. Those of estimators that fit the law of the ranks are for the mean over the very users, from
 the candidates' sampling alone. Those of the others are for the mean over many users like these: 1,000 of the users are
@@ -22,7 +22,7 @@ import argparse
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,33 +32,20 @@ import pandas as pd
 
 import studies
 import truerank as tr
-from truerank.arrays import Floats, Ints
+from estimator_plans import Plan, plans
+from truerank.arrays import Floats
+from truerank.corrections.recommended import recommended
 from truerank.evaluation.intervals import Interval, skewed_interval
 from truerank.evaluation.moments import Moments
 
 METRICS = ("recall@10", "ndcg@10", "ap")
-GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
-SLOW = {"mn", "bv(auto)"}
-LEAST_HITS, MOST_HITS = 2, 8
+SLOW = {"mn", "mes", "bv(auto)"}
 FEW, AGAIN = 1_000, 5
 NORMAL = 1.96
 RESULTS = Path(__file__).parent / "results" / "estimators.csv"
+ORACLE = "bv, best gamma"
 ROLES = ("draws", "estimates", "errors", "covered")
 KEYS = ["data", "budget", "design", "estimator", "metric"]
-
-Draw = Callable[[str, int], tr.Ranks]
-"""From the name of a recommender and a seed to sampled ranks."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A design at a budget, how to draw by it, and the estimators to try."""
-
-    budget: int
-    design: str
-    draw: Draw
-    estimators: list[str]
 
 
 @dataclass(frozen=True)
@@ -82,64 +69,6 @@ class Result:
     def __add__(self, other: "Result") -> "Result":
         both = (np.concatenate([getattr(self, role), getattr(other, role)]) for role in ROLES)
         return Result(self.plan, self.estimator, *both)
-
-
-def fixed(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    design = tr.UniformSampling(budget)
-    return Plan(budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), FIXED)
-
-
-def inverse(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    """Return inverse sampling with as many hits as the budget pays for, at least 2, and a cap that makes it cost that.
-
-    The cap ends draws that would go on, so the draws without a cap tell what each cap costs.
-    """
-    hits = next(hits for hits in range(LEAST_HITS, MOST_HITS + 1) if hits == MOST_HITS or _cost(ranks, hits) >= budget)
-    drawn = np.concatenate([_uncapped(one, hits) for one in ranks.values()])
-    low, high = 1, int(drawn.max())
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if np.minimum(drawn, middle).mean() <= budget else (low, middle)
-    design = tr.InverseSampling(hits, most=low)
-    return Plan(
-        budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]
-    )
-
-
-def uncapped(ranks: dict[str, tr.Ranks], hits: int) -> Plan:
-    design = tr.InverseSampling(hits)
-    estimators = ["unbiased", "monotone", "smooth", "em"]
-    budget = round(_cost(ranks, hits))
-    return Plan(budget, f"inverse({hits})", lambda name, seed: design.draw(ranks[name], rng=seed), estimators)
-
-
-def _cost(ranks: dict[str, tr.Ranks], hits: int) -> float:
-    return float(np.mean([_uncapped(one, hits).mean() for one in ranks.values()]))
-
-
-def _uncapped(ranks: tr.Ranks, hits: int) -> Ints:
-    return tr.InverseSampling(hits).draw(ranks, rng=0).draws
-
-
-def roulette(ranks: dict[str, tr.Ranks], proxy: str, levels: dict[str, Ints], budget: int) -> Plan:
-    def draw(name: str, seed: int) -> tr.Ranks:
-        return studies.play(ranks[name], levels[name], budget, seed)
-
-    return Plan(budget, f"roulette, {proxy}", draw, ["unbiased"])
-
-
-def plans(
-    ranks: dict[str, tr.Ranks], levels: dict[str, dict[str, Ints]], budgets: list[int], kinds: list[str]
-) -> Iterator[Plan]:
-    for budget in budgets:
-        if "fixed" in kinds:
-            yield fixed(ranks, budget)
-        if "inverse" in kinds:
-            yield inverse(ranks, budget)
-        if "roulette" in kinds:
-            yield from (roulette(ranks, proxy, own, budget) for proxy, own in levels.items())
-    if "uncapped" in kinds:
-        yield from (uncapped(ranks, hits) for hits in (1, 2, 3))
 
 
 @dataclass(frozen=True)
@@ -169,11 +98,16 @@ class Study:
     def _path(self, plan: Plan, estimator: str) -> Path:
         return self.folder / f"{plan.budget} {plan.design} {estimator}.npz"
 
+    def recommended(self, plan: Plan, metric: str) -> str:
+        """Return the estimator that a metric takes when none is named."""
+        sampled = plan.draw(next(iter(self.ranks)), 0)
+        return str(recommended(tr.metric(metric), sampled)).partition("~")[2]
+
     def extend(self, plan: Plan, wanted: dict[str, int], until: float) -> None:
         """Sample and estimate until there are so many repetitions for each estimator, or the time is over."""
-        found = self.results(plan)
-        for seed in range(min(result.repetitions for result in found.values()), max(wanted.values())):
-            names = [name for name in plan.estimators if found[name].repetitions == seed < wanted[name]]
+        found = {name: self._kept(plan, name) for name in wanted}
+        for seed in range(max(wanted.values(), default=0)):
+            names = [name for name in wanted if found[name].repetitions == seed < wanted[name]]
             if time.monotonic() > until:
                 break
             for name, one in self._repetition(plan, names, seed).items() if names else ():
@@ -214,7 +148,7 @@ def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[fl
 
 
 def _interval(moments: Moments) -> Interval:
-    return skewed_interval(moments.mean, moments.standard_error, moments.n, moments.skewness, 0.95)
+    return skewed_interval(moments, 0.95)
 
 
 def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
@@ -227,7 +161,7 @@ def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
         np.stack([getattr(of_gamma[row], role)[..., column] for column, row in enumerate(best)], axis=-1)
         for role in ROLES[1:]
     )
-    oracle = Result(of_gamma[0].plan, "bv, best gamma", of_gamma[0].draws, *chosen)
+    oracle = Result(of_gamma[0].plan, ORACLE, of_gamma[0].draws, *chosen)
     return [*(result for result in results if not result.estimator.startswith("bv(0")), oracle]
 
 
@@ -246,7 +180,8 @@ def order(result: Result, truth: Floats) -> Floats:
     return np.asarray(np.min([each.mean(axis=0) for each in right], axis=0))
 
 
-def rows(result: Result, truth: Floats, data: str) -> Iterator[dict[str, object]]:
+def rows(result: Result, study: Study, data: str) -> Iterator[dict[str, object]]:
+    truth = study.truth
     errors = relative(result, truth)
     bias, deviation = errors.mean(axis=(0, 1)), np.sqrt(errors.var(axis=0).mean(axis=0))
     size, right, covered = rmse(result, truth), order(result, truth), result.covered.mean(axis=(0, 1))
@@ -265,6 +200,7 @@ def rows(result: Result, truth: Floats, data: str) -> Iterator[dict[str, object]
                 "coverage": round(float(covered[column]), 3),
                 "order": round(float(right[column]), 3),
                 "repetitions": result.repetitions,
+                "recommended": study.recommended(result.plan, metric) == result.estimator,
             }
 
 
@@ -276,33 +212,17 @@ def add(found: list[dict[str, object]]) -> None:
     table.sort_values(KEYS, kind="stable").to_csv(RESULTS, index=False)
 
 
-def markdown() -> str:
-    """Return the results as a table; columns hold Recall@10 / NDCG@10 / AP."""
-    table = pd.read_csv(RESULTS)
-    lines = ["| data | design | estimator | scores | bias, % | RMSE, % | coverage | order |", "|---" * 8 + "|"]
-    for keys, part in table.groupby(["data", "budget", "design", "estimator"], sort=True):
-        own = part.set_index("metric").reindex(METRICS)
-        forms = {"bias": "{:.1f}", "rmse": "{:.1f}", "coverage": "{:.2f}", "order": "{:.2f}"}
-        texts = ["/".join("-" if pd.isna(x) else form.format(x) for x in own[role]) for role, form in forms.items()]
-        lines.append(
-            "| " + " | ".join([str(keys[0]), *map(str, keys[2:]), f"{part['draws'].mean():.0f}", *texts]) + " |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("data", nargs="?", default="")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("data")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--slow", type=int, default=20, help="Repetitions of the estimators that take long.")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="When to stop.")
     parser.add_argument("--budgets", type=int, nargs="+", default=[50, 100, 200, 300, 500])
     parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped", "roulette"])
+    parser.add_argument("--estimators", nargs="+", default=[""], help="Those to run, by the beginning of their names.")
     given = parser.parse_args()
-    if given.folder is None:
-        print(markdown())
-        return
     until = time.monotonic() + 60 * given.minutes
     ranks, levels = studies.load(given.folder)
     truth = np.array([[tr.values(one, metric).mean() for metric in METRICS] for one in ranks.values()])
@@ -310,13 +230,14 @@ def main() -> None:
     study.folder.mkdir(exist_ok=True)
     chosen = list(plans(ranks, levels, given.budgets, given.kinds))
     # all plans get some repetitions before any of them gets all
-    for part in (0.05, 0.25, 1.0):
+    for part in (0.1, 1.0):
         for plan in chosen:
-            most = {name: given.slow if name in SLOW else given.repetitions for name in plan.estimators}
+            names = [name for name in plan.estimators if name.startswith(tuple(given.estimators))]
+            most = {name: given.slow if name in SLOW else given.repetitions for name in names}
             study.extend(plan, {name: math.ceil(part * number) for name, number in most.items()}, until)
     for plan in chosen:
         results = [result for result in study.results(plan).values() if result.repetitions]
-        add([row for result in best_gamma(results, truth) for row in rows(result, truth, given.data)])
+        add([row for result in best_gamma(results, truth) for row in rows(result, study, given.data)])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import numpy as np
 
 import truerank as tr
 from truerank.papers.krichene_rendle_2020.experiment import embedded
-from truerank.papers.krichene_rendle_2020.toy import RANKS as TOY
 from truerank.report import drawing
 
 if TYPE_CHECKING:
@@ -37,22 +36,6 @@ def figure(draw: Callable[[], Figure]) -> Callable[[], Figure]:
     """Register a function that draws a figure; the file is named like the function."""
     FIGURES[draw.__name__.replace("_", "-")] = drawing.styled(draw)
     return draw
-
-
-@figure
-def sampled_ap() -> Figure:
-    """Expected sampled AP of the toy example at every sample size: the order depends on m."""
-    found = tr.consistency(TOY, "ap", sizes=range(1, 10_000))
-    drawn, (axes,) = drawing.panels(1, columns=1)
-    drawing.curves(axes, found.sizes, {f"recommender {name}": curve for name, curve in found.curves.items()})
-    for (colour, _), mean in zip(drawing.LOOKS, found.exact.values(), strict=False):
-        axes.plot([10_000], [mean], "o", color=colour, clip_on=False)
-    axes.set(xscale="log", yscale="log", xlim=(1, 10_000), xlabel="sampled candidates m (of 10,000)")
-    axes.set_ylabel("expected average precision")
-    drawing.mark(axes, 100, "the usual 100:\nC, the best, looks worst", words_left=False)
-    axes.annotate("exact", (10_000, 0.101), (6_300, 0.062), color="0.3")
-    axes.legend(loc="lower left")
-    return drawn
 
 
 @figure
@@ -77,7 +60,8 @@ def movielens_orders() -> Figure:
     for axes, metric in zip(panels, ("recall@10", "ap"), strict=True):
         found = tr.consistency(embedded().ranks, metric, sizes=sizes)
         drawing.curves(axes, sizes, {name: curve / found.curves["X"] for name, curve in found.curves.items()})
-        drawing.mark(axes, found.settled or sizes[-1], f"exact order\nfrom m ≈ {found.settled}", words_left=True)
+        settled = tr.consistency(embedded().ranks, metric).settled  # among all sizes, not these only
+        drawing.mark(axes, settled or sizes[-1], f"exact order\nfrom m = {settled}", words_left=True)
         axes.set(title=metric, xlabel="sampled candidates m", xscale="log", xlim=(1, sizes[-1]))
     panels[0].set_ylabel("expected value, relative to X")
     panels[0].legend(loc="lower left", title="recommender")

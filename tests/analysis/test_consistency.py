@@ -216,9 +216,14 @@ def test_sizes_are_refined_where_orders_change() -> None:
     assert found.sizes.size < 500
 
 
+@pytest.mark.parametrize("pooled", [True, False])
 @pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)", "ndcg~bv(1)", "auc~bv(0.1)", "dcg~bv(0.1)"])
-def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -> None:
+def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
+    metric: str, pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Closed forms for many sizes at once, against the laws of all items at one size."""
+    if not pooled:
+        monkeypatch.setattr("truerank.corrections.bias_variance.LARGEST", 0)
     rng = np.random.default_rng(0)
     n = rng.integers(300, 400, 20)
     lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
@@ -228,6 +233,18 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -
     for name, one in ranks.items():
         expected = [tr.risk(one, metric, m=m).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)"])
+def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(metric: str) -> None:
+    rng = np.random.default_rng(1)
+    n, above = rng.integers(300, 400, 60), rng.integers(0, 100, 60)
+    ranks = tr.Ranks(above=above, tied=rng.choice([0, 1, 30, 150], 60), n_candidates=n)
+    pair = tr.Ranks(above=[5, 5], tied=[9, 9], n_candidates=[350], indptr=[0, 2])
+    both = tr.Ranks.concatenate([ranks, pair])
+    sizes = [1, 2, 3, 5, 10, 30, 60, 90, 290]
+    found = tr.consistency({"A": both, "B": both[::2]}, metric, sizes=sizes)
+    np.testing.assert_allclose(found.curves["A"], [tr.risk(both, metric, m=m).mean for m in sizes], rtol=1e-11)
 
 
 def test_the_order_after_a_tie_is_shown() -> None:

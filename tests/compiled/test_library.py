@@ -3,6 +3,7 @@
 import ctypes
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from truerank.counting.factors import best_factors, count_factors
 from truerank.counting.histories import best_histories, count_histories, score_histories
 from truerank.counting.pairs import count_sampled, score_pairs
 from truerank.counting.scores import best_scores, count_scores
+from truerank.sampling.distinct import distinct_items
+from truerank.sampling.pools import Pool
 
 HEADER = Path(library.__file__).with_name("kernels.h").read_text()
 COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
@@ -111,6 +114,8 @@ def results() -> dict[str, Any]:
         square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
         found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
+    pool = Pool(5000, [train.indices[slice(*span)] for span in pairwise(train.indptr)])
+    found["draws"] = (distinct_items(pool, np.arange(80), np.full(80, 60), np.random.default_rng(1)).items,)
     for factors in (19, 70):
         ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
         found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)

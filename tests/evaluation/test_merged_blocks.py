@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from truerank.corrections.assumptions import Assumption
 from truerank.evaluation.group_parts import parts_by
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.merged_blocks import MergedBlock
 from truerank.evaluation.paired_differences import Task, blocks_of
 from truerank.evaluation.runs import Entrant, shared_name

@@ -21,6 +21,7 @@ from rectools.models.rank import Distance
 
 import truerank as tr
 from tests.models.data import check_ranks, events, shuffled, split
+from tests.pages import run_block
 from truerank.scoring.conversion import as_scorer
 
 MODELS = [
@@ -99,3 +100,10 @@ def test_what_is_refused() -> None:
     unknown = tr.read_interactions({int(split().test.names[0]): [9_999]})
     with pytest.raises(tr.InputError, match="the scorer does not know item 9999"):
         tr.rank(tr.as_scorer(fitted(MODELS[0]), dataset()), test=unknown)
+
+
+def test_the_example_of_the_documentation() -> None:
+    model = fitted(MODELS[0])
+    names = {"tr": tr, "model": model, "dataset": dataset(), "split": split()}
+    run_block("models.md", "tr.as_scorer(model, dataset)", names)
+    assert names["ranks"] == tr.rank(tr.as_scorer(model, dataset()), split())

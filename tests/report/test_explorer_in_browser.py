@@ -257,6 +257,35 @@ def test_inverse_sampling_of_the_papers_example(opened: Opened) -> None:
     assert opened.messages == []
 
 
+def test_switches_of_a_chart_stay_as_the_settings_change(opened: Opened) -> None:
+    figure = opened.page.locator("figure").first
+    figure.get_by_role("button", name="x logarithmic").click()
+    figure.get_by_role("button", name="Numbers").click()
+    figure.locator(".chip", has_text="exact").click()
+    before = figure.locator(".numbers").inner_text()
+    opened.page.locator("#n-slider").press("PageDown")
+    assert [button.get_attribute("aria-pressed") for button in figure.locator(".tools button[aria-pressed]").all()] == [
+        "false",
+        "true",
+    ]
+    assert figure.locator(".numbers").inner_text() != before
+    assert figure.locator("[aria-label=line] path").count() == 1
+    assert opened.messages == []
+
+
+def test_sliders_and_numbers_agree(opened: Opened) -> None:
+    for name in ("n", "m", "hits", "k", "gamma"):
+        slider, number = opened.page.locator(f"#{name}-slider"), opened.page.locator(f"#{name}")
+        slider.press("Home")
+        lowest = opened.evaluate(f"String(LIMITS['{name}'][0])")
+        assert (number.input_value(), slider.get_attribute("aria-valuetext")) == (lowest, lowest)
+        number.fill("0.5" if name == "gamma" else "3")
+        opened.page.keyboard.press("Tab")
+        assert slider.get_attribute("aria-valuetext") == number.input_value()
+        assert 0 < int(slider.input_value()) < 1000
+    assert opened.messages == []
+
+
 def test_settings_stay_possible(opened: Opened) -> None:
     opened.page.locator("#n").fill("20")
     opened.page.keyboard.press("Tab")

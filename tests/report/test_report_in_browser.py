@@ -195,6 +195,76 @@ def test_a_chart_is_copied_as_numbers_with_all_digits(visit: Visit, report: Path
     np.testing.assert_allclose([float(text) for text in exact], list(expected.exact.values()), rtol=1e-12)
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_table_is_copied_with_all_digits(
+    visit: Visit, report: Path, ranks: dict[str, tr.Ranks], allowed: bool
+) -> None:
+    """Also where the page may not write to the clipboard, as in some browsers on a local file."""
+    opened = visit(report, permissions=["clipboard-read", "clipboard-write"])
+    if not allowed:
+        opened.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')) }")
+    metrics = section(opened, "Metrics")
+    metrics.locator(".table").get_by_role("button", name="Copy").click()
+    metrics.get_by_role("button", name="Copied").wait_for()
+    header, *lines = [line.split("\t") for line in opened.evaluate("navigator.clipboard.readText()").split("\n")]
+    assert header[:4] == ["recommender", "NDCG@10", "NDCG@10 low", "NDCG@10 high"]
+    for name, *numbers in lines:
+        found = tr.estimate(ranks[name], METRICS[0])
+        expected = [found.mean, *found.confidence_interval()]
+        np.testing.assert_allclose([float(text) for text in numbers[:3]], expected, rtol=1e-12)
+    assert opened.messages == []
+
+
+def test_every_chart_shows_and_hides_its_numbers(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    figures = opened.page.locator("figure")
+    assert figures.count() == 7
+    for figure in figures.all():
+        button, numbers = figure.get_by_role("button", name="Numbers"), figure.locator(".numbers")
+        assert numbers.is_hidden()
+        button.press("Enter")
+        assert (button.get_attribute("aria-pressed"), len(cells(numbers.locator("table"))) > 1) == ("true", True)
+        button.press("Enter")
+        assert numbers.is_hidden()
+    assert opened.messages == []
+
+
+def test_a_curve_is_hidden_by_the_legend_of_its_chart(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    weights = section(opened, "Weight of each rank")
+    lines = weights.locator("[aria-label=line] path")
+    count = lines.count()
+    weights.locator(".chip", has_text="exact").click()
+    assert lines.count() == count - 1
+    weights.locator(".canvas").focus()
+    opened.page.keyboard.press("ArrowRight")
+    assert "exact" not in weights.locator(".readout").inner_text()
+    weights.locator(".chip", has_text="exact").click()
+    assert lines.count() == count
+    assert opened.messages == []
+
+
+def test_the_contents_lead_to_the_sections(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    for link in opened.page.locator("nav a").all():
+        link.click()
+        place = section(opened, link.inner_text()).evaluate("one => one.getBoundingClientRect().top")
+        end = opened.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
+        assert end or abs(place) < 100
+
+
+def test_charts_follow_the_width_of_the_window(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    script = "all => all.map(one => +one.getAttribute('width'))"
+    wide = opened.page.locator("svg.chart").evaluate_all(script)
+    opened.page.set_viewport_size({"width": 500, "height": 800})
+    opened.page.wait_for_function(
+        "[...document.querySelectorAll('svg.chart')].every(one => +one.getAttribute('width') < 500)"
+    )
+    assert min(wide) > 800
+    assert opened.messages == []
+
+
 def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, ranks: dict[str, tr.Ranks]) -> None:
     opened = visit(report)
     bars = section(opened, "Rank distribution")
@@ -213,6 +283,13 @@ def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, 
     dots.locator("[aria-label=dot] path").first.hover()
     mean = tr.estimate(ranks[ALERT], "ndcg@10").mean
     assert dots.locator(".readout b").first.inner_text() == f"{mean:.4f}"
+    lines = section(opened, "Sampled candidates")
+    lines.locator(".canvas").hover(position={"x": 300, "y": 100})
+    size = int(lines.locator(".readout strong").inner_text().removeprefix("sampled candidates m: "))
+    expected = [f"{curve[0]:.4f}" for curve in tr.consistency(ranks, "ndcg@10", sizes=[size]).curves.values()]
+    assert lines.locator(".readout b").all_inner_texts() == expected
+    opened.page.mouse.move(5, 5)
+    assert lines.locator(".readout").is_hidden()
 
 
 def test_every_control_is_reached_by_the_keyboard(visit: Visit, report: Path) -> None:
@@ -303,6 +380,10 @@ def test_the_reproduction_is_a_report_too(visit: Visit, tmp_path: Path) -> None:
         "0.150",
         "0.000",
     ]
+    differences = cells(section(opened, "Table 2").locator("table"))[2][2:]
+    assert differences == ["+0.0001", "+0.0058", "+0.0044", "+0.0000"]
+    numbers = section(opened, "Table 2").locator("tbody td:not(:nth-child(2))")
+    assert set(numbers.evaluate_all("all => all.map(one => getComputedStyle(one).textAlign)")) == {"right"}
     assert opened.page.locator("svg.chart").count() == 7
     opened.page.locator("#metric").select_option("ap")
     marks = section(opened, "Figure 2: expected metric against m").locator(".marks li").all_inner_texts()

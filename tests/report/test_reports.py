@@ -1,5 +1,6 @@
 """The report as a file: what it says and embeds; the browser's part is in test_report_in_browser.py."""
 
+import doctest
 import hashlib
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import refusal, run_here
+from tests.pages import DOCS
 from truerank.report import pages
 from truerank.report.headlines import headline
 from truerank.report.material import Material
@@ -33,6 +35,14 @@ def data(path: Path) -> dict[str, Any]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
     assert found
     return dict(json.loads(found[1]))
+
+
+def test_the_sentence_in_the_documentation() -> None:
+    page, names = (DOCS / "report.md").read_text(), dict[str, Any]()
+    for example in doctest.DocTestParser().get_examples(page)[:6]:
+        exec(example.source, names)
+    (quoted,) = re.findall(r"^> (.*)$", page, flags=re.MULTILINE)
+    assert data(names["folder"] / "report.html")["sentence"] == quoted
 
 
 def written(tmp_path: Path, *args: Any, **options: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ EXACT = tr.Ranks.from_ranks([[2, 5, 9], [4], [10, 11]], n=[12, 10, 11], ids=["a"
 
 
 def looked_at(
-    order: tuple[int, ...], above: int, hits: int, most: int | None, ends: list[int] | None
+    order: tuple[int, ...], above: int, hits: int, most: int | None, ends: list[int] | None = None
 ) -> tuple[int, int]:
     """Draw candidates in this order, the best being 0: how many are drawn until enough stand above, and how many do."""
     limit = len(order) if most is None else min(most, len(order))

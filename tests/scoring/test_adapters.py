@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.pages import run_block
 from truerank.arrays import AnyArray
 from truerank.scoring.adapters import registry
 from truerank.scoring.conversion import as_scorer
@@ -94,6 +95,14 @@ def test_lightfm() -> None:
     expected = tr.rank(USERS @ ITEMS.T + BIASES, test=TEST)
     assert isinstance(as_scorer(lightfm()), tr.Factors)
     assert tr.rank(lightfm(), test=TEST).rank.tolist() == expected.rank.tolist()
+
+
+def test_the_lightfm_example_of_the_documentation() -> None:
+    train, test = (tr.Interactions.of(own, "events", n_items=6) for own in ([[3], [2], [1], [0]], TEST))
+    split = tr.Split(train, test)
+    names = {"tr": tr, "model": lightfm(), "split": split, "user_features": None, "item_features": None}
+    run_block("models.md", "model.get_item_representations", names)
+    assert names["ranks"] == tr.rank(lightfm(), split)
 
 
 def test_lightfm_in_another_numbering() -> None:

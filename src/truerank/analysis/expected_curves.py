@@ -8,10 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from truerank.analysis.places import Places, SampledPlaces, sampled_places, tied_alone
+from truerank.analysis.places import Places, SampledPlaces, pooled_counts, sampled_places, tied_alone
 from truerank.analysis.risks import risk
 from truerank.arrays import Floats, Ints, distinct_columns
-from truerank.corrections.base import Case, Correction, CountedItems
+from truerank.corrections.base import Case, Correction, CountedItems, SumsBySize
 from truerank.corrections.corrected import Corrected
 from truerank.metrics.base import Metric, Term, Terms
 from truerank.ranking.ranks import Ranks
@@ -25,20 +25,25 @@ _CHUNK = 500_000
 
 
 def expected_curve(
-    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
-) -> Floats:
-    """Return the expected mean of the sampled metric at each sample size, ties in random order.
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
+    """Return the expected mean of the sampled metric, ties in random order, as a function of ascending sample sizes.
 
-    `progress` is called with the number of sizes that are done.
+    It is prepared for the sizes that come `first`, of which the last is the largest. `progress` is called with the
+    number of sizes that are done.
     """
     if metric.estimated is not metric:
-        return _corrected_curve(metric, ranks, sizes, kind, progress)
+        return _corrected_curve(metric, ranks, kind, first, progress)
     law = kind.law("the expectation")
-    total = np.zeros(sizes.size)
-    for terms in metric.terms(ranks):
-        total += _sums(ranks, terms, sizes, law)
-    progress(sizes.size)
-    return total / int((ranks.n_relevant > 0).sum())
+
+    def at(sizes: Ints) -> Floats:
+        total = np.zeros(sizes.size)
+        for terms in metric.terms(ranks):
+            total += _sums(ranks, terms, sizes, law)
+        progress(sizes.size)
+        return total / int((ranks.n_relevant > 0).sum())
+
+    return at
 
 
 def _sums(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
@@ -87,40 +92,58 @@ def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats
 
 
 def _corrected_curve(
-    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
-) -> Floats:
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
     """Return the curve in closed form, and what has none size by size."""
-    curve = _closed_curve(metric, ranks, sizes, kind.law("the expectation"))
-    missing = np.flatnonzero(np.isnan(curve))
-    progress(sizes.size - missing.size)
-    for place in missing:
-        curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
-        progress(1)
-    return curve
+    closed = _closed_curve(metric, ranks, kind.law("the expectation"), first)
+
+    def at(sizes: Ints) -> Floats:
+        curve = closed(sizes)
+        missing = np.flatnonzero(np.isnan(curve))
+        progress(sizes.size - missing.size)
+        for place in missing:
+            curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
+            progress(1)
+        return curve
+
+    return at
 
 
-def _closed_curve(metric: Metric, ranks: Ranks, sizes: Ints, law: Law) -> Floats:
+def _closed_curve(metric: Metric, ranks: Ranks, law: Law, first: Ints) -> SumsBySize:
     """Return the curve of a corrected metric where its correction has a closed form, and otherwise NaN.
 
-    For a few sizes, and for ties, laws cost less than the closed form.
+    For a few sizes laws cost less than the closed form.
     """
     correction = metric.correction if isinstance(metric, Corrected) else None
-    if not isinstance(correction, Correction) or metric.pools_instances or sizes.size <= _FEW or ranks.has_ties:
-        return np.full(sizes.size, np.nan)
-    total = np.zeros(sizes.size)
+    if not isinstance(correction, Correction) or metric.pools_instances or first.size <= _FEW:
+        return _unknown
+    found = []
     for terms in metric.estimated.terms(ranks):
         weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
-        total += correction.expected_sums(terms.term, law, _counted(ranks, weight), sizes)
-    return total / int((ranks.n_relevant > 0).sum())
+        items = _counted(ranks, weight, law)
+        found.append(correction.expected_sums(terms.term, law, items, int(first[-1])) or _unknown)
+
+    def at(sizes: Ints) -> Floats:
+        return np.sum([sums(sizes) for sums in found], axis=0) / int((ranks.n_relevant > 0).sum())
+
+    return at
 
 
-def _counted(ranks: Ranks, weight: Floats) -> CountedItems:
-    """Return items without ties with their cases, whose m is left open."""
+def _unknown(sizes: Ints) -> Floats:
+    return np.full(sizes.size, np.nan)
+
+
+def _counted(ranks: Ranks, weight: Floats, law: Law) -> CountedItems:
+    """Return the items with their cases, whose m is left open."""
     columns = (ranks.i, ranks.item_n_relevant, ranks.item_n)
     first, which = distinct_columns(*columns)
     distinct = zip(*(column[first].tolist() for column in columns), strict=True)
     cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
-    return CountedItems(cases, which, ranks.above.astype(np.float64), weight)
+
+    def shown(m: int) -> Floats:
+        return pooled_counts(ranks, m, law, weight=weight, group=which, n_groups=first.size)
+
+    return CountedItems(cases, which, ranks.above, ranks.tied, weight, shown)
 
 
 def _weighted_sum(columns: Floats, times: Floats, term: Term, sizes: Ints, law: Law) -> Floats:

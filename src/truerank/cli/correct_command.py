@@ -53,7 +53,7 @@ def command(
 
     \b
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
-    truerank correct als=a.parquet bpr=b.parquet -m 'recall@10~bv(0.1)'
+    truerank correct als=sampled-als.parquet bpr=sampled-bpr.parquet -m 'recall@10~bv(0.1)'
     """
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate

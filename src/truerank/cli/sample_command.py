@@ -40,9 +40,9 @@ def command(
 
     \b
     truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
-    truerank sample ranks.parquet --design 'inverse(2)' --seed 1 -o sampled.parquet
-    truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
     truerank correct sampled.parquet -m 'recall@10~bv(0.1)' -m recall@10~cls
+    truerank sample ranks.parquet --design 'inverse(2)' --seed 1 -o inverse.parquet
+    truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
     """
     from truerank.ranking.tables import read_ranks
     from truerank.sampling.registry import read_design

@@ -97,7 +97,7 @@ def _hits(ranks: Ranks, name: str) -> int:
     if design.whole:
         plain = name.partition("~")[0]
         raise InputError(
-            f"{name} needs draws that end when enough stand above, not with their batch; use {plain}~smooth."
+            f"{name} needs draws that end when enough stand above, but {design} ends them later; use {plain}~smooth."
         )
     if ranks.tied.any():
         raise InputError(f"{name} needs ranks without ties; use `break_ties` first.")

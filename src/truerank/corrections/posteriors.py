@@ -114,7 +114,7 @@ def observed(ranks: Ranks) -> tuple[Observed, ...]:
 
 
 def _sizes(ranks: Ranks, items: Ints) -> Ints:
-    """Return the irrelevant candidates of items, to ten binary digits unless nearly all of them were drawn.
+    """Return the irrelevant candidates of items, to ten binary digits unless half of them were drawn.
 
     Instances that differ by less than 0.1 % in their candidates then share what is computed.
     """
@@ -159,12 +159,16 @@ def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
 
 def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
     """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
-    above, drawn, n_irrelevant = (column[:, None] for column in columns)
-    count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
-    inside = (count >= within.starts) & (count < within.starts + within.sizes)
-    log = design.log_likelihood(above, drawn, count, n_irrelevant)
-    log = np.where(inside, log, -np.inf)
-    return np.exp(log - log.max(axis=1, keepdims=True))
+    found = np.empty((columns[0].size, len(within)))
+    step = max(_BLOCK // len(within), 1)
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        above, drawn, n_irrelevant = (column[part, None] for column in columns)
+        count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
+        inside = (count >= within.starts) & (count < within.starts + within.sizes)
+        log = np.where(inside, design.log_likelihood(above, drawn, count, n_irrelevant), -np.inf)
+        np.exp(log - log.max(axis=1, keepdims=True), out=found[part])
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truerank.corrections.assumptions import Assumption
 from truerank.engines.spark_groups import Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
 from truerank.errors import InputError
 from truerank.evaluation.differences import bound_notes
 from truerank.evaluation.group_parts import parts_by
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.merged_blocks import MergedBlock
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from truerank.corrections.assumptions import Assumption
 from truerank.corrections.recommended import recommended
 from truerank.engines.spark_differences import differences as differences
 from truerank.engines.spark_groups import COLUMN, Grouping
@@ -16,7 +17,6 @@ from truerank.evaluation import evaluations
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.group_parts import split_by, values_by_part
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, check_ties, checked_terms, untied
 from truerank.evaluation.weighted_parts import WeightedPart
 from truerank.metrics.base import Metric

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.corrections.assumptions import Assumption
 from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
-from truerank.evaluation.intervals import Assumption, Interval
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.paired_tests import Outcome, Pair, Sample, StudentOutcome, student_outcome
 from truerank.evaluation.per_instance import sums
@@ -74,7 +75,7 @@ def bounds_of_runs(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) 
         Of one recommender.
     metric : Metric
         As it is evaluated on them. If it needs no bounds, its values are both bounds.
-    assume : {"nothing", "falling"}
+    assume : {"nothing", "falling", "smooth"}
     """
     if not is_bounded(runs[0], metric):
         return _own_values(np.mean([sums(run, metric.terms(run)) for run in runs], axis=0), assume)

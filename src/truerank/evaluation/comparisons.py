@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
+from truerank.corrections.assumptions import Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
@@ -15,10 +16,9 @@ from truerank.evaluation.adjustments import Adjustment, adjusted
 from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.differences import Difference, bound_notes, check_margin, one_sided
 from truerank.evaluation.elsewhere import engine_of
-from truerank.evaluation.estimates import check_assumption
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import Assumption, check_level
+from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
@@ -162,7 +162,7 @@ def compare(
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
-    assume : {"nothing", "falling"}
+    assume : {"nothing", "falling", "smooth"}
         What bounds of exact metrics, from sampled ranks, may assume; see `truerank.evaluate`.
     same_candidates : bool
         Whether sampled ranks of all recommenders are among the same candidates. Orders on these very users are then

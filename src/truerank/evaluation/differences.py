@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from truerank.corrections.assumptions import ASSUMING, Assumption
 from truerank.errors import InputError
-from truerank.evaluation.estimates import ASSUMING
-from truerank.evaluation.intervals import Assumption, Interval, check_level
+from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
+from truerank.corrections.assumptions import ASSUMING, Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.attainable_values import attainable
-from truerank.evaluation.intervals import Assumption, Interval, check_level, skewed_interval, wilson_interval
+from truerank.evaluation.intervals import Interval, check_level, skewed_interval, wilson_interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
@@ -26,10 +27,6 @@ from truerank.sampling.designs import Rng
 if TYPE_CHECKING:
     from truerank.evaluation.exact_ranges import ExactRange
 
-ASSUMING: dict[Assumption, str] = {
-    "nothing": "whatever the distribution of the ranks",
-    "falling": "if deeper ranks are never more likely among the top tenth",
-}
 _TIED = {
     "expected": "metrics are averaged over all orders of tied items",
     "optimistic": "tied relevant items are put first",
@@ -244,9 +241,10 @@ def estimate(
     ----------
     ranks, metric, ties, rng
         Those of `truerank.values`.
-    assume : {"nothing", "falling"}
-        What the interval of a corrected metric may assume of the exact ranks: nothing, or that among the top tenth of
-        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    assume : {"nothing", "falling", "smooth"}
+        What the interval of a corrected metric may assume of the exact ranks, among the top tenth of the candidates and
+        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
+        a rank twice as deep is at least a quarter as likely.
 
     Examples
     --------
@@ -271,12 +269,6 @@ def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> Exac
     from truerank.evaluation.exact_ranges import exact_range
 
     return exact_range(ranks, metric.estimated, assume)
-
-
-def check_assumption(assume: object) -> None:
-    """Refuse what can't be assumed."""
-    if assume not in get_args(Assumption):
-        raise InputError(f"`assume` must be one of {', '.join(map(repr, get_args(Assumption)))}, got {assume!r}.")
 
 
 def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:

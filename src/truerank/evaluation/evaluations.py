@@ -10,22 +10,16 @@ from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Floats
 from truerank.conventions import convention as find_convention
+from truerank.corrections.assumptions import Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
-from truerank.evaluation.estimates import (
-    Estimate,
-    check_assumption,
-    range_of_estimated,
-    summary,
-    weighted_summary,
-)
+from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
 from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
@@ -80,9 +74,10 @@ def evaluate(
         See `truerank.values`.
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
-    assume : {"nothing", "falling"}
-        What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
-        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    assume : {"nothing", "falling", "smooth"}
+        What the intervals of corrected metrics may assume of the exact ranks, among the top tenth of the candidates and
+        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
+        a rank twice as deep is at least a quarter as likely.
     convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
                   "scikit-learn"}, optional
         Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.corrections.assumptions import Assumption, strongest
 from truerank.corrections.bounds import Bound
 from truerank.corrections.corrected import Corrected
 from truerank.evaluation.attainable_values import values_at_one_end
-from truerank.evaluation.intervals import Assumption, Interval
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric, Terms
@@ -34,7 +35,7 @@ class ExactRange:
         The least value of `lower`, and the largest of `upper`, that any instance could have.
     worst, best : float
         Means of the exact metric if every relevant item stood last, and first; NaN if it isn't known to be monotone.
-    assumption : {"nothing", "falling"}
+    assumption : {"nothing", "falling", "smooth"}
         What is assumed of the exact ranks.
     remedy : str
         What would tell more, if this tells little.
@@ -84,7 +85,7 @@ class ExactRange:
             max(self.most, other.most),
             _mean((self.worst, mine), (other.worst, others)),
             _mean((self.best, mine), (other.best, others)),
-            self.assumption if self.assumption == other.assumption else "falling",
+            strongest(self.assumption, other.assumption),
             self.remedy or other.remedy,
         )
 
@@ -156,7 +157,7 @@ def _bound_terms(ranks: Ranks, metric: Metric, upper: bool, assumption: Assumpti
     """Return terms that bound the metric; those with a negative weight are bounded from the other side."""
 
     def bounded(end: bool) -> tuple[Terms, ...]:
-        return Corrected(metric, Bound(end, assumption == "falling")).terms(ranks)
+        return Corrected(metric, Bound(end, assumption)).terms(ranks)
 
     terms = bounded(upper)
     if all(part.weight is None or np.all(part.weight >= 0) for part in terms):

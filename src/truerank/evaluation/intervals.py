@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from truerank.errors import InputError
 from truerank.evaluation.moments import Moments
-
-Assumption = Literal["nothing", "falling"]
-"""What may be assumed of the exact ranks; "falling": a deeper rank is never more likely, among the top tenth of the
-candidates, for the first relevant item of an instance."""
-
 
 _HARDLY_SKEWED = 1e-6
 

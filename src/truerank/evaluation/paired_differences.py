@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
+from truerank.corrections.assumptions import Assumption
 from truerank.errors import InputError
 from truerank.evaluation.attainable_values import attainable
 from truerank.evaluation.bounded_differences import bounded_outcome, bounds_of_runs, is_bounded
@@ -17,7 +18,7 @@ from truerank.evaluation.candidate_sampling import covariances_of_totals, sampli
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.exact_ranges import BoundValues
 from truerank.evaluation.group_parts import Part
-from truerank.evaluation.intervals import Assumption, Interval
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample
 from truerank.evaluation.runs import Entrant
 

@@ -11,8 +11,11 @@ from typing import Any, ClassVar, Literal
 
 from truerank.arrays import AnyArray
 
-Format = Literal["text", "number", "signed", "interval", "estimate", "share", "signed-share", "p-value", "count"]
-"""How a column is shown; an interval is a pair of numbers, an estimate a mean and its interval."""
+Format = Literal[
+    "text", "digits", "number", "signed", "interval", "estimate", "share", "signed-share", "p-value", "count"
+]
+"""How a column is shown; digits are numbers as text, an interval is a pair of numbers, an estimate a mean and its
+interval."""
 
 
 @dataclass(frozen=True)

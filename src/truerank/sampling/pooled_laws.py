@@ -8,6 +8,9 @@ from truerank.arrays import Floats, Ints, distinct_columns
 from truerank.sampling.expectations import walk
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
+# items at once: what is computed for them fits into a processor's cache
+_CHUNK = 50_000
+
 
 def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: Ints, n_groups: int) -> Floats:
     """Return the sum of the laws of the items of each group, times their weights.
@@ -40,15 +43,21 @@ def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: 
     """
     distinct, which = distinct_columns(group, N, g)  # in this order, so that the order of the items does not matter
     times = np.bincount(which, weights=weight, minlength=distinct.size)
-    counts = g[distinct].astype(np.float64), np.full(distinct.size, float(m)), N[distinct].astype(np.float64)
-    start = law.mode(*counts)
-    probability = law.pmf(start, *counts)
-    first = group[distinct] * (m + 1)
     total = np.zeros(n_groups * (m + 1))
-    np.add.at(total, first + start.astype(np.int64), times * probability)
-    for part, h, p in walk(law, start, probability, counts):
-        np.add.at(total, first[part] + h.astype(np.int64), times[part] * p)
+    for start in range(0, distinct.size, _CHUNK):
+        some = distinct[start : start + _CHUNK]
+        counts = g[some].astype(np.float64), np.full(some.size, float(m)), N[some].astype(np.float64)
+        _add_laws(total, law, counts, times[start : start + _CHUNK], group[some] * (m + 1))
     return total.reshape(n_groups, m + 1)
+
+
+def _add_laws(total: Floats, law: Law, counts: tuple[Floats, Floats, Floats], times: Floats, first: Ints) -> None:
+    """Add the law of each item, so many times, to the total from the item's first place on."""
+    mode = law.mode(*counts)
+    probability = law.pmf(mode, *counts)
+    np.add.at(total, first + mode.astype(np.int64), times * probability)
+    for part, h, p in walk(law, mode, probability, counts):
+        np.add.at(total, first[part] + h.astype(np.int64), times[part] * p)
 
 
 def pooled_tied_laws(g: Floats, tied: Ints, m: int, N: Ints, *, weight: Floats, group: Ints, n_groups: int) -> Floats:

@@ -43,7 +43,7 @@ def write_paper_report(study: Study, tables: Sequence[PublishedTable], folder: s
 
 def _table(table: PublishedTable) -> Section:
     title, _, text = table.title.partition(": ")
-    columns = [Column(name, "text") for name in table.header]
+    columns = [Column(name, "digits" if name else "text") for name in table.header]
     labels: list[str] = []
     for label, *_ in table.lines():
         labels.append(label or labels[-1])

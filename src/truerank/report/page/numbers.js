@@ -17,6 +17,7 @@ const percent = (value) => `${(100 * value).toFixed(1)} %`;
 
 const FORMATS = {
   text: String,
+  digits: minus,
   count: (value) => value.toLocaleString("en", { maximumFractionDigits: 1 }),
   number: (value) => minus(decimals(value)),
   signed: (value) => signed(decimals(value)),

@@ -64,7 +64,7 @@ function cellContent(value, format) {
 function bodyRow(columns, row) {
   const cells = columns.map((column, at) => {
     const numeric = column.format !== "text";
-    const attributes = { class: numeric ? "number" : "", scope: at === 0 ? "row" : null };
+    const attributes = { class: numeric ? `number ${column.format}` : "", scope: at === 0 ? "row" : null };
     return el(at === 0 ? "th" : "td", attributes, cellContent(row.cells[at], column.format));
   });
   return el("tr", {}, cells);
