@@ -5,7 +5,8 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py tests/compiled \
+SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py \
+  tests/counting/test_pairs.py tests/compiled \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
 .PHONY: setup demo test test-spark check docs sanitize wheels clean
@@ -44,19 +45,20 @@ docs: .venv/.docs
 	.venv/bin/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
 	.venv/bin/python -m pytest tests/website
 
-# the compiled loops, as for this processor, under the address and undefined-behaviour sanitizers, if the compiler has them
+# the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
 sanitize: .venv/.test
 	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
-	then $(MAKE) sanitized-tests; \
+	then $(MAKE) sanitized-native $(if $(filter x86_64,$(shell uname -m)),sanitized-x86-64); \
 	else echo 'skipped: $(CC) does not have the sanitizers'; fi
 
-.PHONY: sanitized-tests
-sanitized-tests:
-	mkdir -p build/sanitized
-	$(CC) -std=c11 -O1 -g -march=native -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
-	  src/truerank/compiled/*.c -lm -o build/sanitized/kernels-native.so
+# as for this processor, and without its wide registers and fused multiply-add
+.PHONY: sanitized-native sanitized-x86-64
+sanitized-native sanitized-x86-64: sanitized-%:
+	mkdir -p build/$@
+	$(CC) -std=c11 -O1 -g -march=$* -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
+	  src/truerank/compiled/*.c -lm -o build/$@/kernels-native.so
 	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
-	  .venv/bin/python -m pytest -n auto --library build/sanitized $(SANITIZED)
+	  .venv/bin/python -m pytest -n auto --library build/$@ $(SANITIZED)
 
 # one wheel built from the source distribution in an isolated environment; those for other computers are cross-compiled
 wheels: .venv/.wheels
@@ -108,5 +110,5 @@ clean:
 # Spark supports other versions of pandas
 .venv-spark/.installed: .venv/.installed constraints-spark.txt
 	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' hypothesis pytest
+	.venv-spark/bin/python $(INSTALL) --constraint constraints-spark.txt --editable '.[spark]' 'pyspark[connect]' hypothesis pytest
 	touch $@

@@ -6,11 +6,12 @@ the recommenders; how often a nominal 95 % interval covers the exact value; and 
 is hardest to tell apart comes out in its exact order.
 
     python benchmarks/studies.py movielens FOLDER /tmp/movielens
-    python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--budgets 100 300]
-        [--kinds fixed inverse roulette] [--slow 20]
+    python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--slow 20] [--minutes 18]
+        [--budgets 100 300] [--kinds fixed inverse uncapped roulette] [--estimators monotone bv]
 
-Rows are added to benchmarks/results/estimators.csv, in place of those of the same data, budget and design. Without a
-folder the results are printed as they stand in docs/estimating.md.
+What was estimated is kept in the folder, so the same call again goes on where the last one ended. Rows are added to
+benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator.
+benchmarks/estimator_tables.py writes the tables of docs/estimating.md from them.
 
 Intervals are of two kinds. Those of estimators that fit the law of the ranks are for the mean over the very users, from
 the candidates' sampling alone. Those of the others are for the mean over many users like these: 1,000 of the users are
@@ -19,125 +20,114 @@ drawn at random, five times, and the spread of their values makes the interval.
 
 import argparse
 import itertools
-from collections.abc import Callable, Iterator
+import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import studies
 import truerank as tr
-from truerank.arrays import Floats, Ints
+from estimator_plans import Plan, plans
+from truerank.arrays import Floats
+from truerank.corrections.recommended import recommended
+from truerank.evaluation.intervals import Interval, skewed_interval
+from truerank.evaluation.moments import Moments
 
 METRICS = ("recall@10", "ndcg@10", "ap")
-GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
-SLOW = {"mn", "mes"}
-MOST_HITS = 8
+SLOW = {"mn", "mes", "bv(auto)"}
 FEW, AGAIN = 1_000, 5
+NORMAL = 1.96
 RESULTS = Path(__file__).parent / "results" / "estimators.csv"
+ORACLE = "bv, best gamma"
+ROLES = ("draws", "estimates", "errors", "covered")
 KEYS = ["data", "budget", "design", "estimator", "metric"]
-
-Draw = Callable[[str, int], tr.Ranks]
-"""From the name of a recommender and a seed to sampled ranks."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A design at a budget, how to draw by it, and the estimators to try."""
-
-    budget: int
-    design: str
-    draw: Draw
-    estimators: list[str]
 
 
 @dataclass(frozen=True)
 class Result:
-    """Estimates of each metric: arrays of shape (repetitions, recommenders, metrics), NaN where there is none."""
+    """What was estimated: arrays of shape (repetitions, recommenders, metrics), NaN where there is none.
+
+    `draws` are the mean draws, of shape (repetitions, recommenders).
+    """
 
     plan: Plan
     estimator: str
-    draws: float
+    draws: Floats
     estimates: Floats
+    errors: Floats
     covered: Floats
 
     @property
     def repetitions(self) -> int:
         return len(self.estimates)
 
-
-def fixed(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    design = tr.UniformSampling(budget)
-    return Plan(budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), FIXED)
-
-
-def inverse(ranks: dict[str, tr.Ranks], budget: int) -> Plan:
-    """Return inverse sampling with so many hits that it would cost more, and a cap that makes it cost the budget."""
-    hits = next(hits for hits in range(1, MOST_HITS + 1) if hits == MOST_HITS or _cost(ranks, hits, None) >= budget)
-    low, high = 1, max(int(one.draws.max()) for one in ranks.values())
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _cost(ranks, hits, middle) <= budget else (low, middle)
-    design = tr.InverseSampling(hits, most=low)
-    return Plan(
-        budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]
-    )
+    def __add__(self, other: "Result") -> "Result":
+        both = (np.concatenate([getattr(self, role), getattr(other, role)]) for role in ROLES)
+        return Result(self.plan, self.estimator, *both)
 
 
-def uncapped(ranks: dict[str, tr.Ranks], hits: int) -> Plan:
-    design = tr.InverseSampling(hits)
-    estimators = ["unbiased", "monotone", "smooth", "em"]
-    budget = round(_cost(ranks, hits, None))
-    return Plan(budget, f"inverse({hits})", lambda name, seed: design.draw(ranks[name], rng=seed), estimators)
+@dataclass(frozen=True)
+class Study:
+    """Exact ranks by recommender, their metrics, and the folder in which estimates from samples of them are kept."""
 
+    ranks: dict[str, tr.Ranks]
+    truth: Floats
+    folder: Path
 
-def _cost(ranks: dict[str, tr.Ranks], hits: int, most: int | None) -> float:
-    drawn = [tr.InverseSampling(hits, most).draw(one, rng=0).draws.mean() for one in ranks.values()]
-    return float(np.mean(drawn))
+    def results(self, plan: Plan) -> dict[str, Result]:
+        """Return what was estimated so far, by estimator."""
+        return {name: self._kept(plan, name) for name in plan.estimators}
 
+    def _kept(self, plan: Plan, name: str) -> Result:
+        path = self._path(plan, name)
+        if not path.exists():
+            nothing = np.empty((0, len(self.ranks), len(METRICS)))
+            return Result(plan, name, np.empty((0, len(self.ranks))), nothing, nothing, nothing)
+        with np.load(path) as file:
+            return Result(plan, name, *(file[role] for role in ROLES))
 
-def roulette(ranks: dict[str, tr.Ranks], proxy: str, levels: dict[str, Ints], budget: int) -> Plan:
-    def draw(name: str, seed: int) -> tr.Ranks:
-        return studies.play(ranks[name], levels[name], budget, seed)
+    def keep(self, result: Result) -> None:
+        arrays: dict[str, Any] = {role: getattr(result, role) for role in ROLES}
+        np.savez(self._path(result.plan, result.estimator), **arrays)
 
-    return Plan(budget, f"roulette, {proxy}", draw, ["unbiased"])
+    def _path(self, plan: Plan, estimator: str) -> Path:
+        return self.folder / f"{plan.budget} {plan.design} {estimator}.npz"
 
+    def recommended(self, plan: Plan, metric: str) -> str:
+        """Return the estimator that a metric takes when none is named."""
+        sampled = plan.draw(next(iter(self.ranks)), 0)
+        return str(recommended(tr.metric(metric), sampled)).partition("~")[2]
 
-def plans(
-    ranks: dict[str, tr.Ranks], levels: dict[str, dict[str, Ints]], budgets: list[int], kinds: list[str]
-) -> Iterator[Plan]:
-    for budget in budgets:
-        if "fixed" in kinds:
-            yield fixed(ranks, budget)
-        if "inverse" in kinds:
-            yield inverse(ranks, budget)
-        if "roulette" in kinds:
-            yield from (roulette(ranks, proxy, own, budget) for proxy, own in levels.items())
-    if "uncapped" in kinds:
-        yield from (uncapped(ranks, hits) for hits in (1, 2, 3))
+    def extend(self, plan: Plan, wanted: dict[str, int], until: float) -> None:
+        """Sample and estimate until there are so many repetitions for each estimator, or the time is over."""
+        found = {name: self._kept(plan, name) for name in wanted}
+        for seed in range(max(wanted.values(), default=0)):
+            names = [name for name in wanted if found[name].repetitions == seed < wanted[name]]
+            if time.monotonic() > until:
+                break
+            for name, one in self._repetition(plan, names, seed).items() if names else ():
+                found[name] = found[name] + one
+        for result in found.values():
+            self.keep(result)
 
-
-def run(plan: Plan, ranks: dict[str, tr.Ranks], truth: Floats, repetitions: int, slow: int) -> list[Result]:
-    """Sample and estimate, again and again."""
-    times = {name: min(slow, repetitions) if name in SLOW else repetitions for name in plan.estimators}
-    shapes = {name: (number, len(ranks), len(METRICS)) for name, number in times.items()}
-    found = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-    covered = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-    draws = []
-    for seed, (place, recommender) in itertools.product(range(repetitions), enumerate(ranks)):
-        sampled = plan.draw(recommender, seed)
-        draws.append(sampled.draws.mean())
-        for name in plan.estimators:
-            for column, metric in enumerate(METRICS):
-                if seed < times[name] and _has(name, metric, sampled):
-                    at = (seed, place, column)
-                    found[name][at], covered[name][at] = _estimate(
-                        sampled, f"{metric}~{name}", truth[place, column], seed
-                    )
-    tried = [name for name in plan.estimators if times[name]]
-    return [Result(plan, name, float(np.mean(draws)), found[name], covered[name]) for name in tried]
+    def _repetition(self, plan: Plan, names: list[str], seed: int) -> dict[str, Result]:
+        shape = (1, len(self.ranks), len(METRICS))
+        draws = np.empty(shape[:2])
+        found = {name: Result(plan, name, draws, *(np.full(shape, np.nan) for _ in range(3))) for name in names}
+        for place, recommender in enumerate(self.ranks):
+            sampled = plan.draw(recommender, seed)
+            draws[0, place] = sampled.draws.mean()
+            for name, (column, metric) in itertools.product(names, enumerate(METRICS)):
+                if _has(name, metric, sampled):
+                    at = (0, place, column)
+                    one, mine = _estimate(sampled, f"{metric}~{name}", self.truth[place, column], seed), found[name]
+                    mine.estimates[at], mine.errors[at], mine.covered[at] = one
+        return found
 
 
 def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
@@ -145,16 +135,20 @@ def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
     return estimator != "unbiased" or (metric == "ap") == (sampled.count_weights is None)
 
 
-def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[float, float]:
-    """Return the estimate, and how often its interval covers the truth."""
+def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[float, float, float]:
+    """Return the estimate, its error from the candidates' sampling, and how often its interval covers the truth."""
     metric = tr.metric(name)
     values = tr.values(sampled, metric)
+    mean = float(values.mean())
     if hidden := metric.hidden_error(sampled):
-        return float(values.mean()), float(abs(values.mean() - truth) <= 1.96 * hidden)
-    rng = np.random.default_rng([seed, FEW])
-    drawn = values[rng.integers(values.size, size=(AGAIN, FEW))]
-    errors = drawn.std(axis=1, ddof=1) / FEW**0.5
-    return float(values.mean()), float(np.mean(np.abs(drawn.mean(axis=1) - truth) <= 1.96 * errors))
+        return mean, hidden, float(abs(mean - truth) <= NORMAL * hidden)
+    drawn = values[np.random.default_rng([seed, FEW]).integers(values.size, size=(AGAIN, FEW))]
+    intervals = [_interval(Moments.of(each)) for each in drawn]
+    return mean, np.nan, float(np.mean([low <= truth <= high for low, high in intervals]))
+
+
+def _interval(moments: Moments) -> Interval:
+    return skewed_interval(moments, 0.95)
 
 
 def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
@@ -163,13 +157,12 @@ def best_gamma(results: list[Result], truth: Floats) -> list[Result]:
     if not of_gamma:
         return results
     best = np.stack([rmse(result, truth) for result in of_gamma]).argmin(axis=0)
-    estimates, covered = (
+    chosen = (
         np.stack([getattr(of_gamma[row], role)[..., column] for column, row in enumerate(best)], axis=-1)
-        for role in ("estimates", "covered")
+        for role in ROLES[1:]
     )
-    first = of_gamma[0]
-    chosen = Result(first.plan, "bv, best gamma", first.draws, estimates, covered)
-    return [*(result for result in results if result not in of_gamma), chosen]
+    oracle = Result(of_gamma[0].plan, ORACLE, of_gamma[0].draws, *chosen)
+    return [*(result for result in results if not result.estimator.startswith("bv(0")), oracle]
 
 
 def relative(result: Result, truth: Floats) -> Floats:
@@ -187,7 +180,8 @@ def order(result: Result, truth: Floats) -> Floats:
     return np.asarray(np.min([each.mean(axis=0) for each in right], axis=0))
 
 
-def rows(result: Result, truth: Floats, data: str) -> Iterator[dict[str, object]]:
+def rows(result: Result, study: Study, data: str) -> Iterator[dict[str, object]]:
+    truth = study.truth
     errors = relative(result, truth)
     bias, deviation = errors.mean(axis=(0, 1)), np.sqrt(errors.var(axis=0).mean(axis=0))
     size, right, covered = rmse(result, truth), order(result, truth), result.covered.mean(axis=(0, 1))
@@ -199,13 +193,14 @@ def rows(result: Result, truth: Floats, data: str) -> Iterator[dict[str, object]
                 "design": result.plan.design,
                 "estimator": result.estimator,
                 "metric": metric,
-                "draws": round(result.draws, 1),
+                "draws": round(float(result.draws.mean()), 1),
                 "bias": round(float(bias[column]), 2),
                 "sd": round(float(deviation[column]), 2),
                 "rmse": round(float(size[column]), 2),
                 "coverage": round(float(covered[column]), 3),
                 "order": round(float(right[column]), 3),
                 "repetitions": result.repetitions,
+                "recommended": study.recommended(result.plan, metric) == result.estimator,
             }
 
 
@@ -217,41 +212,32 @@ def add(found: list[dict[str, object]]) -> None:
     table.sort_values(KEYS, kind="stable").to_csv(RESULTS, index=False)
 
 
-def markdown() -> str:
-    """Return the results as a table; columns hold Recall@10 / NDCG@10 / AP."""
-    table = pd.read_csv(RESULTS)
-    lines = ["| data | design | estimator | scores | bias, % | RMSE, % | coverage | order |", "|---" * 8 + "|"]
-    for keys, part in table.groupby(["data", "budget", "design", "estimator"], sort=True):
-        own = part.set_index("metric").reindex(METRICS)
-        forms = {"bias": "{:.1f}", "rmse": "{:.1f}", "coverage": "{:.2f}", "order": "{:.2f}"}
-        texts = ["/".join("-" if pd.isna(x) else form.format(x) for x in own[role]) for role, form in forms.items()]
-        lines.append(
-            "| " + " | ".join([str(keys[0]), *map(str, keys[2:]), f"{part['draws'].mean():.0f}", *texts]) + " |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("data", nargs="?", default="")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("data")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--slow", type=int, default=20, help="Repetitions of the estimators that take long.")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="When to stop.")
     parser.add_argument("--budgets", type=int, nargs="+", default=[50, 100, 200, 300, 500])
     parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped", "roulette"])
+    parser.add_argument("--estimators", nargs="+", default=[""], help="Those to run, by the beginning of their names.")
     given = parser.parse_args()
-    if given.folder is None:
-        print(markdown())
-        return
+    until = time.monotonic() + 60 * given.minutes
     ranks, levels = studies.load(given.folder)
     truth = np.array([[tr.values(one, metric).mean() for metric in METRICS] for one in ranks.values()])
-    print(", ".join(ranks), truth.round(4).tolist(), flush=True)
-    for plan in plans(ranks, levels, given.budgets, given.kinds):
-        results = best_gamma(run(plan, ranks, truth, given.repetitions, given.slow), truth)
-        found = [row for result in results for row in rows(result, truth, given.data)]
-        add(found)
-        columns = ["budget", "design", "estimator", "metric", "draws", "bias", "rmse", "coverage", "order"]
-        print(pd.DataFrame(found)[columns].to_string(index=False, header=False), flush=True)
+    study = Study(ranks, truth, given.folder / "estimates")
+    study.folder.mkdir(exist_ok=True)
+    chosen = list(plans(ranks, levels, given.budgets, given.kinds))
+    # all plans get some repetitions before any of them gets all
+    for part in (0.1, 1.0):
+        for plan in chosen:
+            names = [name for name in plan.estimators if name.startswith(tuple(given.estimators))]
+            most = {name: given.slow if name in SLOW else given.repetitions for name in names}
+            study.extend(plan, {name: math.ceil(part * number) for name, number in most.items()}, until)
+    for plan in chosen:
+        results = [result for result in study.results(plan).values() if result.repetitions]
+        add([row for result in best_gamma(results, truth) for row in rows(result, study, given.data)])
 
 
 if __name__ == "__main__":

@@ -4,37 +4,40 @@ The interval is about the exact metric and is the same for every correction, so 
 last column shows how often ~bv(0.1) plus or minus two standard errors covers the exact metric. Exact ranks are those of
 X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files that `Ranks.save` wrote. In each repetition
 candidates are sampled anew and ties broken at random; "all" asks for the mean over these very users, "1,000" draws as
-many users at random and asks for the mean over all of them.
+many users at random and asks for the mean over all of them. The table is results/honest_intervals.csv.
 
     python benchmarks/honest_intervals.py [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
 """
 
 import argparse
 import os
+from collections.abc import Iterator
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
 import truerank as tr
+from real_ranks import save
 from truerank.arrays import Floats
-from truerank.evaluation.exact_ranges import ExactRange, bound_values
-from truerank.evaluation.intervals import Assumption
+from truerank.corrections.assumptions import ASSUMPTIONS
+from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 METRICS = ("recall@10", "ndcg@10", "ap")
-ASSUMPTIONS: tuple[Assumption, ...] = ("nothing", "falling")
+COLUMNS = (
+    "ranks", "m", "metric", "assumed", "repetitions", "exact", "low", "high",
+    "covers, all users", "covers, 1,000 users", "bv(0.1) and two errors cover",
+)  # fmt: skip
 FEW = 1_000
 AGAIN = 25
 
 
-def intervals(
-    sampled: tr.Ranks, metric: str, assume: Assumption, rng: np.random.Generator
-) -> list[tuple[float, float]]:
+def intervals(bounds: BoundValues, users: int, rng: np.random.Generator) -> list[tuple[float, float]]:
     """Return the interval from all users, then those from some drawn at random, again and again."""
-    bounds = bound_values(sampled, tr.metric(metric), assume)
-    draws = [np.arange(len(sampled)), *(rng.integers(len(sampled), size=FEW) for _ in range(AGAIN))]
-    return [ExactRange.of(bounds.take(users)).interval(0.95) for users in draws]
+    draws = [np.arange(users), *(rng.integers(users, size=FEW) for _ in range(AGAIN))]
+    return [ExactRange.of(bounds.take(drawn)).interval(0.95) for drawn in draws]
 
 
 def narrow(values: Floats) -> tuple[float, float]:
@@ -42,27 +45,33 @@ def narrow(values: Floats) -> tuple[float, float]:
     return values.mean() - error, values.mean() + error
 
 
-def show(name: str, ranks: tr.Ranks, m: int, repetitions: int) -> None:
-    """Print a row for each metric and assumption; all of them see the same samples."""
+def rows(name: str, ranks: tr.Ranks, m: int, repetitions: int) -> Iterator[tuple[Any, ...]]:
+    """Print and yield a row for each metric and assumption; all of them see the same samples."""
+    rng, users = np.random.default_rng(m), len(ranks)
+    # all repetitions are one evaluation, so that tables are solved once
+    sampled = tr.Ranks.concatenate([tr.UniformSampling(m).draw(ranks, rng=rng) for _ in range(repetitions)])
+    parts = np.arange(repetitions * users).reshape(repetitions, users)
     found = np.empty((len(METRICS), len(ASSUMPTIONS), repetitions, AGAIN + 2, 2))
-    for repetition in range(repetitions):
-        rng = np.random.default_rng([repetition, m])
-        sampled = tr.UniformSampling(m).draw(ranks, rng=rng)
-        for row, metric in enumerate(METRICS):
-            found[row, :, repetition, -1] = narrow(tr.values(sampled, f"{metric}~bv(0.1)"))
-            for column, assume in enumerate(ASSUMPTIONS):
-                found[row, column, repetition, :-1] = intervals(sampled, metric, assume, rng)
+    for row, metric in enumerate(METRICS):
+        corrected = tr.values(sampled, f"{metric}~bv(0.1)").reshape(repetitions, users)
+        found[row, :, :, -1] = [narrow(values) for values in corrected]
+        for column, assume in enumerate(ASSUMPTIONS):
+            bounds = bound_values(sampled, tr.metric(metric), assume)
+            found[row, column, :, :-1] = [intervals(bounds.take(part), users, rng) for part in parts]
     for row, metric in enumerate(METRICS):
         truth = float(tr.values(ranks, metric).mean())
         for column, assume in enumerate(ASSUMPTIONS):
             ends = found[row, column]
             covers = np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1]), axis=0)
             low, high = ends[:, 0].mean(axis=0)
+            shares = covers[0], covers[1:-1].mean(), covers[-1]
             print(
-                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | {covers[0]:.1%} | "
-                f"{covers[1:-1].mean():.1%} | {covers[-1]:.0%} |",
+                f"| {name} | {m} | {metric} | {assume} | {truth:.4f} | {low:.4f} to {high:.4f} | "
+                + " | ".join(f"{share:.1%}" for share in shares)
+                + " |",
                 flush=True,
             )
+            yield name, m, metric, assume, repetitions, *(round(float(x), 4) for x in (truth, low, high, *shares))
 
 
 def main() -> None:
@@ -83,9 +92,10 @@ def main() -> None:
         "| ranks | m | metric | assumed | exact | mean interval | covers, all | covers, 1,000 | ~bv(0.1) ± 2 errors |"
     )
     print("|---|---:|---|---|---:|---:|---:|---:|---:|")
-    for m in given.sampled:
-        for name, ranks in studies.items():
-            show(name, ranks, m, given.repetitions)
+    found = [
+        row for m in given.sampled for name, ranks in studies.items() for row in rows(name, ranks, m, given.repetitions)
+    ]
+    save("honest_intervals.csv", COLUMNS, found)
 
 
 if __name__ == "__main__":

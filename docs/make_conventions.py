@@ -34,7 +34,8 @@ truerank     0.2130 0.2988 3
 
 `tr.read_lists(..., convention=...)` orders equal scores and treats users without a list as the tool does;
 `tr.evaluate(..., convention=...)` computes its metrics. Ranks from `tr.rank` need only the second. Where their scores
-tie, a note says that the tool's number lies between those for `ties="optimistic"` and `ties="pessimistic"`.
+tie, a note says that the tool's number lies between those for `ties="optimistic"` and `ties="pessimistic"`. On the
+command line: `truerank evaluate run.trec --truth qrels.trec -m ap@10 --convention trec_eval`.
 
 ## What differs
 
@@ -50,11 +51,11 @@ listed items, as the tools do.
 """
 AFTER = """A metric that a tool does not have is an error that lists those it has.
 
-Tests compare the values with the tools themselves, most on random lists with equal scores, short and missing lists and
-users without relevant items. implicit, RecBole and Cornac are compared on models only; their rules for users without
-relevant items were read in their sources. Versions: pytrec-eval-terrier 0.5.11, ir-measures 0.4.3, ranx
-0.3.21, RecTools 0.19.0, scikit-learn 1.9.1, implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1. RecBole
-rounds to four digits unless `metric_decimal_place` says otherwise.
+Tests compare the values with the tools themselves, on random data with equal scores, users without relevant items, short
+and missing lists or, for implicit, RecBole and Cornac, users with few candidates. Cornac stops with an error if a user
+has fewer candidates than the largest cut-off. RecBole rounds to four digits unless `metric_decimal_place` says
+otherwise. Versions: pytrec-eval-terrier 0.5.11, ir-measures 0.4.3, ranx 0.3.21, RecTools 0.19.0, scikit-learn 1.9.1,
+implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1.
 """
 UNLISTED = {"drop": "left out", "miss": "0", None: ""}
 ORDERS = {"tie": "expected value", "listed": "as listed", "id": "larger id first", "arbitrary": "arbitrary"}

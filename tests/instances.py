@@ -1,4 +1,9 @@
-"""Random small instances: scores, what is relevant, and the ranks they mean."""
+"""Small instances: scores, what is relevant, and the ranks they mean."""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -7,6 +12,7 @@ import truerank as tr
 from tests import reference
 
 Instance = tuple[list[float], list[bool]]
+Grade = TypeVar("Grade", bool, float)
 
 
 @st.composite
@@ -26,3 +32,40 @@ def ranks_of(*given: Instance) -> tr.Ranks:
         n_candidates=[len(scores) for scores, _ in given],
         indptr=np.cumsum([0] + [len(above) for above, _ in counted]),
     )
+
+
+def all_small_and_some_larger(grades: Sequence[Grade], small: int, seed: int) -> list[tuple[list[float], list[Grade]]]:
+    """Return all instances of few candidates, and 300 random ones of up to six, in which many tie."""
+    every = [
+        ([float(score) for score, _ in items], [grade for _, grade in items])
+        for size in range(1, small + 1)
+        for items in product(product(range(size), dict.fromkeys(grades)), repeat=size)
+    ]
+    rng = np.random.default_rng(seed)
+    for size in rng.integers(small + 1, 7, 300):
+        chosen = rng.integers(0, len(grades), size)
+        every.append((rng.integers(0, 4, size).astype(float).tolist(), [grades[at] for at in chosen]))
+    return every
+
+
+def without_ties(grades: Sequence[Grade], seed: int) -> list[tuple[list[float], list[Grade]]]:
+    """Return 300 random instances of up to twelve candidates."""
+    rng = np.random.default_rng(seed)
+    return [
+        (rng.permutation(size).astype(float).tolist(), [grades[at] for at in rng.integers(0, len(grades), size)])
+        for size in rng.integers(1, 13, 300)
+    ]
+
+
+@cache
+def tied_instances() -> tuple[list[Instance], list[list[list[bool]]], tr.Ranks]:
+    """Return instances in which many tie, the rankings that each may mean, and their ranks."""
+    found = all_small_and_some_larger([False, True], small=3, seed=0)
+    return found, [list(reference.orders(*instance)) for instance in found], ranks_of(*found)
+
+
+@cache
+def untied_instances() -> tuple[list[list[bool]], tr.Ranks]:
+    """Return the rankings of instances without ties, and their ranks."""
+    found = without_ties([False, True], seed=1)
+    return [next(reference.orders(*instance)) for instance in found], ranks_of(*found)

@@ -172,11 +172,11 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
 
 
 def orders(scores: Sequence[float], relevant: Sequence[T]) -> Iterator[list[T]]:
-    """Yield the ranking for each way of ordering equally scored candidates."""
+    """Yield the distinct rankings over all orders of equally scored candidates; each comes from as many orders."""
     blocks = []
     for score in sorted(set(scores), reverse=True):
         members = [hit for value, hit in zip(scores, relevant, strict=True) if value == score]
-        blocks.append(list(itertools.permutations(members)))
+        blocks.append(list(dict.fromkeys(itertools.permutations(members))))
     for choice in itertools.product(*blocks):
         yield [hit for block in choice for hit in block]
 

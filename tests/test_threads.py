@@ -75,6 +75,72 @@ def test_an_error_while_reporting_tells_running_tasks_to_stop() -> None:
     assert told == [True]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_tasks_are_prepared_in_order_in_the_calling_thread(threads: int) -> None:
+    prepared: list[tuple[int, int]] = []
+
+    def prepare(task: int) -> str:
+        prepared.append((task, threading.get_ident()))
+        return str(task)
+
+    def run(text: str, _: Event) -> str:
+        return text * 2
+
+    assert share(run, range(20), threads, prepare=prepare) == [f"{task}{task}" for task in range(20)]
+    assert prepared == [(task, threading.get_ident()) for task in range(20)]
+
+
+def test_few_tasks_are_prepared_ahead() -> None:
+    n_done, ahead = 0, []
+
+    def prepare(task: int) -> int:
+        ahead.append(task - n_done)
+        return task
+
+    def report(_: int) -> None:
+        nonlocal n_done
+        n_done += 1
+
+    share(lambda task, _: task, range(50), 3, report, prepare)
+    assert max(ahead) <= 3  # three tasks run, and one more waits
+
+
+def test_an_error_of_a_prepared_task_ends_the_preparation() -> None:
+    prepared: list[int] = []
+
+    def prepare(task: int) -> int:
+        prepared.append(task)
+        return task
+
+    def run(task: int, _: Event) -> None:
+        raise ValueError(f"task {task}")
+
+    with pytest.raises(ValueError, match="task 0"):
+        share(run, range(1000), 2, prepare=prepare)
+    assert len(prepared) < 10
+
+
+def test_an_error_while_preparing_tells_running_tasks_to_stop() -> None:
+    told: list[bool] = []
+    running = Event()
+
+    def prepare(task: int) -> int:
+        if task:
+            assert running.wait(timeout=10)
+            raise ValueError("the preparation failed")
+        return task
+
+    def run(_: int, stopped: Event) -> None:
+        running.set()
+        told.append(stopped.wait(timeout=10))
+
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="the preparation failed"):
+        share(run, range(5), 2, prepare=prepare)
+    assert told == [True]
+    assert threading.active_count() == before
+
+
 def test_the_number_of_threads_is_checked() -> None:
     assert check_threads(None) == available_threads() >= 1
     assert check_threads(np.int64(3)) == 3  # type: ignore[arg-type]

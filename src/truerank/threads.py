@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
@@ -46,23 +46,27 @@ def check_threads(threads: int | None) -> int:
 
 def share(
     run: Callable[[Task, Event], Result],
-    tasks: Sequence[Task],
+    tasks: Sequence[Any],
     threads: int,
     done: Callable[[Result], object] | None = None,
+    prepare: Callable[[Any], Task] | None = None,
 ) -> list[Result]:
     """Run all tasks, and return their results in order.
 
-    With one thread or one task, everything runs in the calling thread. Otherwise that thread only waits, so
-    that it can be interrupted at any time.
+    With one thread or one task, everything runs in the calling thread. Otherwise that thread only prepares tasks
+    and waits, so that it can be interrupted at any time.
 
     Parameters
     ----------
     run : callable
-        Takes a task, and an event that is set once the result is no longer needed.
+        Takes a task, as prepared, and an event that is set once the result is no longer needed.
     tasks : sequence
     threads : int
     done : callable, optional
         Called with each result as soon as it is available, always in the calling thread.
+    prepare : callable, optional
+        Called with each task, in order and always in the calling thread, shortly before it is run; it returns what
+        `run` takes. For what must not run in several threads at a time.
 
     Raises
     ------
@@ -74,34 +78,67 @@ def share(
     >>> share(lambda number, stopped: number**2, [1, 2, 3], threads=2)
     [1, 4, 9]
     """
-    report = done or (lambda result: None)
+    report, prepared = done or (lambda result: None), tasks if prepare is None else map(prepare, tasks)
     if threads == 1 or len(tasks) <= 1:
-        return list(_run_here(run, tasks, report))
-    waiting, stopped = deque(enumerate(tasks)), Event()
-    finished: SimpleQueue[_Finished] = SimpleQueue()
-    arguments = (run, waiting, finished, stopped)
-    workers = [Thread(target=_work, args=arguments, daemon=True) for _ in range(min(threads, len(tasks)))]
+        return list(_run_here(run, prepared, report))
+    queues, stopped, n_workers = _Queues(), Event(), min(threads, len(tasks))
+    workers = [Thread(target=_work, args=(run, queues, stopped), daemon=True) for _ in range(n_workers)]
     try:
         for worker in workers:
             worker.start()
-        return _collect(finished, len(workers), report)
+        results = _collect(queues, prepared, len(tasks) if prepare is None else n_workers + 1, report)
     except BaseException:
-        waiting.clear()
         stopped.set()
+        queues.end(n_workers)
         for worker in filter(Thread.is_alive, workers):
-            worker.join(_PATIENCE / len(workers))
+            worker.join(_PATIENCE / n_workers)
         raise
+    queues.end(n_workers)
+    return results
 
 
 class _Finished(NamedTuple):
-    """The outcome of the task with this number; the number -1 means that a thread has ended."""
+    """The outcome of the task with this number."""
 
     number: int
     result: Any = None
     error: BaseException | None = None
 
 
-def _run_here(run: Callable[[Any, Event], Any], tasks: Sequence[Any], report: Callable[[Any], object]) -> Iterator[Any]:
+class _Queues:
+    """Tasks with their numbers, None among them where a thread shall end, and what came of the finished ones."""
+
+    def __init__(self) -> None:
+        self.waiting: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
+        self.finished: SimpleQueue[_Finished] = SimpleQueue()
+        self.failed = Event()
+
+    def end(self, n_workers: int) -> None:
+        """Let the threads end once they have finished what they run."""
+        self.drop()
+        for _ in range(n_workers):
+            self.waiting.put(None)
+
+    def drop(self) -> int:
+        """Discard the tasks that no thread has begun; return how many."""
+        number = 0
+        while not self.waiting.empty():
+            try:
+                self.waiting.get_nowait()
+            except Empty:  # a thread was faster
+                break
+            number += 1
+        return number
+
+    def next_finished(self) -> _Finished:
+        while True:
+            try:
+                return self.finished.get(timeout=_WAIT)
+            except Empty:
+                continue
+
+
+def _run_here(run: Callable[[Any, Event], Any], tasks: Iterable[Any], report: Callable[[Any], object]) -> Iterator[Any]:
     never = Event()
     for task in tasks:
         result = run(task, never)
@@ -109,35 +146,35 @@ def _run_here(run: Callable[[Any, Event], Any], tasks: Sequence[Any], report: Ca
         yield result
 
 
-def _work(
-    run: Callable[[Any, Event], Any], waiting: deque[tuple[int, Any]], finished: SimpleQueue[_Finished], stopped: Event
-) -> None:
-    """Run the tasks that are still waiting, one after another."""
-    while waiting:
+def _work(run: Callable[[Any, Event], Any], queues: _Queues, stopped: Event) -> None:
+    """Run the tasks that are waiting, one after another, until one has failed."""
+    while not queues.failed.is_set() and (waiting := queues.waiting.get()) is not None:
+        number, task = waiting
         try:
-            number, task = waiting.popleft()
-        except IndexError:  # another thread was faster
-            break
-        try:
-            finished.put(_Finished(number, run(task, stopped)))
+            queues.finished.put(_Finished(number, run(task, stopped)))
         except BaseException as error:
-            waiting.clear()  # the tasks before it are finished
-            finished.put(_Finished(number, error=error))
-    finished.put(_Finished(-1))
+            queues.failed.set()
+            queues.finished.put(_Finished(number, error=error))
 
 
-def _collect(finished: SimpleQueue[_Finished], n_workers: int, report: Callable[[Any], object]) -> list[Any]:
-    """Wait for all threads to end; return the results in order, or raise the first error."""
+def _collect(queues: _Queues, tasks: Iterable[Any], ahead: int, report: Callable[[Any], object]) -> list[Any]:
+    """Keep `ahead` tasks with the threads until all are done; return the results in order, or raise the first error.
+
+    When a task fails, all before it have been begun, so they are waited for.
+    """
     found: dict[int, _Finished] = {}
-    while n_workers:
-        try:
-            one = finished.get(timeout=_WAIT)
-        except Empty:
-            continue
-        if one.number < 0:
-            n_workers -= 1
-            continue
-        found[one.number] = one
+    supply, n_open = enumerate(tasks), 0
+    while True:
+        if queues.failed.is_set():
+            n_open -= queues.drop()
+        else:
+            for task in itertools.islice(supply, ahead - n_open):
+                queues.waiting.put(task)
+                n_open += 1
+        if not n_open:
+            break
+        one = queues.next_finished()
+        found[one.number], n_open = one, n_open - 1
         if one.error is None:
             report(one.result)
     for number in sorted(found):

@@ -44,6 +44,20 @@ def test_the_range_is_that_of_all_mixtures_of_two_ranks(metric: str, replace: bo
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("metric", ["recall@3", "ap"])
+def test_the_range_over_smooth_distributions_is_that_of_all_mixtures_of_two(metric: str) -> None:
+    """Of 30 ranks the first three are smooth: four extreme laws, and the other ranks on their own."""
+    n, m = 30, 7
+    tops = np.array([[1, a, a * b] for a in (1, 1 / 4) for b in (1, 4 / 9)])
+    laws = np.block(
+        [[tops / tops.sum(axis=1, keepdims=True), np.zeros((4, n - 3))], [np.zeros((n - 3, 3)), np.eye(n - 3)]]
+    )
+    sampled, exact = laws @ sampled_at_every_rank(metric, n, m), laws @ exact_at_every_rank("recall@2", n)
+    value = round(float(sampled[[0, 3, 9]].mean()), 3)
+    found = tr.audit({"A": {metric: value}}, "recall@2", n=n, m=m, rounding=0.01, assume="smooth")["A", "recall@2"]
+    np.testing.assert_allclose(found, by_enumeration(sampled, exact, value, 0.005), rtol=1e-7, atol=1e-9)
+
+
 def test_more_numbers_never_widen_the_range_and_it_holds_the_truth() -> None:
     n, m = 200, 20
     counts = np.random.default_rng(0).integers(1, n + 1, 40)
@@ -62,7 +76,7 @@ def test_more_numbers_never_widen_the_range_and_it_holds_the_truth() -> None:
 def test_the_published_order_of_x_and_y_is_not_determined() -> None:
     numbers = {name: round(float(TABLE_3["recall@10", name].split()[1].split("±")[0]) / 100, 4) for name in "XY"}
     assert numbers == {"X": 0.6619, "Y": 0.5651}
-    for assume in ("nothing", "falling"):
+    for assume in ("nothing", "falling", "smooth"):
         found = tr.audit(
             {name: {"recall@10": value} for name, value in numbers.items()}, n=3_706, m=100, users=6_040, assume=assume
         )
@@ -100,7 +114,7 @@ def test_digits_and_users_count() -> None:
         ({"A": {"recall@10": 66.19}}, {}, "no distribution of ranks gives the numbers of A"),
         ({"A": {"ap": 0.5}}, {"n": 1}, "`n` must lie in 2"),
         ({"A": {"ap": 0.5}}, {"m": 100}, "`m` must be at most"),
-        ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', got 'luck'"),
+        ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', 'smooth', got 'luck'"),
         ({"A": {"marp@5": 0.5}}, {}, "depends on grades"),
     ],
 )

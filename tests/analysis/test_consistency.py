@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import truerank as tr
 from tests.sampling.terms import LAWS, law_of, plain, sampled_table
@@ -9,6 +10,7 @@ from tests.sampling.test_expectations import TOY
 from truerank.analysis.expected_curves import expected_term
 from truerank.analysis.orders import Flip, _flips, _settled
 from truerank.arrays import Floats
+from truerank.ranking.ties import chance
 
 N = 9_999
 RANKS = {name: tr.Ranks.from_ranks(ranks, n=N + 1) for name, ranks in TOY.items()}
@@ -159,6 +161,53 @@ def test_ties_are_in_random_order(metric: str, replace: bool) -> None:
     assert found.orders() == [(1, "one = other")]
 
 
+def many_ranks(rng: np.random.Generator) -> tr.Ranks:
+    """Some hundred instances of several sizes with grades: an item with ties or not, and another one tied or below."""
+    items = []
+    for _ in range(400):
+        above, tied = int(rng.integers(0, 30)), int(rng.choice([0, 0, 0, 1, 20]))
+        other = [(above, tied), (above + tied + 3, 0)][int(rng.integers(0, 2))]
+        items.append([(above, tied), *[other] * int(rng.integers(0, 2))])
+    above, tied = np.array([item for instance in items for item in instance]).T
+    indptr = np.cumsum([0, *map(len, items)])
+    grades = np.repeat(rng.integers(1, 3, 400), np.diff(indptr))
+    return tr.Ranks(
+        above=above,
+        tied=tied,
+        n_candidates=rng.integers(60, 90, 400),
+        indptr=indptr,
+        grades=grades,
+    )
+
+
+def expected_mean(metric: tr.Metric, ranks: tr.Ranks, m: int, replace: bool) -> float:
+    """Item by item, over all numbers of lost ties and all sampled counts, with the laws of SciPy."""
+    h, total = np.arange(m + 1), 0.0
+    place, block = ranks.blocks()
+    for terms in metric.terms(ranks):
+        weights = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+        for at, weight in enumerate(weights):
+            i, n_relevant, N = ranks.i[at], ranks.item_n_relevant[at], ranks.item_n[at] - ranks.item_n_relevant[at]
+            lost = np.arange(ranks.tied[at] + 1)
+            g = (ranks.above[at] + lost)[:, None]
+            law = stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m)
+            sizes = np.full(m + 1, n_relevant)
+            table = terms.term.term(h + i, np.full(m + 1, i), sizes, m + sizes)
+            total += weight * (chance(lost, ranks.tied[at], place[at], block[at]) @ law @ table)
+    return float(total / len(ranks))
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", ["ap", "recall@3", "ndcg", "auc", "gndcg@10"])
+def test_many_items_share_the_laws_of_the_sampled_counts(metric: str, replace: bool) -> None:
+    ranks = many_ranks(np.random.default_rng(5))
+    sizes = [1, 3, 33, 57]
+    found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
+    expected = [expected_mean(tr.metric(metric), ranks, m, replace) for m in sizes]
+    np.testing.assert_allclose(found.curves["one"], expected, rtol=1e-11)
+    assert found.orders() == [(1, "one = other")]
+
+
 def test_sizes_are_refined_where_orders_change() -> None:
     every = tr.consistency(RANKS, "ap", replace=True, sizes=range(1, 10_000))
     found = tr.consistency(RANKS, "ap", replace=True)
@@ -167,9 +216,14 @@ def test_sizes_are_refined_where_orders_change() -> None:
     assert found.sizes.size < 500
 
 
+@pytest.mark.parametrize("pooled", [True, False])
 @pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)", "ndcg~bv(1)", "auc~bv(0.1)", "dcg~bv(0.1)"])
-def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -> None:
+def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
+    metric: str, pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Closed forms for many sizes at once, against the laws of all items at one size."""
+    if not pooled:
+        monkeypatch.setattr("truerank.corrections.bias_variance.LARGEST", 0)
     rng = np.random.default_rng(0)
     n = rng.integers(300, 400, 20)
     lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
@@ -179,6 +233,18 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(metric: str) -
     for name, one in ranks.items():
         expected = [tr.risk(one, metric, m=m).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)"])
+def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(metric: str) -> None:
+    rng = np.random.default_rng(1)
+    n, above = rng.integers(300, 400, 60), rng.integers(0, 100, 60)
+    ranks = tr.Ranks(above=above, tied=rng.choice([0, 1, 30, 150], 60), n_candidates=n)
+    pair = tr.Ranks(above=[5, 5], tied=[9, 9], n_candidates=[350], indptr=[0, 2])
+    both = tr.Ranks.concatenate([ranks, pair])
+    sizes = [1, 2, 3, 5, 10, 30, 60, 90, 290]
+    found = tr.consistency({"A": both, "B": both[::2]}, metric, sizes=sizes)
+    np.testing.assert_allclose(found.curves["A"], [tr.risk(both, metric, m=m).mean for m in sizes], rtol=1e-11)
 
 
 def test_the_order_after_a_tie_is_shown() -> None:

@@ -132,6 +132,19 @@ def test_metrics_of_ones_own(tmp_path: Path) -> None:
     assert means(done.stdout) == {("ranks", "inverse"): 0.25}
 
 
+@pytest.mark.parametrize(("tool", "expected"), [(None, 0.375), ("trec_eval", 1.0), ("ir-measures", 0.5)])
+def test_convention(tmp_path: Path, tool: str | None, expected: float) -> None:
+    """Both tools put the larger id first among equal scores; only one of them leaves out users without a list."""
+    (tmp_path / "run.trec").write_text("q1 Q0 a 1 2.0 x\nq1 Q0 b 2 2.0 x\n")
+    (tmp_path / "qrels.trec").write_text("q1 0 b 1\nq2 0 c 1\n")
+    chosen = ["--convention", tool] if tool else []
+    metric = "rr" if tool else "rr@2"
+    done = run_here(
+        "evaluate", tmp_path / "run.trec", "-t", tmp_path / "qrels.trec", "-m", metric, "-f", "json", *chosen
+    )
+    assert means(done.stdout) == {("run", metric): expected}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -172,6 +185,12 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
         (["-m", "ap@2", "--depth", str(10**20)], "--depth must be a whole number from 1 to"),
         (["-m", "ap@2", "--depth", "²"], "--depth must be a whole number from 1 to"),
         (["-m", "ap@2", "--depth", "9" * 5_000], "or 'all', got '999999999"),
+        (["-m", "f1@2", "--convention", "trec_eval"], "f1@2 can't be computed as trec_eval does; choose from"),
+        (
+            ["-m", "ap@2", "--convention", "ranx", "--per-instance", "values.csv"],
+            "--convention gives one number per metric and recommender: leave out --per-instance.",
+        ),
+        (["-m", "ap@2", "--convention", "ranx", "--by", "groups.csv"], "leave out --by."),
         (["-m", "ap@2", "--seed", "-1"], "--seed must be a whole number from 0 to 999,999,999,999,999,999, got '-1'."),
         (["-m", "ap@2", "--per-instance", "values.xlsx"], "must end in .csv, .tsv, .jsonl or .parquet"),
         (["-m", "ap@2", "--per-instance", "nowhere/values.csv"], "there is no directory 'nowhere'"),

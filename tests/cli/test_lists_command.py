@@ -40,6 +40,13 @@ def test_several_recommenders_and_a_truth(given: list[object], tmp_path: Path) -
     assert "0.7500 ± 0.2500" in lines[2]  # of two items each, three are shared
 
 
+def test_groups_of_users(given: list[object], tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("user,group\nann,new\nbob,old\n")
+    done = run_here(*given, "-m", "popularity@1", "--by", tmp_path / "groups.csv", "--format", "json")
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["group"], row["mean"], row["n"]) for row in rows] == [("new", 1, 1), ("old", 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -3,6 +3,7 @@
 import ctypes
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,23 @@ from truerank.compiled import library
 from truerank.counting.blocks import Lists
 from truerank.counting.factors import best_factors, count_factors
 from truerank.counting.histories import best_histories, count_histories, score_histories
+from truerank.counting.pairs import count_sampled, score_pairs
 from truerank.counting.scores import best_scores, count_scores
+from truerank.sampling.distinct import distinct_items
+from truerank.sampling.pools import Pool
 
 HEADER = Path(library.__file__).with_name("kernels.h").read_text()
 COUNTING = ["count_factors_float32", "count_factors_float64", "count_narrow", "count_scores_float64"]
-STRUCTURES = [library.Matrix, library.Lists, library.Block, library.Rows, library.Histories, library.Best]
+STRUCTURES = [
+    library.Matrix,
+    library.Lists,
+    library.Block,
+    library.Rows,
+    library.Histories,
+    library.Best,
+    library.Sampled,
+    library.Drawn,
+]
 LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
 
 
@@ -92,11 +105,17 @@ def results() -> dict[str, Any]:
         everyone = np.arange(80)
         found[f"best factors {name}"] = best_factors(users, items, everyone, lists[0], 30, item_bias=items[:, 0])
         found[f"best scores {name}"] = best_scores(scores.__getitem__, 5000, everyone, lists[0], 30)
+        pairs = score_pairs(users, items, np.repeat(everyone, 50), np.arange(4000), item_bias=items[:, 0])
+        bounds = np.arange(81)
+        found[f"pairs {name}"] = (pairs,)
+        found[f"sampled {name}"] = count_sampled(pairs[::10].copy(), bounds * 5, pairs, bounds * 50)
         found[f"dense {name}"] = (score_histories(histories, similarity),)
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
         square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
         found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
+    pool = Pool(5000, [train.indices[slice(*span)] for span in pairwise(train.indptr)])
+    found["draws"] = (distinct_items(pool, np.arange(80), np.full(80, 60), np.random.default_rng(1)).items,)
     for factors in (19, 70):
         ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
         found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)
@@ -182,6 +201,51 @@ def test_held_out_items_outside_the_catalogue_are_refused_by_the_loops(item: int
     arguments = (matrix, block) if "scores" in entry else (matrix, matrix, None, block, 0, 3)
     with pytest.raises(ValueError, match="not within their arrays"):
         library.call(entry, *arguments)
+
+
+@pytest.mark.parametrize("pair", [(-1, 0), (3, 0), (0, -1), (0, 5), (2**62, 0), (0, -(2**62))])
+def test_pairs_outside_the_factors_are_refused_by_the_loop(pair: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="not within their arrays"):
+        score_pairs(np.ones((3, 2)), np.ones((5, 2)), np.array([0, pair[0]]), np.array([0, pair[1]]))
+
+
+@pytest.mark.parametrize("bounds", [[0, 3, 2], [-1, 1, 2], [1, 1, 2], [0, 1, 3], [0, 2**62, 2]])
+def test_bounds_outside_the_samples_are_refused_by_the_loop(bounds: list[int]) -> None:
+    scores, good = np.ones(2), np.array([0, 1, 2])
+    for each in ((good, np.array(bounds)), (np.array(bounds), good)):
+        with pytest.raises(ValueError, match="not within their arrays"):
+            count_sampled(scores, each[0], scores, each[1])
+
+
+DRAWN: dict[str, Any] = {
+    "a draw outside": {"draws": [0, 7]},
+    "a negative draw": {"draws": [0, -1]},
+    "too few draws": {"draws": [0]},
+    "too many draws": {"draws": [0, 1, 2]},
+    "an excluded item outside": {"excluded": [7]},
+    "a taken item outside": {"taken": [-1]},
+    "an item outside": {"items": [0, 9, 0], "found": [0, 1]},
+    "more found than room": {"found": [2, 0], "draws": [0]},
+    "fewer than none found": {"found": [-1, 1]},
+    "rooms after the end": {"begin": [0, 1, 4], "draws": [0, 1, 2, 3]},
+    "rooms before the start": {"begin": [-1, 1, 3]},
+    "rooms that overlap": {"begin": [0, 4, 2]},
+}
+
+
+@pytest.mark.parametrize("wrong", [None, *DRAWN])
+def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> None:
+    given = {"excluded": [3], "taken": [5], "items": [0, 0, 0], "found": [0, 1], "begin": [0, 1, 3], "draws": [0, 1]}
+    given |= DRAWN[wrong] if wrong else {}
+    rows = [library.Rows.of(np.array([0, 1, 1]), np.array(given[name])) for name in ("excluded", "taken")]
+    arrays = [np.array(given[name], np.int64) for name in ("items", "begin", "found")]
+    drawn = library.Drawn.of(7, *rows, *arrays)
+    if wrong is None:
+        library.call("add_draws", drawn, np.array([2, 6]), 2)
+        assert arrays[0].tolist() == [2, 0, 6]
+        return
+    with pytest.raises(ValueError, match="not within their arrays"):
+        library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
 
 
 @pytest.mark.parametrize("columns", [[0, 5], [-1, 0], [0, 2**31 - 1]])

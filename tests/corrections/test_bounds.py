@@ -9,9 +9,11 @@ from scipy.optimize import linprog
 
 import truerank as tr
 from truerank.arrays import Floats, Ints
+from truerank.corrections.assumptions import ASSUMPTIONS, Assumption
 from truerank.corrections.base import Case
 from truerank.corrections.bounds import Bound
 from truerank.corrections.quadratic import minimise
+from truerank.corrections.smooth_laws import worst_law
 from truerank.corrections.thinning import thinned
 from truerank.metrics.base import Term
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
@@ -33,10 +35,10 @@ def exact(metric: str, case: Case) -> Floats:
     return case.count_term(term)(every_count(case).astype(np.float64)) + np.zeros(case.N + 1)
 
 
-def excess(metric: str, case: Case, law: Law, *, upper: bool, falling: bool = False) -> Floats:
+def excess(metric: str, case: Case, law: Law, *, upper: bool, assume: Assumption = "nothing") -> Floats:
     """By how much the expectation of the table is on the right side, at each count."""
     term: Any = tr.metric(metric)
-    table = Bound(upper, falling).tables(term, law, [case])[0]
+    table = Bound(upper, assume).tables(term, law, [case])[0]
     assert table.shape == (case.m + 1,)
     return (law.rows(every_count(case), case.m, case.N) @ table - exact(metric, case)) * (1 if upper else -1)
 
@@ -56,7 +58,7 @@ def test_bounds_hold_at_every_count(metric: str, case: Case, law: Law) -> None:
 def test_under_falling_laws_bounds_hold_for_every_uniform_law_of_the_top(metric: str, case: Case, law: Law) -> None:
     top = case.N // 10
     for upper in (False, True):
-        over = excess(metric, case, law, upper=upper, falling=True)
+        over = excess(metric, case, law, upper=upper, assume="falling")
         means = np.cumsum(over[: top + 1]) / np.arange(1, top + 2)
         # laws that fall to N // 11 or so are all that tables may assume
         assert means[: case.N // 11].min() >= -1e-9
@@ -66,7 +68,68 @@ def test_under_falling_laws_bounds_hold_for_every_uniform_law_of_the_top(metric:
 
 def test_only_the_first_relevant_item_is_assumed_to_fall() -> None:
     case = Case(2, 4, 3_541, 100)
-    assert excess("recall@10", case, HYPERGEOMETRIC, upper=True, falling=True).min() >= -1e-9
+    for assume in ASSUMPTIONS:
+        assert excess("recall@10", case, HYPERGEOMETRIC, upper=True, assume=assume).min() >= -1e-9
+
+
+def smooth_by_enumeration(size: int) -> Floats:
+    """All laws whose neighbouring probabilities are equal, or fall as 1 / rank^2; a row each."""
+    ranks = np.arange(1.0, size)
+    steepest = (ranks / (ranks + 1)) ** 2
+    choices = np.array(list(itertools.product((False, True), repeat=size - 1)))
+    laws = np.cumprod(np.hstack([np.ones((len(choices), 1)), np.where(choices, steepest, 1.0)]), axis=1)
+    return laws / laws.sum(axis=1, keepdims=True)
+
+
+def least_smooth_mean(numbers: Floats) -> float:
+    """Least mean of the numbers over smooth laws, by a linear program over probabilities."""
+    size = numbers.size
+    ranks, eye = np.arange(1.0, size), np.eye(size)
+    falls, not_too_fast = eye[1:] - eye[:-1], (ranks / (ranks + 1))[:, None] ** 2 * eye[:-1] - eye[1:]
+    done = linprog(
+        numbers, np.vstack([falls, not_too_fast]), np.zeros(2 * size - 2), np.ones((1, size)), [1.0], method="highs"
+    )
+    return float(done.fun)
+
+
+def test_the_worst_smooth_law_is_that_of_all_extreme_ones() -> None:
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 5, 10):
+        laws = smooth_by_enumeration(size)
+        for _ in range(20):
+            numbers = rng.normal(size=size) * rng.choice([0.01, 1.0, 100.0]) + rng.choice([0.0, 5.0])
+            found = worst_law(numbers)
+            assert np.abs(laws - found).sum(axis=1).min() < 1e-12
+            assert found @ numbers == pytest.approx((laws @ numbers).min(), rel=1e-12, abs=1e-12)
+    longer = rng.normal(size=60)
+    assert worst_law(longer) @ longer == pytest.approx(least_smooth_mean(longer), rel=1e-6)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["without", "with"])
+@pytest.mark.parametrize("case", [Case(1, 1, 500, 37), Case(1, 4, 1_541, 100), Case(1, 1, 2_999, 300)], ids=str)
+@pytest.mark.parametrize("metric", ["recall@10", "ndcg@10", "ap"])
+def test_under_smooth_laws_bounds_hold_for_each_of_them(metric: str, case: Case, law: Law) -> None:
+    for upper in (False, True):
+        over = excess(metric, case, law, upper=upper, assume="smooth")
+        top = over[: case.N // 10 + 1]
+        assert least_smooth_mean(top) >= -1e-7
+        assert over[top.size :].min() >= -1e-9
+        uniform = np.cumsum(top) / np.arange(1, top.size + 1)
+        assert uniform.min() < -1e-4  # no bound if ranks only fall
+
+
+def test_a_stronger_assumption_gives_a_sharper_bound() -> None:
+    case, counts = Case(1, 1, 2_001, 40), np.arange(2_001)
+    likely = (counts + 1.0) ** -0.9
+    shown = likely @ HYPERGEOMETRIC.rows(counts, 40, 2_000) / likely.sum()
+    for metric in ("recall@10", "ap"):
+        term, exactly = cast("Term", tr.metric(metric)), likely @ exact(metric, case) / likely.sum()
+        ends = np.array([
+            [shown @ Bound(upper, assume).tables(term, HYPERGEOMETRIC, [case])[0] for upper in (False, True)]
+            for assume in ASSUMPTIONS
+        ])  # fmt: skip
+        assert np.all((ends[:, 0] < exactly) & (exactly < ends[:, 1]))
+        assert np.all(np.diff(ends[:, 1] - ends[:, 0]) < 0)
 
 
 def test_bounds_are_near_the_sharpest_of_their_size() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import truerank as tr
 from tests.sampling.test_every_design import looked_at
+from truerank.corrections import posteriors
 from truerank.corrections.closed_form import unbiased_reciprocal
 from truerank.corrections.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
 from truerank.papers.krichene_rendle_2020.experiment import embedded
@@ -238,6 +239,22 @@ def test_pooled_estimates_on_real_ranks(estimator: str) -> None:
             assert error < 0.06 * truth
             assert error < 4 * chosen.hidden_error(sampled)
             assert 0.002 < chosen.hidden_error(sampled) / truth < 0.05
+
+
+def test_sizes_of_catalogues_may_be_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instances share likelihoods if their candidates differ by less than 0.1 %; estimates hardly notice."""
+    exact = embedded().ranks["Y"][:2_000]
+    for design, metric in itertools.product((tr.InverseSampling(2), tr.UniformSampling(300)), ("ndcg@10", "auc")):
+        shared = tr.metric(f"{metric}~smooth")
+        sampled = design.draw(exact, rng=1)
+        rounded = tr.values(sampled, shared).mean(), shared.hidden_error(sampled)
+        with monkeypatch.context() as context:
+            context.setattr(posteriors, "_DIGITS", 60)
+            alone = design.draw(exact, rng=1)
+            single = tr.values(alone, shared).mean(), shared.hidden_error(alone)
+        assert len(posteriors.observed(sampled)[0].examples) < len(posteriors.observed(alone)[0].examples)
+        assert rounded[0] == pytest.approx(single[0], rel=5e-4)
+        assert rounded[1] == pytest.approx(single[1], rel=5e-3)
 
 
 def test_several_relevant_items_have_laws_by_place_and_number() -> None:

@@ -135,6 +135,17 @@ def test_neither_blocks_nor_threads_change_a_bit(
     assert as_pairs(found) == as_pairs(expected)
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("k", [20, 60, 2_000])
+def test_both_zeros_tie_and_tiny_and_huge_scores_do_not(path: str, number: str, k: int) -> None:
+    rng, limits = np.random.default_rng(k), np.finfo(number)
+    values = [0.0, -0.0, limits.smallest_subnormal, limits.tiny, limits.max, 1.0]
+    scores = rng.choice(np.array([*values, *(-value for value in values)], number), (3, 9_000))
+    users, nothing = np.arange(3), Lists(np.zeros(4, np.int64), np.zeros(0, np.int32))
+    best = best_scores(scores.__getitem__, 9_000, users, nothing, k)
+    assert as_pairs(best) == slow_best(scores, users, nothing, k)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_only_candidates_must_have_finite_scores(path: str, bad: float) -> None:
     scores = np.arange(12.0).reshape(2, 6)

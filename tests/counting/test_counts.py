@@ -118,6 +118,16 @@ def test_many_held_out_items_take_the_binary_search(path: str, number: Any) -> N
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("held_out", [40, 60, 200])
+def test_held_out_items_with_both_zeros_tie(path: str, number: Any, held_out: int) -> None:
+    rng = np.random.default_rng(held_out)
+    scores = rng.choice(np.array([0.0, -0.0, 1e-40, -1e-40, 2.5, -3e38], number), (2, 1500))
+    items = [np.sort(rng.choice(1500, held_out, replace=False)) for _ in scores]
+    nothing, test = Lists(np.zeros(3, int), np.zeros(0, int)), Lists(np.arange(3) * held_out, np.concatenate(items))
+    assert as_rows(count_scores(lambda u: scores[u], 1500, nothing, test)) == slow_counts(scores, nothing, test)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
 def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     users, items = rng.standard_normal((3000, 21)).astype(number), rng.standard_normal((1111, 21)).astype(number)

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -157,6 +158,11 @@ def test_groups_of_items(spark: Any) -> None:
     found, expected = (tr.evaluate(ranks, metrics, by=item_groups(case)) for ranks in (frame, local))
     assert found.groups == expected.groups == ("head", "tail", "unknown")
     assert_close(found.rows(), expected.rows())
+    one, other = two_frames(spark, case)
+    both = {"A": local, "B": case.expected(both_items(case)[1])}
+    compared, reference = (tr.compare(ranks, metrics, by=item_groups(case)) for ranks in ({"A": one, "B": other}, both))
+    assert compared.groups == reference.groups
+    assert_close([each.record() for each in compared.differences], [each.record() for each in reference.differences])
 
 
 def item_groups(case: Case) -> tr.Groups:
@@ -230,6 +236,34 @@ def test_sampled_ranks_have_the_expectation_of_their_design(spark: Any, design: 
         assert_close(tr.evaluate(frame, metrics).rows(), tr.evaluate(sampled, metrics).rows())
 
 
+def test_comparison_of_sampled_ranks(spark: Any) -> None:
+    """All but the error over samples, which is estimated by random draws, equals that of the local engine."""
+    case = make("compared", 36, users=300, held=2)
+    given = inputs(spark, case)
+    users, _ = given.pop("factors")
+    items = [factor_frame(spark, case.item_ids, rows) for rows in both_items(case)]
+    design = tr.UniformSampling(30)
+    frames = {
+        name: tr.spark.rank_sampled((users, own), **given, design=design, rng=seed).cache()
+        for seed, (name, own) in enumerate(zip("AB", items, strict=True))
+    }
+    local = {name: in_order(tr.Ranks.from_spark(frame)) for name, frame in frames.items()}
+    metrics = ["auc", "recall@10", "ap~bv(0.1)"]
+    found, expected = (tr.compare(ranks, metrics, same_candidates=False) for ranks in (frames, local))
+    drawn = {"sampling_error", "user_error", "order_probability"}
+    records = [[each.record() for each in one.differences] for one in (found, expected)]
+    assert_close(*([{name: row[name] for name in row.keys() - drawn} for row in rows] for rows in records))
+    for mine, his in zip(*records, strict=True):
+        assert mine["sampling_error"] == pytest.approx(his["sampling_error"], rel=0.2)
+    assert (
+        "intervals, p-values and verdicts are about the exact metric, whatever the distribution of the ranks"
+        in found.notes
+    )
+    exact = tr.spark.rank((users, items[0]), **given)
+    with pytest.raises(InputError, match="recall@10 can only be compared among candidates chosen in one way"):
+        tr.compare({"A": frames["A"], "exact": exact}, "recall@10")
+
+
 def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     case = make("pooled", 27, users=20)
     frame = tr.spark.rank_sampled(**inputs(spark, case), design=tr.InverseSampling(2), rng=1)
@@ -238,8 +272,8 @@ def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     assert tr.evaluate(frame, "ap").metrics == ("ap~unbiased",)
     with pytest.raises(InputError, match="the test must be 't'"):
         tr.compare({"A": frame, "B": frame}, "ap~unbiased", test="bootstrap")
-    with pytest.raises(InputError, match="on Spark groups of items are not compared"):
-        tr.compare({"A": frame, "B": frame}, "ap~unbiased", by=item_groups(case))
+    with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
+        tr.compare({"A": frame, "B": frame}, "ndcg@10")
 
 
 def test_lists_and_their_truth(spark: Any) -> None:
@@ -322,7 +356,8 @@ def test_the_code_of_the_page(spark: Any) -> None:
     given = inputs(spark, case)
     user_factors, item_factors = given.pop("factors")
     page = Path(__file__).parents[2] / "docs" / "spark.md"
-    code = [part.partition("```")[0] for part in page.read_text().split("```python\n")[1:]]
+    on_spark = page.read_text().partition("## The same step elsewhere")[0]
+    code = [part.partition("```")[0] for part in on_spark.split("```python\n")[1:]]
     run = spark.createDataFrame([("q1", "d1", 2.0), ("q1", "d2", 1.0)], "query string, doc string, score double")
     names: dict[str, Any] = {
         "model": (user_factors, item_factors),
@@ -334,10 +369,12 @@ def test_the_code_of_the_page(spark: Any) -> None:
         "segments": groups_frame(spark, dict.fromkeys(case.user_ids, "all")),
         **given,
     }
-    of_spark = [block for block in code if "tr.spark" in block]
-    assert len(of_spark) == 4
-    exec("\n".join(of_spark), names)
+    assert len(code) == 5
+    exec("\n".join(code), names)
     assert_same(names["local"], case.expected())
+    assert case.train is not None
+    assert names["shared"] == sum(len(set(a) & set(b)) for a, b in zip(case.train, case.test, strict=True)) > 0
+    assert names["idle"] == 0
 
 
 def test_empty_partitions_skewed_partitions_and_nobody(spark: Any) -> None:
@@ -386,6 +423,8 @@ def test_wrong_types_are_refused_before_the_work(spark: Any) -> None:
     refused("rng", rng="x")
     with pytest.raises(InputError, match="either all ranks are Spark dataframes or none, got Ranks for 'B'"):
         tr.evaluate({"A": tr.spark.rank(**given), "B": case.expected()}, "ap")
+    with pytest.raises(InputError, match="on Spark there is no `convention`"):
+        tr.evaluate(tr.spark.rank(**given), "ap", convention="ranx")
     with pytest.raises(InputError, match="a design can't have a proxy of its own"):
         tr.spark.rank_sampled(**given, design=tr.HeadFirst(3, proxy=np.eye(3)))
 
@@ -418,6 +457,16 @@ def test_the_command_takes_the_master_from_the_environment(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert truerank(*command, "-o", tmp_path / "local.npz").returncode == 0
     assert_same(tr.Ranks.load(tmp_path / "spark.npz"), tr.Ranks.load(tmp_path / "local.npz"))
+
+
+def test_spark_connect() -> None:
+    pytest.importorskip("grpc", reason="install pyspark[connect]")
+    env = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-m", "tests.engines.connect_session"]
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("user -50 has no factors.\n"), "errors on executors are those of this process"
 
 
 def test_an_executor_that_is_killed_does_not_change_the_answer(spark: Any, tmp_path: Path) -> None:

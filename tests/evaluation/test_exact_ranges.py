@@ -39,7 +39,7 @@ def test_several_relevant_items_ties_and_own_n_are_covered(m: int, replace: bool
     assert missed <= 1  # of 32
 
 
-@pytest.mark.parametrize("assume", ["nothing", "falling"])
+@pytest.mark.parametrize("assume", ["nothing", "falling", "smooth"])
 def test_ranks_of_real_recommenders_are_covered(assume: str) -> None:
     for ranks in embedded().ranks.values():
         for seed in range(2):
@@ -47,6 +47,21 @@ def test_ranks_of_real_recommenders_are_covered(assume: str) -> None:
             for name in ("recall@10", "ap"):
                 low, high = tr.estimate(sampled, f"{name}~bv(0.1)", assume=assume).confidence_interval()  # type: ignore[arg-type]
                 assert low <= tr.estimate(ranks, name).mean <= high
+
+
+def test_ranks_that_fall_smoothly_are_covered() -> None:
+    """Users drawn from a smooth law, 25 of 800 candidates sampled; the interval is about the mean of that law."""
+    ranks = np.arange(1, 801)
+    likely = ranks**-1.2 / (ranks**-1.2).sum()
+    rng, missed, widths = np.random.default_rng(5), 0, {"falling": 0.0, "smooth": 0.0}
+    for _ in range(150):
+        drawn = tr.Ranks.from_ranks(rng.choice(ranks, p=likely, size=300), n=800)
+        sampled = tr.UniformSampling(25).draw(drawn, rng=rng)
+        ends = {name: exact_range(sampled, tr.metric("recall@10"), name).interval(0.95) for name in widths}  # type: ignore[arg-type]
+        missed += not ends["smooth"].low <= likely[:10].sum() <= ends["smooth"].high
+        widths = {name: widths[name] + ends[name].high - ends[name].low for name in widths}
+    assert missed <= 0.06 * 150
+    assert widths["smooth"] < 0.9 * widths["falling"]
 
 
 def test_the_narrow_interval_misses_where_the_honest_one_holds() -> None:
@@ -93,6 +108,12 @@ def test_negative_weights_are_bounded_from_the_other_side() -> None:
     assert mirrored.lower.mean == pytest.approx(-plain.upper.mean)
     assert mirrored.upper.mean == pytest.approx(-plain.lower.mean)
     np.testing.assert_allclose(mirrored.interval(0.95), [-end for end in reversed(plain.interval(0.95))], atol=1e-12)
+
+
+def test_parts_add_up_to_the_stronger_assumption() -> None:
+    sampled = tr.UniformSampling(30).draw(several(np.random.default_rng(1), 20, 300), rng=0)
+    one, other = (exact_range(sampled, tr.metric("ap"), name) for name in ("falling", "smooth"))  # type: ignore[arg-type]
+    assert (one + other).assumption == (other + one).assumption == "smooth"
 
 
 def test_intervals_of_parts_add_up() -> None:

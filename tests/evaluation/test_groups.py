@@ -152,3 +152,11 @@ def test_a_group_of_users_is_compared_as_if_it_were_alone() -> None:
     one = tr.compare(ranks, "ap", by=by)["B", "A", "ap", "even"]
     alone = tr.compare({name: each[RANKS.ids % 2 == 0] for name, each in ranks.items()}, "ap")["B", "A"]
     assert (one.difference, one.standard_error, one.p_value) == (alone.difference, alone.standard_error, alone.p_value)
+
+
+def test_those_without_a_name_and_those_without_a_row_are_one_group() -> None:
+    frame = pd.DataFrame({"user": [0, 1], "age": ["old", None]})
+    ranks = tr.Ranks.from_ranks([1, 2, 4], n=5, ids=[0, 1, 2])
+    table = tr.evaluate(ranks, "rr", by=frame)
+    assert table.groups == ("old", "unknown")
+    assert table["rr", "unknown"].mean == 0.375

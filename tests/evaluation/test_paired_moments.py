@@ -34,6 +34,23 @@ def test_parts_merge_to_the_whole(cuts: list[int]) -> None:
         )
 
 
+@pytest.mark.parametrize("cuts", [[], [1, 2, 3], [50, 400]])
+def test_weighted_parts_merge_to_the_whole(cuts: list[int]) -> None:
+    rng = np.random.default_rng(1)
+    values, weights = rng.exponential(size=(500, 3)) ** 2, rng.random(500)
+    parts = zip(np.split(values, cuts), np.split(weights, cuts), strict=True)
+    merged = reduce(add, [PairedMoments.of(own, PAIRS, w) for own, w in parts])
+    sample = Sample.of(values, weights)
+    np.testing.assert_allclose(merged.means, values.sum(axis=0) / weights.sum(), rtol=1e-12)
+    for at, (one, other) in enumerate(PAIRS):
+        difference = values[:, one] - values[:, other]
+        deviations = difference - difference.sum() / weights.sum() * weights
+        assert merged.skewness(at) == pytest.approx(scipy.stats.skew(deviations), rel=1e-10)
+        assert merged.standard_error(at) == pytest.approx(scipy.stats.sem(deviations) * 500 / weights.sum(), rel=1e-12)
+        assert merged.outcome(at).difference == pytest.approx(sample.difference((one, other)), rel=1e-12)
+        np.testing.assert_allclose(merged.covariances((one, other)), np.cov(values[:, [one, other]].T), rtol=1e-12)
+
+
 def test_nothing_and_a_single_instance() -> None:
     nothing, single = (PairedMoments.of(np.ones((size, 3)), PAIRS) for size in (0, 1))
     assert np.isnan(nothing.outcome(0).difference)

@@ -1,6 +1,6 @@
 """Values of instances as dataframes."""
 
-from typing import Any
+from typing import Any, assert_type
 
 import pandas as pd
 import polars as pl
@@ -36,3 +36,13 @@ def test_ties_and_wrong_arguments() -> None:
     assert tr.values_frame(RANKS, "rr", ties="optimistic")["rr"].tolist() == [1.0, 0.25, 0.5]
     with pytest.raises(tr.InputError, match="at least one recommender and one metric"):
         tr.values_frame({}, "rr")
+
+
+def test_frames_have_the_type_of_the_library() -> None:
+    """What type checkers and editors see; mypy compares it with the types here."""
+    found, lists = tr.evaluate(RANKS, "rr"), tr.recommend([[3.0, 1.0, 2.0]], k=2)
+    assert isinstance(assert_type(tr.values_frame(RANKS, "rr"), pd.DataFrame), pd.DataFrame)
+    assert isinstance(assert_type(tr.values_frame(RANKS, "rr", backend="polars"), pl.DataFrame), pl.DataFrame)
+    assert isinstance(assert_type(found.to_frame(), pd.DataFrame), pd.DataFrame)
+    assert isinstance(assert_type(found.to_frame("polars"), pl.DataFrame), pl.DataFrame)
+    assert isinstance(assert_type(lists.to_frame("polars"), pl.DataFrame), pl.DataFrame)

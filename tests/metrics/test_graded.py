@@ -1,16 +1,16 @@
 """Graded metrics on graded ranks: definitions, ties among relevant items too, sampling, files."""
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
+from tests.instances import all_small_and_some_larger, without_ties
 from truerank.corrections.corrected import Corrected
 from truerank.corrections.registry import read_correction
 from truerank.metrics.graded import DCG, GradedNDCG, MARp, Rp, WeightedRecall
@@ -18,14 +18,7 @@ from truerank.metrics.graded import DCG, GradedNDCG, MARp, Rp, WeightedRecall
 every_graded_metric = pytest.mark.parametrize("text", reference.GRADED)
 
 Instance = tuple[list[float], list[float]]
-
-
-@st.composite
-def instances(draw: st.DrawFn, max_candidates: int = 6, max_score: int = 2) -> Instance:
-    """Draw scores, many of them equal, and grades, of which 0 is irrelevant."""
-    scores = draw(st.lists(st.integers(0, max_score).map(float), min_size=1, max_size=max_candidates))
-    grades = draw(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.5]), min_size=len(scores), max_size=len(scores)))
-    return scores, grades
+GRADES = [0.0, 0.0, 1.0, 2.0, 3.5]
 
 
 def ranks_of(*given: Instance) -> tr.Ranks:
@@ -40,31 +33,35 @@ def mean_over_orders(text: str, instance: Instance) -> float:
     return math.fsum(outcomes) / len(outcomes)
 
 
-@every_graded_metric
-@given(instance=instances(max_candidates=12, max_score=10_000))
-def test_definition(text: str, instance: Instance) -> None:
-    scores, grades = instance
-    distinct = [score + place / 100 for place, score in enumerate(scores)]
-    ranking = next(reference.orders(distinct, grades))
-    expected = reference.GRADED[text](ranking) if any(grades) else math.nan
-    np.testing.assert_allclose(tr.values(ranks_of((distinct, grades)), text), [expected], rtol=1e-12)
+@cache
+def tied_instances() -> tuple[list[Instance], tr.Ranks]:
+    found = all_small_and_some_larger(GRADES, small=2, seed=2)
+    return found, ranks_of(*found)
 
 
 @every_graded_metric
-@given(instance=instances())
-def test_expected_is_the_mean_over_all_orders_of_ties(text: str, instance: Instance) -> None:
-    expected = mean_over_orders(text, instance) if any(instance[1]) else math.nan
-    np.testing.assert_allclose(tr.values(ranks_of(instance), text), [expected], rtol=1e-12, atol=1e-15)
+def test_definition(text: str) -> None:
+    found = without_ties(GRADES, seed=3)
+    rankings = [next(reference.orders(*instance)) for instance in found]
+    expected = [reference.GRADED[text](ranking) if any(ranking) else math.nan for ranking in rankings]
+    np.testing.assert_allclose(tr.values(ranks_of(*found), text), expected, rtol=1e-12)
 
 
 @every_graded_metric
-@given(instance=instances())
-def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str, instance: Instance) -> None:
-    if not any(instance[1]):
-        return
-    outcomes = [reference.GRADED[text](ranking) for ranking in reference.orders(*instance)]
-    got = [tr.values(ranks_of(instance), text, ties=ties)[0] for ties in ("pessimistic", "optimistic")]
-    np.testing.assert_allclose(got, [min(outcomes), max(outcomes)], rtol=1e-12)
+def test_expected_is_the_mean_over_all_orders_of_ties(text: str) -> None:
+    found, ranks = tied_instances()
+    expected = [mean_over_orders(text, instance) if any(instance[1]) else math.nan for instance in found]
+    np.testing.assert_allclose(tr.values(ranks, text), expected, rtol=1e-12, atol=1e-15)
+
+
+@every_graded_metric
+def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str) -> None:
+    found, ranks = tied_instances()
+    graded = [any(grades) for _, grades in found]
+    outcomes = [[reference.GRADED[text](order) for order in reference.orders(*one)] for one in found if any(one[1])]
+    got = [tr.values(ranks, text, ties=ties)[graded] for ties in ("pessimistic", "optimistic")]
+    ends = [[min(each) for each in outcomes], [max(each) for each in outcomes]]
+    np.testing.assert_allclose(got, ends, rtol=1e-12)
 
 
 @every_graded_metric
@@ -76,24 +73,25 @@ def test_random_ties_average_to_the_expected_value(text: str) -> None:
     assert abs(drawn.mean() - mean_over_orders(text, instance)) <= 5 * error + 1e-12
 
 
+@cache
+def one_by_one() -> list[tr.Ranks]:
+    return [ranks_of(instance) for instance in tied_instances()[0]]
+
+
 @every_graded_metric
-@given(data=st.data())
-def test_other_instances_do_not_matter(text: str, data: st.DataObject) -> None:
-    several = data.draw(st.lists(instances(), min_size=1, max_size=5))
-    alone = np.concatenate([tr.values(ranks_of(instance), text) for instance in several])
-    np.testing.assert_allclose(tr.values(ranks_of(*several), text), alone, rtol=1e-13)
+def test_other_instances_do_not_matter(text: str) -> None:
+    alone = np.concatenate([tr.values(ranks, text) for ranks in one_by_one()])
+    np.testing.assert_allclose(tr.values(tied_instances()[1], text), alone, rtol=1e-13)
 
 
-@given(instance=instances())
-def test_grades_do_not_change_plain_metrics(instance: Instance) -> None:
-    scores, grades = instance
-    run, truth = {0: dict(enumerate(scores))}, {0: [item for item, grade in enumerate(grades) if grade]}
-    if not any(grades):
-        return
-    plain = tr.read_lists(run, truth, depth="all")
+def test_grades_do_not_change_plain_metrics() -> None:
+    some = [instance for instance in tied_instances()[0] if any(instance[1])]
+    run = {user: dict(enumerate(scores)) for user, (scores, _) in enumerate(some)}
+    truth = {user: [item for item, grade in enumerate(grades) if grade] for user, (_, grades) in enumerate(some)}
+    graded, plain = ranks_of(*some), tr.read_lists(run, truth, depth="all")
     for text in ("ndcg@3", "ap", "auc", "r-precision"):
         for ties in ("expected", "optimistic", "pessimistic"):
-            got, expected = (tr.values(ranks, text, ties=ties) for ranks in (ranks_of(instance), plain))
+            got, expected = (tr.values(ranks, text, ties=ties) for ranks in (graded, plain))
             np.testing.assert_allclose(got, expected, rtol=1e-13)
 
 

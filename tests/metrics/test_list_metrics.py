@@ -218,7 +218,7 @@ def test_lists_and_their_hits_in_one_table() -> None:
         tr.evaluate(lists, "rr@2")
     with pytest.raises(tr.InputError, match="recall@3 looks at rank 3, but these lists are cut at depth 2"):
         tr.evaluate(lists, "recall@3", truth=truth)
-    with pytest.raises(tr.InputError, match="not in one table with ranks"):
+    with pytest.raises(tr.InputError, match="lists and ranks can't be in one table"):
         tr.evaluate({"A": lists, "B": tr.Ranks.from_ranks([1], n=3)}, "rr@2", truth=truth)
 
 
@@ -266,3 +266,40 @@ def test_ranks_do_not_have_them() -> None:
 )
 def test_other_names_and_columns(text: str, name: str) -> None:
     assert str(LIST_METRICS.read(text)) == name
+
+
+def test_groups_are_the_metrics_of_their_users() -> None:
+    """Against the lists and relevant items of the users of a group, taken by hand."""
+    rng = np.random.default_rng(3)
+    rows = {f"u{user}": [f"i{item}" for item in rng.permutation(N_ITEMS)[:4]] for user in range(30)}
+    truth = {user: [f"i{item}" for item in rng.permutation(N_ITEMS)[:2]] for user in rows}
+    names = {user: ("few", "many")[place % 2] for place, user in enumerate(rows) if place < 26}
+    metrics = ["coverage@4", "popularity@3", "recall@4", "overlap@2"]
+
+    def table(chosen: list[str], by: dict[str, str] | None = None) -> tr.Evaluation:
+        lists = tr.read_recommendations({user: rows[user] for user in chosen}, items)
+        first = tr.read_recommendations({user: rows[user][::-1] for user in rows}, items)
+        named = {"first": first, "other": lists}
+        return tr.evaluate(named, metrics, train=items, truth={user: truth[user] for user in chosen}, by=by)
+
+    items = tr.read_interactions({"x": [f"i{item}" for item in range(N_ITEMS)], "y": ["i0", "i1"]})
+    whole = table(list(rows), names)
+    assert whole.groups == ("few", "many", "unknown")
+    for group in whole.groups:
+        alone = table([user for user in rows if names.get(user, "unknown") == group])
+        for metric in metrics:
+            assert whole["other", metric, group] == alone["other", metric]
+    assert "unknown: only 4 instances: the interval rests on the t distribution and is rough" in whole.notes
+
+
+def test_a_group_may_lack_lists_or_relevant_items() -> None:
+    lists = tr.read_recommendations({"ann": ["a", "b"], "bob": ["b", "a"]})
+    groups = {"ann": "listed", "bob": "both", "eve": "relevant"}
+    table = tr.evaluate(lists, ["coverage@2", "rr@2"], truth={"bob": ["b"], "eve": ["a"]}, by=groups)
+    assert table.groups == ("listed", "both", "relevant")
+    assert [table["rr@2", group].mean for group in table.groups] == pytest.approx([math.nan, 1.0, 0.0], nan_ok=True)
+    assert [table["coverage@2", group].n for group in table.groups] == [1, 1, 0]
+    with pytest.raises(tr.InputError, match="lists are shown by groups of users, but `by` has groups of items"):
+        tr.evaluate(lists, "coverage@2", by=tr.by_popularity(tr.read_split({"ann": ["a"]}, {"ann": ["b"]})))
+    with pytest.raises(tr.InputError, match="give either `by` or `convention`, not both"):
+        tr.evaluate(lists, "rr@2", truth={"bob": ["b"]}, by=groups, convention="ranx")

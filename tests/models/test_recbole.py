@@ -5,7 +5,6 @@ removed, which are put back for these tests.
 """
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +32,6 @@ NEGATIVES = {"distribution": "uniform", "sample_num": 1, "alpha": 1.0, "dynamic"
 
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_layers": 1, "MAX_ITEM_LIST_LENGTH": 5, "learning_rate": 0.02}
-
-
-@pytest.fixture(scope="module")
-def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Give NumPy the names that it had before version 2, and RecBole a folder for its logs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("logs"))
-        for removed, kept in {"float_": np.float64, "complex_": np.complex128, "unicode_": np.str_}.items():
-            patch.setattr(np, removed, kept, raising=False)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,25 @@ def test_batch_size() -> None:
     assert max(sizes) == 7
 
 
+def test_functions_run_in_the_callers_thread() -> None:
+    """So what was set there holds, and modes in which PyTorch may block if several threads call it do no harm."""
+    model, tracked = module(Product), []
+
+    def score(users: Ints) -> Any:
+        scores = model(torch.as_tensor(users))
+        tracked.append(scores.requires_grad)
+        return scores
+
+    scorer = tr.FunctionScorer(score, batch_size=7)
+    with torch.autograd.set_detect_anomaly(True):
+        ranks = tr.rank(scorer, split(), threads=4)
+    assert all(tracked)
+    tracked.clear()
+    with torch.no_grad():
+        assert tr.rank(scorer, split(), threads=4) == ranks == tr.rank(model, split())
+    assert not any(tracked)
+
+
 def test_another_numbering_gives_the_same_ranks() -> None:
     model, train = module(Product), split().train
     users, items = shuffled(train.n_users), shuffled(train.n_items)

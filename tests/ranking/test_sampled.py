@@ -11,7 +11,10 @@ from scipy import stats
 import truerank as tr
 from tests import shared
 from truerank.arrays import AnyArray, Ints
+from truerank.compiled import library
 from truerank.data.reading import read_pairs
+from truerank.sampling.distinct import distinct_items
+from truerank.sampling.pools import ItemLists, Pool
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
 
@@ -198,17 +201,18 @@ def test_threads_and_blocks_change_nothing(design: tr.SamplingDesign, monkeypatc
         assert (one.above / one.item_draws).mean() == pytest.approx(expected, abs=0.01)
 
 
-def test_each_candidate_is_sampled_equally_often() -> None:
+@pytest.mark.parametrize("way", ["compiled", "numpy"])
+def test_each_candidate_is_sampled_equally_often(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users who have seen few items are drawn for by rejection, others from a list of what is left."""
-    from truerank.sampling.distinct import distinct_items
-    from truerank.sampling.pools import Pool
-
+    if way == "numpy":
+        monkeypatch.setattr(library, "load", lambda: None)
     excluded = [np.array([3, 4]), np.arange(2, 19), np.array([0, 19]), np.arange(0, 20, 2)]
     counts, times = np.array([5, 2, 18, 1]), 3_000
     pool = Pool(20, excluded * times)
     users = np.arange(len(pool))
-    taken = np.sort(users[::4] * 20 + 7)
-    owners, items = distinct_items(pool, users, np.tile(counts, times), np.random.default_rng(1), taken)
+    taken = ItemLists(np.cumsum([0, *(users % 4 == 0)]), np.full(times, 7))
+    drawn = distinct_items(pool, users, np.tile(counts, times), np.random.default_rng(1), taken)
+    owners, items = np.repeat(users, np.diff(drawn.indptr)), drawn.items
     assert (np.diff(owners * 20 + items) > 0).all(), "none twice"
     for kind, (own, count) in enumerate(zip(excluded, counts.tolist(), strict=True)):
         seen = np.bincount(items[owners % 4 == kind], minlength=20)
@@ -219,6 +223,21 @@ def test_each_candidate_is_sampled_equally_often() -> None:
             spread = (count / left.size) * (1 - count / left.size) * times
             deviations = (seen[left] - count * times / left.size) / spread**0.5
             assert np.abs(deviations).max() < 5
+
+
+@pytest.mark.parametrize("n_items", [40, 64, 4_096, 4_097, 300_000])
+def test_the_compiled_loop_draws_what_numpy_draws(n_items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(n_items)
+    excluded = [np.sort(rng.choice(n_items, size, replace=False)) for size in rng.integers(0, 15, 60)]
+    users, counts, taken = np.arange(0, 60, 2), rng.integers(0, 12, 30), [rng.choice(n_items, 6) for _ in range(30)]
+    ways = []
+    for load in (library.load, lambda: None):
+        monkeypatch.setattr(library, "load", load)
+        given = Pool(n_items, excluded), users, counts, np.random.default_rng(1), ItemLists.of(taken)
+        ways.append(distinct_items(*given))
+    assert np.diff(ways[0].indptr).tolist() == counts.tolist()
+    np.testing.assert_array_equal(ways[0].indptr, ways[1].indptr)
+    np.testing.assert_array_equal(ways[0].items, ways[1].items)
 
 
 def test_what_may_be_spent_in_total() -> None:

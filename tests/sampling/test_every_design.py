@@ -26,32 +26,47 @@ DRAWN = [
     tr.InverseSampling(2),
     tr.InverseSampling(3, most=4),
     tr.InverseSampling(most=4),
+    tr.InverseSampling(1, whole=True),
 ]
 """Designs that draw from exact ranks."""
 
 EXACT = tr.Ranks.from_ranks([[2, 5, 9], [4], [10, 11]], n=[12, 10, 11], ids=["a", "b", "c"])
 
 
-def looked_at(order: tuple[int, ...], above: int, hits: int, most: int | None) -> tuple[int, int]:
+def looked_at(
+    order: tuple[int, ...], above: int, hits: int, most: int | None, ends: list[int] | None = None
+) -> tuple[int, int]:
     """Draw candidates in this order, the best being 0: how many are drawn until enough stand above, and how many do."""
     limit = len(order) if most is None else min(most, len(order))
     drawn = found = 0
-    while drawn < limit and found < hits:
+    while drawn < limit and (found < hits or (ends is not None and drawn not in ends)):
         found += order[drawn] < above
         drawn += 1
     return drawn, found
 
 
 @pytest.mark.parametrize(
-    ("n", "above", "hits", "most"),
-    [(5, [1, 3], 2, None), (5, [2, 3, 5], 2, 3), (5, [0, 2], 1, None), (6, [3], 2, 4), (4, [0, 4], 3, None)],
+    ("n", "above", "hits", "most", "ends"),
+    [
+        (5, [1, 3], 2, None, None),
+        (5, [2, 3, 5], 2, 3, None),
+        (5, [0, 2], 1, None, None),
+        (6, [3], 2, 4, None),
+        (4, [0, 4], 3, None, None),
+        (6, [2, 4], 1, None, [2, 4, 6]),
+        (6, [0, 2, 5], 2, 5, [3, 4, 6]),
+        (5, [1, 2, 4], 1, None, [1, 4, 7]),
+    ],
 )
-def test_inverse_sampling_against_all_orders(n: int, above: list[int], hits: int, most: int | None) -> None:
+def test_inverse_sampling_against_all_orders(
+    n: int, above: list[int], hits: int, most: int | None, ends: list[int] | None
+) -> None:
     orders = list(itertools.permutations(range(n)))
-    expected = Counter(tuple(looked_at(order, each, hits, most) for each in above) for order in orders)
+    expected = Counter(tuple(looked_at(order, each, hits, most, ends) for each in above) for order in orders)
     times, size = 40_000, len(above)
     counts = np.tile(above, times), np.arange(times + 1) * size, np.full(times, n)
-    drawn, seen = draw_until(*counts, hits, most, np.random.default_rng(1))
+    stops = None if ends is None else np.array(ends)
+    drawn, seen = draw_until(*counts, hits, most, np.random.default_rng(1), stops)
     rows = np.stack([drawn, seen], axis=1).reshape(times, size, 2).tolist()
     found = Counter(tuple((t, j) for t, j in row) for row in rows)
     assert set(found) <= set(expected)
@@ -63,21 +78,42 @@ def test_inverse_sampling_against_all_orders(n: int, above: list[int], hits: int
 @pytest.mark.parametrize("design", DRAWN, ids=str)
 def test_scoring_items_gives_what_is_drawn_from_ranks(design: tr.SamplingDesign) -> None:
     """Three relevant items, of which two tie with each other and with irrelevant ones, share their draws."""
-    times = 8_000
     scores = np.array([9.0, 8, 7, 7, 7, 7, 6, 5, 4, 4, 4, 3, 2, 1])
-    relevant = [2, 3, 8]
+    assert likeness_of_drawn_and_scored(design, scores, [2, 3, 8]) > 1e-4
+
+
+def likeness_of_drawn_and_scored(design: tr.SamplingDesign, scores: Floats, relevant: list[int]) -> float:
+    """Return the p-value of the hypothesis that ranks drawn from exact ones and those from scores have one law."""
+    times, size = 8_000, len(relevant)
     exact = tr.rank(scores[None], test=[relevant])
     drawn = design.draw(tr.Ranks.concatenate([exact] * times), rng=1)
     scored = tr.rank_sampled(np.tile(scores, (times, 1)), test=[relevant] * times, design=design, rng=2)
     tables = [
-        np.column_stack([ranks.above.reshape(-1, 3), ranks.tied.reshape(-1, 3), ranks.item_draws.reshape(-1, 3)])
+        np.column_stack([column.reshape(-1, size) for column in (ranks.above, ranks.tied, ranks.item_draws)])
         for ranks in (drawn, scored)
     ]
     rows, which = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
     counts = np.stack([np.bincount(part, minlength=len(rows)) for part in np.split(which.ravel(), 2)])
     frequent = counts.sum(axis=0) >= 20
     pooled = np.column_stack([counts[:, frequent], counts[:, ~frequent].sum(axis=1)])
-    assert stats.chi2_contingency(pooled[:, pooled.sum(axis=0) > 0]).pvalue > 1e-4
+    return float(stats.chi2_contingency(pooled[:, pooled.sum(axis=0) > 0]).pvalue)
+
+
+def test_draws_can_go_on_to_the_end_of_their_batch(tmp_path: Path) -> None:
+    scores, relevant = -np.arange(55.0), [2, 9]
+    design, plain = tr.InverseSampling(1, whole=True), tr.InverseSampling(1)
+    assert likeness_of_drawn_and_scored(design, scores, relevant) > 1e-4
+    asked = {"test": [relevant] * 100, "rng": 3}
+    long, short = (tr.rank_sampled(np.tile(scores, (100, 1)), design=each, **asked) for each in (design, plain))
+    assert long.n_scored.tolist() == short.n_scored.tolist(), "the scores are those that are asked for anyway"
+    assert {16, 32} < set(long.item_draws.tolist()) <= {16, 32, 48, 53}
+    assert (long.above >= short.above).all()
+    assert long.above.reshape(-1, 2)[:, 0].max() > long.above.reshape(-1, 2)[:, 1].min(), "more draws may count more"
+    long.save(tmp_path / "ranks.parquet")
+    assert tr.Ranks.load(tmp_path / "ranks.parquet") == long
+    assert tr.evaluate(long, "ap").metrics == ("ap~smooth",)
+    with pytest.raises(tr.InputError, match=r"but inverse\(1, whole\) ends them later; use ap~smooth"):
+        tr.values(long, "ap~unbiased")
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])

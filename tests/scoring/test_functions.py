@@ -1,5 +1,6 @@
 """Functions are asked for the users that are ranked, once each, and for the pairs that are needed."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 import truerank as tr
 from truerank.arrays import AnyArray, Ints
 from truerank.counting import scores
+from truerank.ranking import among_samples, rounds
 
 N_USERS, N_ITEMS = 60, 50
 SCORES = np.random.default_rng(3).normal(size=(N_USERS, N_ITEMS))
@@ -150,3 +152,40 @@ def test_batch_size_of_functions() -> None:
     assert max(pairs_at_once) == 10
     with pytest.raises(tr.InputError, match="`batch_size` must be a whole number from 1, got 0"):
         tr.FunctionScorer(rows, batch_size=0)
+
+
+class Called(tr.Scorer):
+    """A scorer that remembers which threads called it."""
+
+    n_users, n_items = N_USERS, N_ITEMS
+
+    def __init__(self) -> None:
+        self.callers: set[int] = set()
+
+    def scores(self, users: Ints) -> AnyArray:
+        self.callers.add(threading.get_ident())
+        return SCORES[users]
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        self.callers.add(threading.get_ident())
+        return SCORES[users, items]
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_only_the_calling_thread_calls_scorers_unless_they_allow_more(
+    concurrent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 2 * N_ITEMS)
+    monkeypatch.setattr(rounds, "_PER_THREAD", 10)
+    monkeypatch.setattr(among_samples, "_PAIRS", 50)
+    calls: dict[str, Any] = {
+        "rank": lambda scorer: tr.rank(scorer, test=LISTS, threads=4),
+        "recommend": lambda scorer: tr.recommend(scorer, train=SPARSE, k=3, threads=4).items.tolist(),
+        "sample": lambda scorer: tr.rank_sampled(scorer, test=LISTS, m=5, rng=0, threads=4),
+        "rounds": lambda scorer: tr.rank_sampled(scorer, test=LISTS, design=tr.InverseSampling(), rng=0, threads=4),
+    }
+    for name, call in calls.items():
+        scorer = Called()
+        scorer.concurrent = concurrent
+        assert call(scorer) == call(SCORES), name
+        assert (scorer.callers == {threading.get_ident()}) is not concurrent, name

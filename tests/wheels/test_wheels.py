@@ -143,6 +143,12 @@ def fields(structure: Any) -> list[Any]:
         return [items, structure.size, begin, end, next_]
     if isinstance(structure, library.Histories):
         return [*fields(structure.arrays[0]), structure.arrays[1]]
+    if isinstance(structure, library.Sampled):
+        own, own_bounds, scores, bounds = structure.arrays
+        return [structure.users, own, structure.own_size, own_bounds, scores, structure.size, bounds]
+    if isinstance(structure, library.Drawn):
+        excluded, taken, items, begin, found = structure.arrays
+        return [structure.n_items, *fields(excluded), *fields(taken), items, structure.size, begin, found]
     if isinstance(structure, library.Rows):
         return [structure.count, structure.arrays[0], structure.arrays[1], structure.size]
     plain = np.ascontiguousarray(structure.array)

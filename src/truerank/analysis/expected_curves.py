@@ -8,14 +8,13 @@ from typing import cast
 
 import numpy as np
 
+from truerank.analysis.places import Places, SampledPlaces, pooled_counts, sampled_places, tied_alone
 from truerank.analysis.risks import risk
 from truerank.arrays import Floats, Ints, distinct_columns
-from truerank.corrections.base import Case, Correction, CountedItems
+from truerank.corrections.base import Case, Correction, CountedItems, SumsBySize
 from truerank.corrections.corrected import Corrected
-from truerank.corrections.nodes import interval_nodes
-from truerank.metrics.base import Metric, Term
+from truerank.metrics.base import Metric, Term, Terms
 from truerank.ranking.ranks import Ranks
-from truerank.ranking.ties import chance
 from truerank.sampling.designs import SamplingDesign
 from truerank.sampling.expectations import mean_reciprocal, moments
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
@@ -26,106 +25,133 @@ _CHUNK = 500_000
 
 
 def expected_curve(
-    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
-) -> Floats:
-    """Return the expected mean of the sampled metric at each sample size, ties in random order.
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
+    """Return the expected mean of the sampled metric, ties in random order, as a function of ascending sample sizes.
 
-    `progress` is called with the number of sizes that are done.
+    It is prepared for the sizes that come `first`, of which the last is the largest. `progress` is called with the
+    number of sizes that are done.
     """
     if metric.estimated is not metric:
-        return _corrected_curve(metric, ranks, sizes, kind, progress)
+        return _corrected_curve(metric, ranks, kind, first, progress)
     law = kind.law("the expectation")
-    _, block = ranks.blocks()
-    alone = (ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC)
-    others = _Places.of(ranks, np.flatnonzero(~alone), int(sizes[-1]), law)
+
+    def at(sizes: Ints) -> Floats:
+        total = np.zeros(sizes.size)
+        for terms in metric.terms(ranks):
+            total += _sums(ranks, terms, sizes, law)
+        progress(sizes.size)
+        return total / int((ranks.n_relevant > 0).sum())
+
+    return at
+
+
+def _sums(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
+    """Return the sum of the expected terms at each sample size, over items or, if these are fewer, sampled counts."""
+    whole = _pooled_sizes(ranks, sizes, law)
+    settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
+    pooled = settings.size * (whole + 1) < ranks.above.size
     total = np.zeros(sizes.size)
-    for terms in metric.terms(ranks):
-        weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
-        total += _sum_over(others, weight, terms.term, sizes, law)
-        total += _sum_over_tied(ranks, np.flatnonzero(alone), weight, terms.term, sizes)
-    progress(sizes.size)
-    return total / int((ranks.n_relevant > 0).sum())
+    for size in np.unique(whole[pooled]).tolist():
+        part = whole == size
+        total[part] = _sum_over_counts(sampled_places(ranks, size, law, terms.weight), terms.term, sizes[part])
+    if not pooled.all():
+        total[~pooled] = _sum_over_items(ranks, terms, sizes[~pooled], law)
+    return total
+
+
+def _pooled_sizes(ranks: Ranks, sizes: Ints, law: Law) -> Ints:
+    """Return for each size the next power of two, but no more than can be drawn: one sample serves those below it."""
+    powers = np.left_shift(1, np.ceil(np.log2(sizes)).astype(np.int64))
+    return np.minimum(powers, ranks.draws[ranks.n_relevant > 0].min()) if law.distinct else powers
+
+
+def _sum_over_counts(places: SampledPlaces, term: Term, sizes: Ints) -> Floats:
+    """Sum of the expected terms of smaller samples that are drawn from a larger one."""
+    total = np.zeros(sizes.size)
+    draws = places.times.shape[1] - 1
+    for times, i, n_relevant in zip(places.times, places.i, places.n_relevant, strict=True):
+        shown = np.flatnonzero(times)
+        columns = np.stack(np.broadcast_arrays(shown, i, n_relevant, draws + n_relevant))
+        total += _weighted_sum(columns, times[shown], term, sizes, HYPERGEOMETRIC)
+    return total
+
+
+def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
+    """Sum of the expected terms, item by item."""
+    weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+    alone = tied_alone(ranks, law)
+    places = Places.of(ranks, np.setdiff1d(np.arange(ranks.above.size), alone), int(sizes[-1]), law)
+    whole = (ranks.i, ranks.item_n_relevant, ranks.item_n)
+    columns = [places.above, *(numbers[places.item].astype(np.float64) for numbers in whole)]
+    first, which = distinct_columns(*columns)
+    times = np.bincount(which, weights=places.share * weight[places.item], minlength=first.size)
+    distinct = np.stack([column[first] for column in columns])
+    free = _weighted_sum(distinct, np.asarray(times, dtype=np.float64), terms.term, sizes, law)
+    return free + _sum_over_tied(ranks, alone, weight, terms.term, sizes)
 
 
 def _corrected_curve(
-    metric: Metric, ranks: Ranks, sizes: Ints, kind: SamplingDesign, progress: Callable[[int], object]
-) -> Floats:
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
     """Return the curve in closed form, and what has none size by size."""
-    curve = _closed_curve(metric, ranks, sizes, kind.law("the expectation"))
-    missing = np.flatnonzero(np.isnan(curve))
-    progress(sizes.size - missing.size)
-    for place in missing:
-        curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
-        progress(1)
-    return curve
+    closed = _closed_curve(metric, ranks, kind.law("the expectation"), first)
+
+    def at(sizes: Ints) -> Floats:
+        curve = closed(sizes)
+        missing = np.flatnonzero(np.isnan(curve))
+        progress(sizes.size - missing.size)
+        for place in missing:
+            curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
+            progress(1)
+        return curve
+
+    return at
 
 
-def _closed_curve(metric: Metric, ranks: Ranks, sizes: Ints, law: Law) -> Floats:
+def _closed_curve(metric: Metric, ranks: Ranks, law: Law, first: Ints) -> SumsBySize:
     """Return the curve of a corrected metric where its correction has a closed form, and otherwise NaN.
 
-    For a few sizes, and for ties, laws cost less than the closed form.
+    For a few sizes laws cost less than the closed form.
     """
     correction = metric.correction if isinstance(metric, Corrected) else None
-    if not isinstance(correction, Correction) or metric.pools_instances or sizes.size <= _FEW or ranks.has_ties:
-        return np.full(sizes.size, np.nan)
-    places = _Places.of(ranks, np.arange(ranks.above.size), int(sizes[-1]), law)
-    total = np.zeros(sizes.size)
+    if not isinstance(correction, Correction) or metric.pools_instances or first.size <= _FEW:
+        return _unknown
+    found = []
     for terms in metric.estimated.terms(ranks):
         weight = np.ones(ranks.above.size) if terms.weight is None else terms.weight
-        total += correction.expected_sums(terms.term, law, places.counted(weight), sizes)
-    return total / int((ranks.n_relevant > 0).sum())
+        items = _counted(ranks, weight, law)
+        found.append(correction.expected_sums(terms.term, law, items, int(first[-1])) or _unknown)
+
+    def at(sizes: Ints) -> Floats:
+        return np.sum([sums(sizes) for sums in found], axis=0) / int((ranks.n_relevant > 0).sum())
+
+    return at
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Places:
-    """Relevant items at counts of candidates above them; one with ties is at several, with a share at each."""
-
-    item: Ints
-    above: Floats
-    share: Floats
-    ranks: Ranks
-
-    @classmethod
-    def of(cls, ranks: Ranks, items: Ints, largest: int, law: Law) -> _Places:
-        free = items[ranks.tied[items] == 0]
-        spread = [_spread(ranks, int(item), largest, law) for item in items[ranks.tied[items] > 0]]
-        item = np.concatenate([free, *(np.full(share.size, item) for item, _, share in spread)])
-        above = np.concatenate([ranks.above[free].astype(np.float64), *(counts for _, counts, _ in spread)])
-        share = np.concatenate([np.ones(free.size), *(share for _, _, share in spread)])
-        return cls(item, above, share, ranks)
-
-    def distinct(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Return the distinct (above, i, n_relevant, n), a column each, and the sum of the weights of each."""
-        whole = (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)
-        columns = [self.above, *(numbers[self.item].astype(np.float64) for numbers in whole)]
-        first, which = distinct_columns(*columns)
-        times = np.bincount(which, weights=self.share * weight[self.item], minlength=first.size)
-        return np.stack([column[first] for column in columns]), np.asarray(times, dtype=np.float64)
-
-    def counted(self, weight: Floats) -> CountedItems:
-        """Return the places with their cases, whose m is left open."""
-        columns = [numbers[self.item] for numbers in (self.ranks.i, self.ranks.item_n_relevant, self.ranks.item_n)]
-        first, which = distinct_columns(*columns)
-        distinct = zip(*(column[first].tolist() for column in columns), strict=True)
-        cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
-        return CountedItems(cases, which, self.above, self.share * weight[self.item])
+def _unknown(sizes: Ints) -> Floats:
+    return np.full(sizes.size, np.nan)
 
 
-def _spread(ranks: Ranks, item: int, largest: int, law: Law) -> tuple[int, Floats, Floats]:
-    """Return a tied item, the counts above it that stand for all its places, and their shares."""
-    place, block = (numbers[item] for numbers in ranks.blocks())
-    above, tied, N = int(ranks.above[item]), int(ranks.tied[item]), int(ranks.draws[ranks.instance[item]])
-    counts = interval_nodes(above, above + tied, N, min(largest, N), law, longest=8 * tied / block)
-    return item, counts.g, counts.weight * chance(counts.g - above, ranks.tied[item], place, block)
+def _counted(ranks: Ranks, weight: Floats, law: Law) -> CountedItems:
+    """Return the items with their cases, whose m is left open."""
+    columns = (ranks.i, ranks.item_n_relevant, ranks.item_n)
+    first, which = distinct_columns(*columns)
+    distinct = zip(*(column[first].tolist() for column in columns), strict=True)
+    cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
+
+    def shown(m: int) -> Floats:
+        return pooled_counts(ranks, m, law, weight=weight, group=which, n_groups=first.size)
+
+    return CountedItems(cases, which, ranks.above, ranks.tied, weight, shown)
 
 
-def _sum_over(places: _Places, weight: Floats, term: Term, sizes: Ints, law: Law) -> Floats:
-    """Sum of the expected terms at each sample size."""
-    distinct, times = places.distinct(weight)
+def _weighted_sum(columns: Floats, times: Floats, term: Term, sizes: Ints, law: Law) -> Floats:
+    """Sum of the expected terms at each sample size; `columns` are above, i, n_relevant and n."""
     total = np.zeros(sizes.size)
     step = max(1, _CHUNK // sizes.size)
     for start in range(0, times.size, step):
-        above, *whole = distinct[:, start : start + step, None]
+        above, *whole = columns[:, start : start + step, None]
         i, n_relevant, n = (numbers.astype(np.int64) for numbers in whole)
         total += times[start : start + step] @ expected_term(term, above, i, n_relevant, n, sizes[None, :], law)
     return total

@@ -155,13 +155,10 @@ def consistency(
     chosen_sizes = _sizes(ranks, sizes, growth, kind)
 
     with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
-
-        def curves_at(asked: Ints) -> dict[str, Floats]:
-            return {name: expected_curve(chosen, one, asked, kind, bar.update) for name, one in ranks.items()}
-
-        curves = curves_at(chosen_sizes)
+        expected = {name: expected_curve(chosen, one, kind, chosen_sizes, bar.update) for name, one in ranks.items()}
+        curves = {name: at(chosen_sizes) for name, at in expected.items()}
         while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
-            more = curves_at(between)
+            more = {name: at(between) for name, at in expected.items()}
             order = np.argsort(np.concatenate([chosen_sizes, between]))
             chosen_sizes = np.concatenate([chosen_sizes, between])[order]
             curves = {name: np.concatenate([curves[name], more[name]])[order] for name in curves}

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.corrections.assumptions import ASSUMING, Assumption, check_assumption
 from truerank.corrections.counts import as_sampled, counted
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.reading import metric as as_metric
+from truerank.corrections.smooth_laws import smooth_conditions
 from truerank.display import render
 from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
-from truerank.evaluation.estimates import check_assumption
-from truerank.evaluation.intervals import Assumption, Interval, check_level
+from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -32,6 +33,7 @@ Number = float | str
 
 _MOST = 1_000_000
 _TOP = 10
+_LONGEST = 1 << 13
 _CHUNK = 4_000_000
 
 
@@ -141,9 +143,9 @@ def audit(
         Distance of printed numbers, such as 0.0001. None: by the digits of each number.
     level : float
         Confidence of the error due to the number of users.
-    assume : {"nothing", "falling"}
-        Whether to allow any distribution of ranks, or only those in which a deeper rank is never more likely, among the
-        top tenth of the candidates.
+    assume : {"nothing", "falling", "smooth"}
+        Whether to allow any distribution of ranks, or only those in which, among the top tenth of the candidates, a
+        deeper rank is never more likely; or in which, besides, a rank twice as deep is at least a quarter as likely.
 
     Examples
     --------
@@ -175,7 +177,7 @@ def audit(
             (_number(value) - error, _number(value) + error)
             for value, error in zip(numbers.values(), errors, strict=True)
         ]
-        ranges += [_range(target, rows, ends, system) for target in targets]
+        ranges += [_range(target, rows, ends, laws.conditions, system) for target in targets]
     return Audit(
         tuple(published), tuple(str(metric.estimated) for metric in asked), tuple(ranges), _notes(users, assume)
     )
@@ -183,15 +185,22 @@ def audit(
 
 @dataclass(frozen=True, eq=False)
 class _Laws:
-    """Laws of which every allowed distribution is a mixture: single counts, or uniform ones over the top."""
+    """Laws of which every allowed distribution is a mixture: single counts, or uniform ones over the top.
+
+    Mixtures of single counts may have to meet conditions: rows whose product with the weights is at most 0.
+    """
 
     ranks: Ranks
     n_top: int
+    conditions: Any = None
 
     @classmethod
     def of(cls, n: int, assume: Assumption) -> _Laws:
         ranks = Ranks.from_ranks(np.arange(1, n + 1), n=n)
-        return cls(ranks, (n - 1) // _TOP + 1 if assume == "falling" else 0)
+        size = (n - 1) // _TOP + 1
+        if assume == "smooth":
+            return cls(ranks, 0, smooth_conditions(min(size, _LONGEST), n))
+        return cls(ranks, size if assume == "falling" else 0)
 
     def mean(self, at_counts: Floats) -> Floats:
         """Return the mean under each law, from the values at counts 0..n - 1."""
@@ -247,13 +256,19 @@ def _errors(
     return errors
 
 
-def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[tuple[float, float]], system: str) -> Interval:
+def _range(
+    target: Floats, rows: Sequence[Floats], ends: Sequence[tuple[float, float]], conditions: Any, system: str
+) -> Interval:
     """Least and largest mean of the target over all mixtures of the laws with these means of the rows."""
+    from scipy import sparse
     from scipy.optimize import linprog
 
     low, high = np.array(ends).T
-    matrix = np.vstack([*rows, *(-row for row in rows)])
+    matrix: Any = np.vstack([*rows, *(-row for row in rows)])
     bounds = np.concatenate([high, -low])
+    if conditions is not None:
+        matrix = sparse.vstack([matrix, conditions])
+        bounds = np.append(bounds, np.zeros(conditions.shape[0]))
     found = []
     for sign in (1.0, -1.0):
         done = linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
@@ -298,5 +313,4 @@ def _notes(users: int | None, assume: Assumption) -> tuple[str, ...]:
     errors = "the numbers are taken to be exact expectations"
     if users is not None:
         errors = f"the errors of means over {users} users are taken into account"
-    falling = "assumed: a deeper rank is never more likely, among the top tenth of the candidates"
-    return (errors, falling) if assume == "falling" else (errors,)
+    return (errors,) if assume == "nothing" else (errors, f"the ranges hold {ASSUMING[assume]}")

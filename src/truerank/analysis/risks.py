@@ -138,7 +138,6 @@ def risks(
     *,
     assumed: SamplingDesign | None = None,
     assumed_n: int | None = None,
-    laws: type[TiedItemLaws] = TiedItemLaws,
 ) -> list[Risk]:
     """Return the risk of each of several metrics; the laws of the sampled counts are computed once."""
     law = design.law("the risk")
@@ -149,7 +148,7 @@ def risks(
     shown = as_sampled(ranks, assumed or design, assumed_n)
     chosen = as_metrics(metrics)
     tables = [_Tables.of(metric, ranks, shown) for metric in chosen]
-    items = laws(law, ranks, design.size)
+    items = TiedItemLaws(law, ranks, design.size)
     moments = np.empty((len(chosen), 2, len(items)))
     for part in items.parts():
         rows = items.rows(part)

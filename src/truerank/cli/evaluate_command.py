@@ -12,6 +12,7 @@ import click
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
 from truerank.cli.sources import STANDARD_INPUT, noted, read_groups
+from truerank.conventions import CONVENTIONS
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
 )
 @click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
 @options.assume_option
+@click.option(
+    "--convention",
+    type=click.Choice(list(CONVENTIONS)),
+    help="Print the numbers that this tool would print, to match published ones.",
+)
 @options.columns_option
 @options.formats_option("run", "truth")
 @click.option(
@@ -68,6 +74,7 @@ def command(
     ties: Any,
     rng: int | None,
     assume: Any,
+    convention: str | None,
     columns: dict[str, str],
     formats: dict[str, Any],
     definitions: tuple[str, ...],
@@ -86,20 +93,22 @@ def command(
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     truerank evaluate als=a.parquet bpr=b.parquet -m ndcg@10,recall@10 --per-instance values.csv
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
+    truerank evaluate run.trec --truth qrels.trec -m ndcg@10,ap --convention trec_eval
     truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
     """
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
+    _check_convention(convention, by, per_instance)
     for definition in definitions:
         _define(definition)
     least = {str(as_metrics(name)[0]): value for name, value in minima.items()}
     chosen = as_metrics(tuple(dict.fromkeys([*map(str, as_metrics(metrics)), *least])))
     groups = read_groups(by)
-    ranks = _read(sources, truth, depth, columns, formats)
+    ranks = _read(sources, truth, depth, columns, formats, convention)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
-    table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, assume=assume, progress=True)
+    table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, assume=assume, convention=convention, progress=True)
     show_table(noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
     if per_instance:
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
@@ -107,6 +116,12 @@ def command(
         for sentence in below:
             click.echo(sentence, err=True)
         click.get_current_context().exit(1)
+
+
+def _check_convention(convention: str | None, by: str | None, per_instance: str | None) -> None:
+    other = "--by" if by else "--per-instance"
+    if convention and (by or per_instance):
+        raise InputError(f"--convention gives one number per metric and recommender: leave out {other}.")
 
 
 def _below(table: Evaluation, least: dict[str, float]) -> list[str]:
@@ -120,7 +135,12 @@ def _below(table: Evaluation, least: dict[str, float]) -> list[str]:
 
 
 def _read(
-    sources: dict[str, str], truth: str | None, depth: Any, columns: dict[str, str], formats: dict[str, Any]
+    sources: dict[str, str],
+    truth: str | None,
+    depth: Any,
+    columns: dict[str, str],
+    formats: dict[str, Any],
+    convention: str | None,
 ) -> dict[str, Ranks]:
     from truerank.ranking.lists import read_lists
     from truerank.ranking.tables import read_ranks
@@ -136,7 +156,9 @@ def _read(
         raise InputError("--truth can be standard input only with a single run, which is a file.")
     named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
     named |= {f"{source}_format": form for source, form in formats.items()}
-    return {name: read_lists(path, truth, depth=depth, **named) for name, path in sources.items()}
+    return {
+        name: read_lists(path, truth, depth=depth, convention=convention, **named) for name, path in sources.items()
+    }
 
 
 def _define(path: str) -> None:

@@ -8,6 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_table
+from truerank.cli.sources import read_groups
 
 
 @click.command()
@@ -39,6 +40,7 @@ from truerank.cli.output import show_table
 )
 @options.columns_option
 @options.formats_option("lists", "train")
+@options.groups_option
 @options.format_option
 def command(
     sources: dict[str, str],
@@ -47,6 +49,7 @@ def command(
     metrics: tuple[str, ...],
     columns: dict[str, str],
     formats: dict[str, Any],
+    by: str | None,
     form: str,
 ) -> None:
     """Describe recommended lists: what they cover, how popular, new and varied the items are.
@@ -62,9 +65,10 @@ def command(
     from truerank.evaluation.evaluations import evaluate
     from truerank.lists.reading import read_recommendations
 
+    groups = read_groups(by)
     named = options.by_role(columns, "user", "item", "score", "rank")
     data = read_interactions(train, format=formats.get("train"))
     lists = {
         name: read_recommendations(path, data, format=formats.get("lists"), **named) for name, path in sources.items()
     }
-    show_table(evaluate(lists, metrics, train=data, truth=truth), form)
+    show_table(evaluate(lists, metrics, train=data, truth=truth, by=groups), form)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from truerank.cli.sources import named_paths
+from truerank.corrections.assumptions import ASSUMPTIONS
 from truerank.errors import InputError
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
@@ -205,11 +206,11 @@ metrics_option = _metrics_option(required=True)
 optional_metrics_option = _metrics_option()
 assume_option = click.option(
     "--assume",
-    type=click.Choice(["nothing", "falling"]),
+    type=click.Choice(ASSUMPTIONS),
     default="nothing",
     show_default=True,
-    help="What intervals of the exact metric may assume; falling: a deeper rank is never more likely, among the top "
-    "tenth of the candidates.",
+    help="What intervals of the exact metric may assume of the top tenth of the candidates; falling: a deeper rank is "
+    "never more likely; smooth: besides, a rank twice as deep is at least a quarter as likely.",
 )
 columns_option = click.option(
     "-c",

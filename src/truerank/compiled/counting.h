@@ -13,7 +13,7 @@ enum {
     CHUNK = 4096, /* at most so many items are scored before they are counted */
     MANY = 4096 / sizeof(number), /* with this many targets, a binary search per score beats comparing with all */
     GROUP = 4, /* targets that a score is compared with at a time */
-    FEW = 16, /* up to this many targets are sorted by insertion */
+    FEW = 48, /* up to this many targets are sorted by insertion */
 };
 
 typedef struct {
@@ -44,19 +44,38 @@ static void sort_few(Target *targets, int64_t size) {
     }
 }
 
-/* Merge sort: scores descend, and equal ones keep their order; `spare` has the same length. */
+/* Return a whole number that is larger the lower a score is; both zeros give the same. */
+INLINE uint64_t descent(factor score) {
+#if FACTOR_BITS == 32
+    uint32_t bits, sign = 0x80000000;
+#else
+    uint64_t bits, sign = 0x8000000000000000;
+#endif
+    score += 0; /* -0 becomes 0 */
+    memcpy(&bits, &score, sizeof bits);
+    return bits & sign ? bits : ~(bits | sign);
+}
+
+/* Sort by one byte of the descent, from `from` to `to`; equal ones keep their order. */
+static void sort_by_byte(const Target *from, int64_t size, int shift, Target *to) {
+    int64_t starts[257] = {0};
+    for (int64_t i = 0; i < size; i++)
+        starts[(descent(from[i].score) >> shift & 255) + 1]++;
+    for (int byte = 0; byte < 256; byte++)
+        starts[byte + 1] += starts[byte];
+    for (int64_t i = 0; i < size; i++)
+        to[starts[descent(from[i].score) >> shift & 255]++] = from[i];
+}
+
+/* Sort so that scores descend, and equal ones keep their order; `spare` has the same length. */
 static void sort_targets(Target *targets, int64_t size, Target *spare) {
     if (size <= FEW) {
         sort_few(targets, size);
         return;
     }
-    int64_t half = size / 2, left = 0, right = half;
-    sort_targets(targets, half, spare);
-    sort_targets(targets + half, size - half, spare);
-    memcpy(spare, targets, size * sizeof *targets);
-    for (int64_t at = 0; at < size; at++) {
-        int takes_left = right == size || (left < half && spare[left].score >= spare[right].score);
-        targets[at] = spare[takes_left ? left++ : right++];
+    for (int shift = 0; shift < FACTOR_BITS; shift += 16) {
+        sort_by_byte(targets, size, shift, spare);
+        sort_by_byte(spare, size, shift + 8, targets);
     }
 }
 

@@ -4,3 +4,4 @@
 #include "factors.inc"
 #include "histories.inc"
 #include "best.inc"
+#include "pairs.inc"

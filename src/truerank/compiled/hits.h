@@ -67,10 +67,25 @@ INLINE int64_t keep_hits(number *to, vector value, wholes hits) {
     return __builtin_popcount(chosen);
 }
 #else
+#define KEEPS_OTHERS
 INLINE int64_t keep_hits(number *to, vector value, wholes hits) {
     store(to, value);
     return is_any(hits) ? LANES : 0;
 }
 #endif
+
+/* Write the hits, and maybe others after them, and return how many they are. */
+INLINE int64_t keep_only_hits(number *to, vector value, wholes hits) {
+#ifdef KEEPS_OTHERS
+    int64_t size = 0;
+    UNROLLED for (int lane = 0; lane < LANES; lane++) {
+        to[size] = value[lane];
+        size -= hits[lane]; /* true is -1 */
+    }
+    return size;
+#else
+    return keep_hits(to, value, hits);
+#endif
+}
 
 #endif

@@ -84,6 +84,34 @@ EXPORT int64_t count_narrow(
 EXPORT int64_t count_scores_float32(const Matrix *scores, Block *block);
 EXPORT int64_t count_scores_float64(const Matrix *scores, Block *block);
 
+/* Write the scores of `size` pairs of a row of `users` and a row of `items`, which have equally many columns with step 1.
+   It is fast if pairs of the same user follow each other. Return DONE, or INVALID if a pair is not of such rows. */
+EXPORT int64_t score_pairs_float32(
+    const Matrix *users, const Matrix *items, const float *bias, const int64_t *user_of, const int64_t *item_of,
+    int64_t size, float *scores);
+EXPORT int64_t score_pairs_float64(
+    const Matrix *users, const Matrix *items, const double *bias, const int64_t *user_of, const int64_t *item_of,
+    int64_t size, double *scores);
+
+/* Finite scores, of one type, of the relevant items of users and of candidates sampled for them: user u has
+   own_scores[own_bounds[u]] to own_scores[own_bounds[u + 1] - 1], and likewise scores. */
+typedef struct {
+    int64_t users;
+    const void *own_scores;
+    int64_t own_size;
+    const int64_t *own_bounds;
+    const void *scores;
+    int64_t size;
+    const int64_t *bounds;
+} Sampled;
+
+/* Count a user's sampled scores above and equal to each own one; `targets`, `order`, `above` and `tied` as in a
+   Block. Return DONE, INVALID if bounds do not ascend from 0 to the size, or NO_MEMORY. */
+EXPORT int64_t count_sampled_float32(
+    const Sampled *sampled, float *targets, int64_t *order, int64_t *above, int64_t *tied);
+EXPORT int64_t count_sampled_float64(
+    const Sampled *sampled, double *targets, int64_t *order, int64_t *above, int64_t *tied);
+
 /* A sparse matrix without values: row r has entries at columns[begin[r]] to
    columns[begin[r + 1] - 1]. */
 typedef struct {
@@ -92,6 +120,21 @@ typedef struct {
     const int32_t *columns;
     int64_t size; /* of `columns` */
 } Rows;
+
+/* Items drawn for users, none twice: items[begin[u]] to items[begin[u + 1] - 1] is the room for those of user u, which
+   found[u] of them fill so far. Row u of `excluded` and of `taken` has items that are not drawn. */
+typedef struct {
+    int64_t n_items;
+    Rows excluded, taken;
+    int64_t *items;
+    int64_t size; /* of `items` */
+    const int64_t *begin;
+    int64_t *found;
+} Drawn;
+
+/* Add draws from 0..n_items - 1, user by user as many as are missing, to the items if they are new; a user's items
+   are ascending then. Return DONE, INVALID or NO_MEMORY. */
+EXPORT int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size);
 
 /* Write to `total`, of width x width numbers, the sum of the outer products of the rows start..stop - 1 of
    `factors` with themselves; only the upper triangle is valid. `width` is a multiple of 16. `products`

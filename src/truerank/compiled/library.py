@@ -129,6 +129,51 @@ class Histories(ctypes.Structure):
         return histories
 
 
+class Sampled(ctypes.Structure):
+    """Scores of the relevant items of users, and of candidates sampled for them."""
+
+    _fields_ = (
+        ("users", ctypes.c_int64),
+        ("own_scores", ctypes.c_void_p),
+        ("own_size", ctypes.c_int64),
+        ("own_bounds", ctypes.c_void_p),
+        ("scores", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("bounds", ctypes.c_void_p),
+    )
+
+    @classmethod
+    def of(cls, own: AnyArray, own_bounds: Ints, scores: AnyArray, bounds: Ints) -> Sampled:
+        """Return a view of the arrays; both scores must be of one type, and both bounds have one more than users."""
+        spans = [address(each, np.int64) for each in (own_bounds, bounds)]
+        places = [address(each, own.dtype) for each in (own, scores)]
+        sampled = cls(len(bounds) - 1, places[0], len(own), spans[0], places[1], len(scores), spans[1])
+        sampled.arrays = own, own_bounds, scores, bounds
+        return sampled
+
+
+class Drawn(ctypes.Structure):
+    """Items drawn for users, and those that are not to be drawn."""
+
+    _fields_ = (
+        ("n_items", ctypes.c_int64),
+        ("excluded", Rows),
+        ("taken", Rows),
+        ("items", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("begin", ctypes.c_void_p),
+        ("found", ctypes.c_void_p),
+    )
+
+    @classmethod
+    def of(cls, n_items: int, excluded: Rows, taken: Rows, items: Ints, begin: Ints, found: Ints) -> Drawn:
+        """Return a view of the arrays."""
+        places = [address(each, np.int64) for each in (items, begin, found)]
+        drawn = cls(n_items, excluded, taken, places[0], len(items), *places[1:])
+        drawn.arrays = excluded, taken, items, begin, found
+        return drawn
+
+
 class Array:
     """The type of an argument that is a contiguous array of one data type, or None."""
 
@@ -142,6 +187,7 @@ class Array:
 
 _SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
 _ROWS, _HISTORIES, _BEST = ctypes.POINTER(Rows), ctypes.POINTER(Histories), ctypes.POINTER(Best)
+_SAMPLED, _DRAWN = ctypes.POINTER(Sampled), ctypes.POINTER(Drawn)
 _FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
 
 ENTRIES: dict[str, list[Any]] = {
@@ -151,6 +197,11 @@ ENTRIES: dict[str, list[Any]] = {
     "count_narrow": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
     "count_scores_float32": [_MATRIX, _BLOCK],
     "count_scores_float64": [_MATRIX, _BLOCK],
+    "score_pairs_float32": [_MATRIX, _MATRIX, _FLOATS, _SIZES, _SIZES, _SIZE, _FLOATS],
+    "score_pairs_float64": [_MATRIX, _MATRIX, _DOUBLES, _SIZES, _SIZES, _SIZE, _DOUBLES],
+    "count_sampled_float32": [_SAMPLED, _FLOATS, _SIZES, _SIZES, _SIZES],
+    "count_sampled_float64": [_SAMPLED, _DOUBLES, _SIZES, _SIZES, _SIZES],
+    "add_draws": [_DRAWN, _SIZES, _SIZE],
     "score_dense_float32": [_HISTORIES, _MATRIX, _FLOATS],
     "score_dense_float64": [_HISTORIES, _MATRIX, _DOUBLES],
     "score_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _FLOATS],

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "chains.h"
 #include "counting.h"
 
 enum {
@@ -35,30 +36,63 @@ static int new_tiles(Tiles *tiles, int64_t users, int64_t depth) {
     return tiles->memory != NULL;
 }
 
-static factor at(const Matrix *matrix, int64_t row, int64_t column) {
-    return ((const factor *)matrix->numbers)[row * matrix->row_step + column * matrix->column_step];
+/* Copy the columns of SIDE rows, as many as make whole squares, into a panel; return the first column that is left. */
+static int64_t pack_squares(const Matrix *rows, int64_t row, int64_t width, number *panel) {
+    const factor *from[SIDE];
+    strip square[SIDE];
+    int64_t k = 0;
+    for (int i = 0; i < SIDE; i++)
+        from[i] = row_of(rows, row + i);
+    for (; k + SIDE <= rows->columns; k += SIDE) {
+        read_square(from, k, square);
+        UNROLLED for (int j = 0; j < SIDE; j++)
+            UNROLLED for (int i = 0; i < SIDE; i++)
+                panel[(k + j) * width + i] = square[j][i];
+    }
+    return k;
+}
+
+/* Copy the columns of one row from `first` on into a panel, with the bias as an additional one. */
+static void pack_row(
+    const Matrix *rows, const factor *bias, int64_t row, int64_t first, int64_t width, number *panel) {
+    for (int64_t k = first; k < rows->columns; k++)
+        panel[k * width] = at(rows, row, k);
+    if (bias)
+        panel[rows->columns * width] = bias[row];
 }
 
 /* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional factor. */
 static void pack(
     const Matrix *rows, const factor *bias, int64_t start, int64_t stop, int64_t width, int64_t depth, number *packed) {
     int64_t last = (stop - start) / width * width * depth;
+    int has_squares = rows->column_step == 1 && width % SIDE == 0;
     memset(packed + last, 0, width * depth * sizeof *packed); /* rows missing from the last panel */
-    for (int64_t row = start; row < stop; row++) {
+    for (int64_t row = start, next; row < stop; row = next) {
         number *panel = packed + (row - start) / width * width * depth + (row - start) % width;
-        for (int64_t k = 0; k < rows->columns; k++)
-            panel[k * width] = at(rows, row, k);
-        if (bias)
-            panel[rows->columns * width] = bias[row];
+        next = has_squares && row + SIDE <= stop ? row + SIDE : row + 1;
+        int64_t first = next - row == SIDE ? pack_squares(rows, row, width, panel) : 0;
+        for (int64_t i = row; i < next; i++)
+            pack_row(rows, bias, i, first, width, panel + i - row);
     }
 }
 
-/* Return one score, bit for bit equal to that of a tile. */
-static factor score(const Matrix *users, int64_t user, const Matrix *items, const factor *bias, int64_t item) {
-    factor total = 0;
-    for (int64_t k = 0; k < items->columns; k++)
-        total = FUSED_FACTORS(at(users, user, k), at(items, item, k), total);
-    return bias ? total + bias[item] : total;
+/* Score the held-out items of one user; return DONE, or INVALID if one is not in the catalogue. */
+static int64_t score_held_out(
+    const Matrix *users, int64_t user, const Matrix *items, const factor *bias, const Lists *test, Target *found) {
+    int64_t chosen[CHAINS], end = test->end[user];
+    factor scores[CHAINS];
+    for (int64_t index = test->begin[user]; index < end; index += CHAINS) {
+        int64_t size = least(CHAINS, end - index);
+        for (int64_t i = 0; i < size; i++) {
+            chosen[i] = test->items[index + i];
+            if (chosen[i] < 0 || chosen[i] >= items->rows)
+                return INVALID;
+        }
+        score_some(users, user, items, bias, chosen, size, scores);
+        for (int64_t i = 0; i < size; i++)
+            *found++ = (Target){scores[i], index + i};
+    }
+    return DONE;
 }
 
 /* Score the held-out items of all users, and sort them. */
@@ -68,14 +102,7 @@ static int64_t find_targets(const Matrix *users, const Matrix *items, const fact
         return NO_MEMORY;
     int64_t status = DONE;
     for (int64_t user = 0; user < block->users && status == DONE; user++) {
-        int64_t first = block->test.begin[user];
-        for (int64_t index = first; index < block->test.end[user] && status == DONE; index++) {
-            int64_t item = block->test.items[index];
-            if (item < 0 || item >= items->rows)
-                status = INVALID;
-            else
-                found[index - first] = (Target){score(users, user, items, bias, item), index};
-        }
+        status = score_held_out(users, user, items, bias, &block->test, found);
         if (status == DONE)
             set_targets(block, user, found);
     }

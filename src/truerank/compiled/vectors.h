@@ -35,6 +35,9 @@ typedef int64_t whole;
 #endif
 
 #ifndef FACTOR_BITS
+#define FACTOR_BITS NUMBER_BITS
+#endif
+#if FACTOR_BITS == NUMBER_BITS
 typedef number factor;
 #define FUSED_FACTORS FUSED_NUMBERS
 #elif FACTOR_BITS == 64

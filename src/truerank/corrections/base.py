@@ -7,6 +7,7 @@ table that is read at the sampled count.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from truerank.corrections.problems import CountTerm
     from truerank.sampling.laws import Law
 
+
+SumsBySize = Callable[[Ints], Floats]
 
 _ILL_CONDITIONED = 1e8
 
@@ -57,12 +60,17 @@ class Case(NamedTuple):
 
 
 class CountedItems(NamedTuple):
-    """Relevant items: their distinct cases, and the case, the count of candidates above and the weight of each."""
+    """Relevant items: their distinct cases, and of each the case, the candidates above and tied, and the weight.
+
+    `shown` returns for a number of draws how many items of each case have h of them above, on average.
+    """
 
     cases: list[Case]
     which: Ints
-    above: Floats
+    above: Ints
+    tied: Ints
     weight: Floats
+    shown: Callable[[int], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +169,12 @@ class Correction(Estimator):
         """Return the values for many cases; override it where they can be solved together."""
         return [cached_table(self, term, law, case).values for case in cases]
 
-    def expected_sums(self, term: Term, law: Law, items: CountedItems, sizes: Ints) -> Floats:
-        """Return the sum of the expected values of items at each sample size; NaN where there is no closed form."""
-        return np.full(sizes.size, np.nan)
+    def expected_sums(self, term: Term, law: Law, items: CountedItems, largest: int) -> SumsBySize | None:
+        """Return a function from sample sizes up to the largest to the sums of the expected values of all items.
+
+        It returns NaN for sizes without a closed form; None: there is none at all.
+        """
+        return None
 
     def notes(self, name: str, term: Term, law: Law, case: Case) -> tuple[str, ...]:
         """What to know before trusting the corrected metric called `name`; `case` is one of its cases."""
@@ -195,6 +206,12 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
 
 def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     """Return the distinct cases, and the case of each relevant item."""
+    if "cases" not in ranks.fits:
+        ranks.fits["cases"] = _distinct_cases(ranks)
+    return ranks.fits["cases"]
+
+
+def _distinct_cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     per_item = [ranks.i, ranks.item_n_relevant, catalogue[ranks.instance], ranks.draws[ranks.instance]]
     first, which = distinct_columns(*per_item)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, frozen
 from truerank.corrections import spectral
-from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, CountedItems
+from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, CountedItems, SumsBySize
 from truerank.corrections.batches import batches
 from truerank.corrections.least_squares import problem_of
+from truerank.corrections.pooled_spectra import LARGEST, PooledSpectrum, metric_shown
 from truerank.corrections.priors import Prior, prior_notes
 from truerank.corrections.solvers import bias_variance
 from truerank.errors import InputError
 from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
+
+# cases times sampled counts held at once: 32 MB, several times
+_MOST_COUNTS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -102,14 +107,27 @@ class BiasVariance(Correction):
                 tables[place] = row
         return tables
 
-    def expected_sums(self, term: Term, law: Law, items: CountedItems, sizes: Ints) -> Floats:
+    def expected_sums(self, term: Term, law: Law, items: CountedItems, largest: int) -> SumsBySize | None:
         if self.prior is not None or law is not HYPERGEOMETRIC:
-            return super().expected_sums(term, law, items, sizes)
+            return None
+        if largest <= LARGEST and len(items.cases) * (largest + 1) <= _MOST_COUNTS:
+            irrelevant = np.array([case.N for case in items.cases])
+            metric = _metric_shown(term, tuple(items.cases), largest)
+            return PooledSpectrum.of(items.shown(largest), metric, irrelevant, self._number).sums
+        if items.tied.any():
+            return None
         (batch,) = batches(term, [case._replace(m=0) for case in items.cases])
-        counts = _side_by_side(items)
-        return spectral.bias_variance_sums(
-            batch.term, batch.N, counts, sizes, self._number, last=batch.last, smooth=batch.smooth
-        )
+        return partial(
+            spectral.bias_variance_sums,
+            batch.term, batch.N, _side_by_side(items), gamma=self._number, last=batch.last, smooth=batch.smooth,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
+    """Return what samples of m draws show of the metric; recommenders that are compared share their cases."""
+    (batch,) = batches(term, [case._replace(m=m) for case in cases])
+    return frozen(metric_shown(batch.term, batch.N, m, batch.last, batch.smooth))
 
 
 def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:

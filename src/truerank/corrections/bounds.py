@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.corrections.assumptions import Assumption
 from truerank.corrections.base import Case, Correction, CorrectionTable
 from truerank.corrections.brackets import Setting, setting
 from truerank.corrections.thinning import rounded_down, rounded_up, thinned
@@ -33,9 +34,9 @@ class Bound(Correction):
     ----------
     upper : bool
         Whether it is the upper end.
-    falling : bool
-        Whether it may assume that among the top tenth of the candidates a deeper place is never more likely, for the
-        first relevant item of an instance.
+    assume : {"nothing", "falling", "smooth"}
+        What it may assume of the law of the ranks: among the top tenth of the candidates, and for the first relevant
+        item of an instance.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class Bound(Correction):
 
     name = "bound"
     upper: bool
-    falling: bool = False
+    assume: Assumption = "nothing"
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         return CorrectionTable(self.tables(term, law, [case])[0])
@@ -120,10 +121,10 @@ class _Problem:
         i, n_relevant = self.columns.T[:2]
         cutoff = self.term.cutoff(n_relevant)
         breaks = () if cutoff is None else tuple(np.unique([cutoff - i, cutoff - self._places()]).tolist())
-        falling = self.bound.falling and bool(i[0] == 1)
+        assume = self.bound.assume if i[0] == 1 else "nothing"
         inside = tuple(at for at in breaks if 0 <= at < self.N)
         single = {"single": min(_ANY, self.N)} if self.term.shape == "any" else {}
-        return setting(self.N, self.draws, self.law, inside, falling=falling, **single)
+        return setting(self.N, self.draws, self.law, inside, assume=assume, **single)
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
         """Return what the table of each case must bound, scaled to a peak of 1, and the factor for that table."""

@@ -11,7 +11,8 @@ gives the least end of a confidence interval, mean plus twice the standard error
 falling power law. That law and that number of instances decide how sharp the table is, but not whether it holds.
 
 Under the assumption that p(g) falls among the top tenth of the candidates, single counts in it are replaced by the
-uniform laws on 0..G, of which every falling law is a mixture. That demands less of the table.
+uniform laws on 0..G, of which every falling law is a mixture. That demands less of the table. Under the assumption that
+it falls smoothly, they are replaced by smooth laws, of which those that the table violates are added one by one.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar, Self
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints, frozen
+from truerank.corrections.assumptions import Assumption
 from truerank.corrections.quadratic import minimise
+from truerank.corrections.smooth_laws import starting_laws, worst_law
 from truerank.sampling.laws import Law
 
 # the law under which the sharpest table is chosen, p(g) ~ (g + 1)^-0.6, and the instances that are averaged
@@ -37,10 +41,12 @@ _STEP, _FINEST, _COARSEST = 0.4, 0.02, 0.1
 # each step is checked at so many places, and for what a parabola could do between them, twice over
 _CHECKED = 2
 _SAFETY = 2.0
-# a falling law is assumed among this part of the candidates (a little less than the stated tenth, because tables for N
-# candidates serve some 6 % fewer), and among at most so many
+# something is assumed of the law among this part of the candidates: a little less than the stated tenth, because tables
+# for N candidates serve some 6 % fewer
 _TOP = 11
-_LONGEST = 1 << 16
+# laws that are added to the conditions, and by how much the table may miss the last of them before it is raised
+_MOST_LAWS = 60
+_SLACK = 3e-5
 _CHUNK = 4_000_000
 _RIDGE = 1e-12
 
@@ -64,7 +70,7 @@ class Setting:
     linear, quadratic : ndarray
         Mean and covariance of the hat functions under it.
     n_top : int
-        How many of the counts G stand for the uniform law on 0..G.
+        How many of the counts are in the top, of whose law something is assumed.
     """
 
     g: Ints
@@ -76,50 +82,144 @@ class Setting:
     quadratic: Floats
     n_top: int
 
-    def targets(self, values: Floats) -> Floats:
-        """Return the mean of f under the laws of the setting, from its values at `counts`."""
-        at = values[..., self.top_size :]
-        if not self.n_top:
-            return at
-        top = self.g[: self.n_top]
-        means = np.cumsum(values[..., : self.top_size], axis=-1)[..., top] / (top + 1.0)
-        return np.concatenate([means, at], axis=-1)
+    longest_top: ClassVar[int] = -1
+    """The last count that may be in the top."""
 
-    @property
-    def top_size(self) -> int:
-        """All counts of the top, each of which a mean over 0..G needs."""
-        return int(self.g[self.n_top - 1]) + 1 if self.n_top else 0
+    @classmethod
+    def of(cls, N: int, m: int, law: Law, breaks: tuple[int, ...], single: int) -> Self:
+        """Return the setting for m draws from N candidates; see `setting`."""
+        last = min(N // _TOP, cls.longest_top)
+        solved = _places(N, m, law, (*breaks, last), single)
+        g, within = cls._checked(solved, last)
+        n_top = int(np.searchsorted(g, last, side="right"))
+        hats = _hats(_knots(m, [at * m / N for at in breaks]), m)
+        expectation, shown = _expected(g, m, N, law, hats)
+        expectation[:n_top] = cls._of_top(expectation[:n_top], g[:n_top], m, N, law, hats)
+        linear = shown @ hats
+        quadratic = (hats.T * shown) @ hats - np.outer(linear, linear) + _RIDGE * np.eye(linear.size)
+        arrays = (g, within, expectation, hats, shown, linear, quadratic)
+        for array in arrays:
+            frozen(array)
+        return cls(*arrays, n_top)
+
+    @classmethod
+    def _checked(cls, solved: Ints, last: int) -> tuple[Ints, Bools]:
+        """Return the counts at which the table is checked, and which of them it is solved for."""
+        g = _refined(solved)
+        return g, np.isin(g, solved)
+
+    @classmethod
+    def _of_top(cls, expectation: Floats, g: Ints, m: int, N: int, law: Law, hats: Floats) -> Floats:
+        """Return what stands for the counts of the top, from the expectation at each of them."""
+        return expectation
 
     @property
     def counts(self) -> Ints:
-        """Counts at which f must be known: all of the top if a mean over it is needed, then those of the setting."""
-        return np.concatenate([np.arange(self.top_size), self.g[self.n_top :]])
+        """Counts at which f must be known."""
+        return self.g
+
+    def targets(self, values: Floats) -> Floats:
+        """Return what the expectation of a table is compared with, from the values of f at `counts`."""
+        return values
 
     def solve(self, target: Floats, *, upper: bool) -> Floats:
         """Return the table of m + 1 values for an f that is at most about 1, from its `targets`."""
         sign = 1.0 if upper else -1.0
-        rows, least = sign * self.expectation[self.within], sign * target[self.within]
-        variance = _VARIANCE
-        for _ in range(2):
-            weight = _DEVIATIONS / np.sqrt(_INSTANCES * variance)
-            x = minimise(sign * self.linear, weight * self.quadratic, rows, least)
-            variance = max(float(x @ self.quadratic @ x), 1e-6)
-        short = _shortfall(self.g, sign * (self.expectation @ x - target), self.n_top)
-        return self.hats @ x + sign * short
+        linear, expectation, least = sign * self.linear, sign * self.expectation, sign * target
+        rows, bounds = self._conditions(expectation, least)
+        rough = minimise(linear, self._weighted(_VARIANCE), rows, bounds)
+        quadratic = self._weighted(max(float(rough @ self.quadratic @ rough), 1e-6))
+        for _ in range(_MOST_LAWS):
+            x = minimise(linear, quadratic, rows, bounds)
+            law = self._violated(expectation @ x - least)
+            if law is None:
+                break
+            rows, bounds = np.vstack([rows, law @ expectation]), np.append(bounds, law @ least)
+        return self.hats @ x + sign * self._shortfall(expectation @ x - least)
+
+    def _weighted(self, variance: float) -> Floats:
+        """The covariance, weighted for the end of an interval of a table with about this variance."""
+        return _DEVIATIONS / np.sqrt(_INSTANCES * variance) * self.quadratic
+
+    def _conditions(self, expectation: Floats, least: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of the table's expectation that are bounded from below, and their bounds."""
+        return expectation[self.within], least[self.within]
+
+    def _violated(self, excess: Floats) -> Floats | None:
+        """Return an allowed law of the counts, the more it is violated the better; None if that isn't worth while."""
+        return None
+
+    def _shortfall(self, excess: Floats) -> float:
+        """How much is missing to an excess of at least 0 at and between the counts."""
+        return max(0.0, -_lowest(self.g[self.n_top :], excess[self.n_top :]), -self._lowest_of_top(excess))
+
+    def _lowest_of_top(self, excess: Floats) -> float:
+        """Least mean excess under the laws that are allowed in the top."""
+        return _lowest(self.g[: self.n_top], excess[: self.n_top])
 
 
-def _shortfall(g: Ints, excess: Floats, n_top: int) -> float:
-    """How much is missing to an excess of at least 0 at and between the counts."""
-    parts = [part for part in (slice(0, n_top), slice(n_top, g.size)) if g[part].size]
-    return max(0.0, *(-_lowest(g[part].astype(np.float64), excess[part]) for part in parts))
+class FallingSetting(Setting):
+    """Counts G of the top stand for the uniform law on 0..G."""
+
+    longest_top = 1 << 16
+
+    @classmethod
+    def _of_top(cls, expectation: Floats, g: Ints, m: int, N: int, law: Law, hats: Floats) -> Floats:
+        return np.asarray(law.mean_rows(g, m, N) @ hats)
+
+    @property
+    def counts(self) -> Ints:
+        return np.concatenate([np.arange(self._top_size), self.g[self.n_top :]])
+
+    @property
+    def _top_size(self) -> int:
+        """All counts of the top, each of which a mean over 0..G needs."""
+        return int(self.g[self.n_top - 1]) + 1 if self.n_top else 0
+
+    def targets(self, values: Floats) -> Floats:
+        top = self.g[: self.n_top]
+        means = np.cumsum(values[..., : self._top_size], axis=-1)[..., top] / (top + 1.0)
+        return np.concatenate([means, values[..., self._top_size :]], axis=-1)
 
 
-def _lowest(g: Floats, excess: Floats) -> float:
+class SmoothSetting(Setting):
+    """The table need not hold at single counts of the top, but under each smooth law on all of them."""
+
+    longest_top = 1 << 13
+
+    @classmethod
+    def _checked(cls, solved: Ints, last: int) -> tuple[Ints, Bools]:
+        g = np.union1d(np.arange(last + 1), _refined(solved))
+        return g, np.isin(g, solved) & (g > last)
+
+    def _conditions(self, expectation: Floats, least: Floats) -> tuple[Floats, Floats]:
+        rows, bounds = super()._conditions(expectation, least)
+        laws = starting_laws(self.n_top)
+        return (
+            np.concatenate([laws @ expectation[: self.n_top], rows]),
+            np.concatenate([laws @ least[: self.n_top], bounds]),
+        )
+
+    def _violated(self, excess: Floats) -> Floats | None:
+        law = np.zeros(excess.size)
+        law[: self.n_top] = worst_law(excess[: self.n_top])
+        return law if law @ excess < -_SLACK else None
+
+    def _lowest_of_top(self, excess: Floats) -> float:
+        top = excess[: self.n_top]
+        return float(worst_law(top) @ top)
+
+
+_KINDS: dict[Assumption, type[Setting]] = {"nothing": Setting, "falling": FallingSetting, "smooth": SmoothSetting}
+
+
+def _lowest(g: Ints, excess: Floats) -> float:
     """Least value at the counts, and at the integers between them if the second derivative is what it seems."""
-    lowest = float(excess.min())
+    lowest = float(excess.min(initial=np.inf))
     if g.size < 3:
         return lowest
-    steps, slopes = np.diff(g), np.diff(excess) / np.diff(g)
+    steps = np.diff(g).astype(np.float64)
+    slopes = np.diff(excess) / steps
     bend = np.abs(2 * np.diff(slopes) / (steps[1:] + steps[:-1]))
     bend = np.concatenate([bend[:1], bend, bend[-1:]])
     dip = _SAFETY * np.maximum(bend[1:], bend[:-1]) * steps**2 / 8
@@ -129,7 +229,7 @@ def _lowest(g: Floats, excess: Floats) -> float:
 
 @lru_cache(maxsize=256)
 def setting(
-    N: int, m: int, law: Law, breaks: tuple[int, ...] = (), *, falling: bool = False, single: int = _SINGLE
+    N: int, m: int, law: Law, breaks: tuple[int, ...] = (), *, assume: Assumption = "nothing", single: int = _SINGLE
 ) -> Setting:
     """Return what tables for m draws from N candidates share.
 
@@ -141,25 +241,12 @@ def setting(
         Of sampling with or without replacement.
     breaks : tuple of int
         Last counts before f jumps.
-    falling : bool
-        Whether a law that falls among the top tenth of the candidates is assumed.
+    assume : {"nothing", "falling", "smooth"}
+        What is assumed of the law of the counts among the top tenth of the candidates.
     single : int
         Counts below this one are taken one by one.
     """
-    depth = min(N // _TOP, _LONGEST) if falling else -1
-    solved = _places(N, m, law, (*breaks, *(() if depth < 0 else (depth,))), single)
-    g = _refined(solved)
-    n_top = int(np.searchsorted(g, depth, side="right"))
-    hats = _hats(_knots(m, [at * m / N for at in breaks]), m)
-    expectation, shown = _expected(g, m, N, law, hats)
-    if n_top:
-        expectation[:n_top] = law.mean_rows(g[:n_top], m, N) @ hats
-    linear = shown @ hats
-    quadratic = (hats.T * shown) @ hats - np.outer(linear, linear) + _RIDGE * np.eye(linear.size)
-    arrays = (g, np.isin(g, solved), expectation, hats, shown, linear, quadratic)
-    for array in arrays:
-        frozen(array)
-    return Setting(*arrays, n_top)
+    return _KINDS[assume].of(N, m, law, breaks, single)
 
 
 def reference(g: Ints) -> Floats:

@@ -78,6 +78,7 @@ def has_unbiased_form(parts: tuple[Terms, ...], ranks: Ranks) -> bool:
     design = ranks.design
     return ranks.count_weights is not None or (
         isinstance(design, InverseSampling)
+        and not design.whole
         and not capped(ranks).any()
         and all(_has_form(part.term, ranks, design.hits) for part in parts)
     )
@@ -93,6 +94,11 @@ def _hits(ranks: Ranks, name: str) -> int:
     design = require_design(ranks, name)
     if not isinstance(design, InverseSampling):
         raise InputError(f"{name} needs inverse sampling, but these ranks were sampled by {design}.")
+    if design.whole:
+        plain = name.partition("~")[0]
+        raise InputError(
+            f"{name} needs draws that end when enough stand above, but {design} ends them later; use {plain}~smooth."
+        )
     if ranks.tied.any():
         raise InputError(f"{name} needs ranks without ties; use `break_ties` first.")
     return design.hits

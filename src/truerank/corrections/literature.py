@@ -24,7 +24,7 @@ import numpy as np
 from truerank.arrays import Floats, Ints
 from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, Estimator, require_design
 from truerank.corrections.pooled import Pooled
-from truerank.corrections.posteriors import Laws, cell_means, observed
+from truerank.corrections.posteriors import Laws, observed
 from truerank.corrections.priors import Prior, learn_prior, prior_counts
 from truerank.corrections.rank_laws import Cells, cells, uniform_law
 from truerank.errors import InputError
@@ -127,9 +127,10 @@ def _shifts(part: Terms, posterior: Terms, laws: Laws, ranks: Ranks) -> Floats:
     """Return by how much the mean of a term under the law of each group is above the mean of its posterior means."""
     found = []
     for group, law in zip(laws.groups, laws.laws, strict=True):
-        means, case = cell_means(part.term, ranks, group.items, group.seen.cells)
+        means, case = group.cell_means(part.term, ranks)
         at = (ranks.rank[group.items], ranks.i[group.items], ranks.item_n_relevant[group.items])
-        found.append(float((means @ law)[case].mean() - posterior.term.term(*at, posterior.n[group.items]).mean()))
+        under_law = (means @ law)[case] @ group.seen.weight / group.items.size
+        found.append(float(under_law - posterior.term.term(*at, posterior.n[group.items]).mean()))
     return np.array(found)
 
 

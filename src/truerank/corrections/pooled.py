@@ -170,7 +170,9 @@ class Smooth(Pooled):
         return ranks.fits[key]
 
     def laws(self, ranks: Ranks) -> Laws:
-        return Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
+        if self not in ranks.fits:
+            ranks.fits[self] = Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
+        return ranks.fits[self]
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         """Add a note if a monotone law gives a different result."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +24,42 @@ _BLOCK = 200_000
 _FEW = 200
 # numbers of relevant items, and places among them, that have laws of their own
 _SMALL = 4
+# binary digits of the numbers of candidates
+_DIGITS = 10
+# terms whose means are kept
+_KEPT = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Relevant items that share a law: where they are, and which distinct observation each of them is."""
+    """Relevant items that share a law.
+
+    Attributes
+    ----------
+    items : array of int
+        Where they are among all relevant items.
+    which : array of int
+        The row of each item in `seen`. Items of a row agree in what was drawn for them and in all that terms of metrics
+        depend on.
+    examples : array of int
+        An item of each row.
+    seen : Seen
+    """
 
     items: Ints
     which: Ints
+    examples: Ints
     seen: Seen
+
+    @cached_property
+    def _cell_means(self) -> dict[Term, tuple[Floats, Ints]]:
+        return {}
+
+    def cell_means(self, term: Term, ranks: Ranks) -> tuple[Floats, Ints]:
+        """Return the mean of a term over each cell for the distinct cases of rows, and the case of each row."""
+        if term not in self._cell_means:
+            _remember(self._cell_means, term, cell_means(term, ranks, self.examples, self.seen.cells))
+        return self._cell_means[term]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +82,27 @@ class Laws:
             found[group.items] = number
         return found
 
+    @cached_property
+    def _posterior_means(self) -> dict[Term, Floats]:
+        return {}
+
+    def posterior_means(self, term: Term, ranks: Ranks) -> Floats:
+        """Return the mean of a term for each relevant item of ranks without ties, given what was drawn for it."""
+        if term not in self._posterior_means:
+            found = np.empty(ranks.above.size)
+            for group, chances in zip(self.groups, self.posteriors, strict=True):
+                means, case = group.cell_means(term, ranks)
+                found[group.items] = _row_products(chances, means, case)[group.which]
+            _remember(self._posterior_means, term, found)
+        return self._posterior_means[term]
+
+
+def _remember(kept: dict[Any, Any], key: Any, value: Any) -> None:
+    """Keep what was computed, and forget the oldest where there is much."""
+    if len(kept) >= _KEPT:
+        del kept[next(iter(kept))]
+    kept[key] = value
+
 
 def observed(ranks: Ranks) -> tuple[Observed, ...]:
     """Return the groups of relevant items and how likely each count makes what was drawn for them."""
@@ -61,6 +111,17 @@ def observed(ranks: Ranks) -> tuple[Observed, ...]:
         within = cells(int(ranks.item_irrelevant.max(initial=0)))
         ranks.fits["observed"] = tuple(_group(untied, items, within) for items in _groups(ranks))
     return ranks.fits["observed"]
+
+
+def _sizes(ranks: Ranks, items: Ints) -> Ints:
+    """Return the irrelevant candidates of items, to ten binary digits unless half of them were drawn.
+
+    Instances that differ by less than 0.1 % in their candidates then share what is computed.
+    """
+    exact = ranks.item_irrelevant[items]
+    step = 1 << np.maximum(np.frexp(exact)[1] - _DIGITS, 0)
+    rounded = (exact + step // 2) // step * step
+    return np.where(2 * ranks.item_draws[items] < exact, rounded, exact)
 
 
 def _groups(ranks: Ranks) -> list[Ints]:
@@ -89,21 +150,25 @@ def _joined(sizes: Ints) -> Ints:
 
 
 def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
-    columns = [numbers[items] for numbers in (ranks.above, ranks.item_draws, ranks.item_irrelevant)]
-    first, which = distinct_columns(*columns)
+    columns = [ranks.above[items], ranks.item_draws[items], _sizes(ranks, items)]
+    first, which = distinct_columns(*columns, ranks.i[items], ranks.item_n_relevant[items])
     weight = np.bincount(which, minlength=first.size).astype(np.float64)
     likelihood = _likelihood(require_design(ranks, "the estimate"), [column[first] for column in columns], within)
-    return Observed(items, which, Seen(within, weight, likelihood))
+    return Observed(items, which, items[first], Seen(within, weight, likelihood))
 
 
 def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
     """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
-    above, drawn, n_irrelevant = (column[:, None] for column in columns)
-    count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
-    inside = (count >= within.starts) & (count < within.starts + within.sizes)
-    log = design.log_likelihood(above, drawn, count, n_irrelevant)
-    log = np.where(inside, log, -np.inf)
-    return np.exp(log - log.max(axis=1, keepdims=True))
+    found = np.empty((columns[0].size, len(within)))
+    step = max(_BLOCK // len(within), 1)
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        above, drawn, n_irrelevant = (column[part, None] for column in columns)
+        count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
+        inside = (count >= within.starts) & (count < within.starts + within.sizes)
+        log = np.where(inside, design.log_likelihood(above, drawn, count, n_irrelevant), -np.inf)
+        np.exp(log - log.max(axis=1, keepdims=True), out=found[part])
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +180,8 @@ class PosteriorTerm(Term):
     laws: Laws
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        if not self.ranks.tied.any():
+            return self.laws.posterior_means(self.base, self.ranks)[n]
         place, above = np.broadcast_arrays(n, rank - i)
         values = np.empty(place.shape)
         for number in range(len(self.laws.groups)):
@@ -123,13 +190,9 @@ class PosteriorTerm(Term):
         return values
 
     def _in_group(self, number: int, items: Ints, above: Ints) -> Floats:
-        group = self.laws.groups[number]
-        if not self.ranks.tied.any():
-            chances, which = self.laws.posteriors[number], group.which[np.searchsorted(group.items, items)]
-        else:
-            chances, which = self._posterior(number, items, above)
-        means, case = cell_means(self.base, self.ranks, items, group.seen.cells)
-        return _row_products(chances, which, means, case)
+        chances, which = self._posterior(number, items, above)
+        means, case = cell_means(self.base, self.ranks, items, self.laws.groups[number].seen.cells)
+        return _row_products(chances[which], means, case)
 
     def _posterior(self, number: int, items: Ints, above: Ints) -> tuple[Floats, Ints]:
         """Return the chances of cells for counts that items with ties may have."""
@@ -143,26 +206,26 @@ class PosteriorTerm(Term):
 
 def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Floats, Ints]:
     """Return the mean of a term over each cell for the distinct cases of items, and which case each item is."""
-    n = ranks.item_irrelevant + ranks.item_n_relevant
-    first, case = distinct_columns(ranks.i[items], ranks.item_n_relevant[items], n[items])
+    columns = (ranks.i[items], ranks.item_n_relevant[items], _sizes(ranks, items))
+    first, case = distinct_columns(*columns)
     means = np.empty((first.size, len(within)))
     step = max(_CHUNK // within.points.size, 1)
     for start in range(0, first.size, step):
-        some = items[first[start : start + step]][:, None, None]
-        i, n_relevant = ranks.i[some], ranks.item_n_relevant[some]
+        some = first[start : start + step]
+        i, n_relevant, size = (numbers[some, None, None] for numbers in columns)
         # a cell may go on beyond the candidates of some instances
-        count = np.minimum(within.points, ranks.item_irrelevant[some])
-        means[start : start + step] = term.term(count + i, i, n_relevant, n[some]).mean(axis=2)
+        count = np.minimum(within.points, size)
+        means[start : start + step] = term.term(count + i, i, n_relevant, size + n_relevant).mean(axis=2)
     return means, case
 
 
-def _row_products(a: Floats, which_a: Ints, b: Floats, which_b: Ints) -> Floats:
+def _row_products(a: Floats, b: Floats, which_b: Ints) -> Floats:
     """Return the sums of the products of rows of two matrices."""
-    found = np.empty(which_a.size)
+    found = np.empty(len(a))
     step = max(_BLOCK // a.shape[1], 1)
     for start in range(0, found.size, step):
         part = slice(start, start + step)
-        found[part] = np.einsum("uc,uc->u", a[which_a[part]], b[which_b[part]])
+        found[part] = np.einsum("uc,uc->u", a[part], b[which_b[part]])
     return found
 
 
@@ -177,27 +240,33 @@ class Errors:
     def of_group(self, number: int, parts: tuple[Terms, ...]) -> tuple[float, float]:
         """Return M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data)."""
         group, posteriors = self.laws.groups[number], self.laws.posteriors[number]
-        cases = [cell_means(part.term, self.ranks, group.items, group.seen.cells) for part in parts]
         variance, covariance = 0.0, np.zeros(len(group.seen.cells))
-        step = max(_BLOCK // covariance.size, 1)
-        for start in range(0, group.items.size, step):
-            some = slice(start, start + step)
-            chances = posteriors[group.which[some]]
-            values = _weighted(parts, cases, group.items, some)
+        for rows, times, values in _weighted(parts, self.ranks, group):
+            chances = posteriors[rows]
             joint = chances * values
             mean = joint.sum(axis=1)
-            variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0).sum())
-            covariance += joint.sum(axis=0) - mean @ chances
+            variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0) @ times)
+            covariance += times @ joint - (times * mean) @ chances
         n = max(int((self.ranks.n_relevant > 0).sum()), 1)
         fit = self.fits[number]
         return variance / n**2, fit.variance(covariance @ fit.basis / n) ** 0.5
 
 
-def _weighted(parts: tuple[Terms, ...], cases: list[tuple[Floats, Ints]], items: Ints, some: slice) -> Floats:
-    """Return the mean of a metric's terms over each cell for some of the items, weights included."""
-    return np.asarray(
-        sum(
-            means[case[some]] if part.weight is None else part.weight[items[some], None] * means[case[some]]
-            for part, (means, case) in zip(parts, cases, strict=True)
+def _weighted(parts: tuple[Terms, ...], ranks: Ranks, group: Observed) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Yield rows of a group, how often each counts, and the mean of a metric over each cell, weights included.
+
+    Where relevant items have weights of their own, each of them is a row.
+    """
+    cases = [group.cell_means(part.term, ranks) for part in parts]
+    weights = [None if part.weight is None else part.weight[group.items] for part in parts]
+    alike = all(weight is None for weight in weights)
+    rows = np.arange(group.examples.size) if alike else group.which
+    times = group.seen.weight if alike else np.ones(rows.size)
+    step = max(_BLOCK // len(group.seen.cells), 1)
+    for start in range(0, rows.size, step):
+        some = slice(start, start + step)
+        values = sum(
+            means[case[rows[some]]] if weight is None else weight[some, None] * means[case[rows[some]]]
+            for weight, (means, case) in zip(weights, cases, strict=True)
         )
-    )
+        yield rows[some], times[some], np.asarray(values)

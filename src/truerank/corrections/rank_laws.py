@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,8 @@ _SINGLE, _RATIO = 25, 1.09
 _POINTS = 8
 _SPLINES = 10
 _MOST_STEPS, _TOLERANCE = 60, 1e-9
+# by how much the logarithm of a law may change in a step
+_LONGEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,20 +152,19 @@ class SmoothFit:
 
 
 def smooth_law(seen: Seen, penalty: float) -> SmoothFit:
-    """Return the law whose logarithm is a penalised spline, by Fisher scoring with halved steps."""
+    """Return the law whose logarithm is a penalised spline, by Newton's method with halved steps."""
     basis = _splines(seen.cells)
     rough = np.diff(np.eye(basis.shape[1]), n=2, axis=0)
     rough = penalty * rough.T @ rough
     coefficients = np.zeros(basis.shape[1])
     best = _penalised(seen, basis, rough, coefficients)
     for _ in range(_MOST_STEPS):
-        slope, information = _scores(seen, basis, rough, coefficients)
-        step = np.asarray(np.linalg.solve(information, slope), dtype=np.float64)
+        slopes = _slopes(seen, basis, rough, coefficients)
         before = best
-        coefficients, best = _halved(seen, basis, rough, coefficients, step, best)
+        coefficients, best = _halved(seen, basis, rough, coefficients, slopes.step(), best)
         if best - before <= _TOLERANCE * (1 + abs(best)):
             break
-    _, information = _scores(seen, basis, rough, coefficients)
+    information = _slopes(seen, basis, rough, coefficients).information
     return SmoothFit(_law(seen.cells, basis, coefficients), basis, information)
 
 
@@ -189,16 +191,34 @@ def _penalised(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -
     return seen.log_likelihood(_law(seen.cells, basis, coefficients)) - bend
 
 
-def _scores(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
-    """Return the slope of the penalised likelihood, and its information from the squares of the single slopes."""
+class _Slopes(NamedTuple):
+    """Of the penalised likelihood: its slope, its information from the squares of single slopes, and its curvature."""
+
+    slope: Floats
+    information: Floats
+    curvature: Floats
+
+    def step(self) -> Floats:
+        """Return Newton's step, or that of Fisher scoring where the likelihood is not concave, if not too long."""
+        concave = np.linalg.eigvalsh(self.curvature)[0] > 0.0
+        step = np.linalg.solve(self.curvature if concave else self.information, self.slope)
+        return np.asarray(step * (_LONGEST / max(float(np.abs(step).max()), _LONGEST)), dtype=np.float64)
+
+
+def _slopes(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -> _Slopes:
     law = _law(seen.cells, basis, coefficients)
-    # means of the splines given each observation, less those of the law
     joint = seen.likelihood @ (law[:, None] * np.column_stack([basis, np.ones(law.size)]))
-    single = joint[:, :-1] / joint[:, -1:] - law @ basis
-    slope = seen.weight @ single - rough @ coefficients
-    information = (single.T * seen.weight) @ single + rough
+    # means of the splines given each observation, less those of the law
+    overall = law @ basis
+    single = joint[:, :-1] / joint[:, -1:] - overall
+    slope, squares = seen.weight @ single, (single.T * seen.weight) @ single
+    # the chances of cells given each observation, summed
+    shares = law * ((seen.weight / joint[:, -1]) @ seen.likelihood)
+    apart = basis - overall
+    spread = (apart.T * (seen.weight.sum() * law - shares)) @ apart
     # a constant added to all coefficients changes nothing
-    return slope, information + np.ones_like(information)
+    free = rough + np.ones_like(rough)
+    return _Slopes(slope - rough @ coefficients, squares + free, spread + squares + free)
 
 
 def _halved(seen: Seen, basis: Floats, rough: Floats, start: Floats, step: Floats, best: float) -> tuple[Floats, float]:

@@ -211,8 +211,8 @@ def bias_variance_sums(
     N: ArrayLike,
     counts: tuple[Floats, Floats],
     sizes: Ints,
-    gamma: float,
     *,
+    gamma: float,
     last: ArrayLike | None = None,
     smooth: bool = True,
 ) -> Floats:
@@ -282,7 +282,7 @@ def _from_laws(term: RowTerm, rows: Ints, sizes: Ints, m: int, gamma: float, end
     """
     right = np.empty((rows.size, m + 1))
     for b, row in zip(right, rows.tolist(), strict=True):
-        counts, weights = _counts(np.array([row]), sizes, m, HYPERGEOMETRIC, ends, smooth)
+        counts, weights = counts_of(np.array([row]), sizes, m, HYPERGEOMETRIC, ends, smooth)
         g = counts[weights > 0]
         mass = weights[weights > 0] * term(g[None, :], np.array([[row]]))[0] / (sizes[row] + 1)
         b[:] = mass @ HYPERGEOMETRIC.rows(g, m, sizes[row])
@@ -373,13 +373,13 @@ def _coefficients(term: RowTerm, rows: Ints, sizes: Ints, m: int, law: Law, ends
     step = max(1, _CHUNK // (_FEW if smooth else int(sizes.max()) + 1))
     for j in range(0, len(rows), step):
         part = rows[j : j + step]
-        g, weight = _counts(part, sizes, m, law, ends, smooth)
+        g, weight = counts_of(part, sizes, m, law, ends, smooth)
         mass = weight * term(g, part[:, None]) / (sizes[part, None] + 1)
         result[j : j + step] = _projections(mass, g, sizes[part], degrees, SPECTRA[law])
     return result
 
 
-def _counts(rows: Ints, sizes: Ints, m: int, law: Law, ends: Ints | None, smooth: bool) -> tuple[Floats, Floats]:
+def counts_of(rows: Ints, sizes: Ints, m: int, law: Law, ends: Ints | None, smooth: bool) -> tuple[Floats, Floats]:
     """Counts and weights for each row, padded with weight zero to one length."""
     if ends is not None and ends[rows].max() < _FEW:
         # The metric is zero beyond: the same few counts do for every N.

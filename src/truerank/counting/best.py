@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import AnyArray, Ints
 from truerank.compiled import library
-from truerank.counting.blocks import Lists, Progress, Spans, check_lists, check_read, refuse_list
-from truerank.threads import share
+from truerank.counting.blocks import Lists, Prepare, Progress, Spans, check_lists, check_read, refuse_list, share_users
 
 
 class Best(NamedTuple):
@@ -47,31 +46,39 @@ class BestBlock(NamedTuple):
 
     def as_argument(self) -> library.Best:
         """Return the block for a compiled loop."""
-        lists, kinds = library.Lists.of(*self.excluded), (np.int32, self.best.scores.dtype, np.int64)
-        items, scores, found = (library.address(array, kind) for array, kind in zip(self.best, kinds, strict=True))
-        argument = library.Best(*self.best.items.shape, lists, scores, items, found)
+        lists, number = library.Lists.of(*self.excluded), self.best.scores.dtype
+        items, found = library.address(self.best.items, np.int32), library.address(self.best.found, np.int64)
+        argument = library.Best(*self.best.items.shape, lists, library.address(self.best.scores, number), items, found)
         argument.arrays = lists, self.best  # kept alive as long as the pointers
         return argument
 
 
-Search = Callable[[Ints, Event], BestBlock]
-"""Takes users and an event that is set once the result is no longer needed; returns their completed block."""
+Search = Callable[..., BestBlock]
+"""Takes users, an event that is set once the result is no longer needed, and what was prepared for these users;
+returns their completed block."""
 
 
 def best_of_blocks(
-    search: Search, size: int, n_items: int, users: Ints, excluded: Lists, threads: int, progress: Progress | None
+    search: Search,
+    size: int,
+    n_items: int,
+    users: Ints,
+    excluded: Lists,
+    threads: int,
+    progress: Progress | None,
+    prepare: Prepare | None = None,
 ) -> Best:
     """Run `search` on blocks of `size` users, and return the best items of all of them."""
     check_lists("train", excluded, len(excluded.indptr) - 1, n_items)
 
-    def run(start: int, stopped: Event) -> Best:
-        block = search(users[start : start + size], stopped)
+    def run(some: Ints, stopped: Event, *prepared: AnyArray) -> Best:
+        block = search(some, stopped, *prepared)
         if not stopped.is_set():
             check_read(block.users, train=block.excluded)
         return block.best
 
     done = None if progress is None else lambda best: progress(len(best.found))
-    parts = share(run, range(0, len(users), size), threads, done)
+    parts = share_users(run, users, size, threads, done, prepare)
     return Best(*map(np.concatenate, zip(*parts, strict=True)))
 
 

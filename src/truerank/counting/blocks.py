@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from truerank.errors import InputError
 from truerank.threads import share
 
 Progress = Callable[[int], object]
+Prepare = Callable[[Ints], AnyArray]
+"""Something that is computed for some users in the calling thread, before another thread takes them."""
+Result = TypeVar("Result")
 _MOST_ITEMS = 2**31 - 1  # item numbers are int32 in the compiled loops
 
 
@@ -92,32 +95,52 @@ class Block(NamedTuple):
 
 
 def count_blocks(
-    count: Callable[[Block, Event], None],
+    count: Callable[..., None],
     size: int,
     n_items: int,
     train: Lists,
     test: Lists,
     threads: int,
     progress: Progress | None,
+    prepare: Prepare | None = None,
 ) -> Counts:
-    """Run `count` on blocks of `size` users, and return the combined counts."""
+    """Run `count` on blocks of `size` users, and return the combined counts.
+
+    It takes a block, an event that is set once the result is no longer needed, and what `prepare` returned.
+    """
     for name, lists in (("train", train), ("test", test)):
         check_lists(name, lists, len(test.indptr) - 1, n_items)
     above, tied, order = np.zeros((3, len(test.indices)), np.int64)
     counts = Counts(above, tied, order, np.zeros(len(test.indices), np.bool_))
     everyone = np.flatnonzero(np.diff(test.indptr))
 
-    def run(start: int, stopped: Event) -> int:
-        users = everyone[start : start + size]
+    def run(users: Ints, stopped: Event, *prepared: AnyArray) -> int:
         block = _cut(users, train, test, counts)
-        count(block, stopped)
+        count(block, stopped, *prepared)
         if not stopped.is_set():
             check_read(users, train=block.train, test=block.test)
         block.order[:] += test.indptr[users[0]]
         return len(users)
 
-    share(run, range(0, len(everyone), size), threads, progress)
+    share_users(run, everyone, size, threads, progress, prepare)
     return counts
+
+
+def share_users(
+    run: Callable[..., Result],
+    users: Ints,
+    size: int,
+    threads: int,
+    done: Callable[[Result], object] | None,
+    prepare: Prepare | None,
+) -> list[Result]:
+    """Run ``run(some, stopped)`` on `size` users at a time, or ``run(some, stopped, prepare(some))``; see `share`."""
+    parts = [users[start : start + size] for start in range(0, len(users), size)]
+    if prepare is None:
+        return share(run, parts, threads, done)
+    return share(
+        lambda task, stopped: run(task[0], stopped, task[1]), parts, threads, done, lambda some: (some, prepare(some))
+    )
 
 
 def refuse_list(name: str, user: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Ints
 from truerank.counting.blocks import Block, refuse_list
 
+_PAIRS = 1 << 14  # whose factors are gathered at once: a part of the cache
 _FEW = 8  # up to this many held-out items, comparing is faster than sorting
 
 
@@ -26,6 +27,29 @@ def scores_of_factors(user_rows: Callable[[Ints], AnyArray], items: AnyArray) ->
             return (user_rows(users) @ distinct.T)[:, inverse]
 
     return score
+
+
+def score_pairs(
+    user_factors: AnyArray, item_factors: AnyArray, users: Ints, items: Ints, item_bias: AnyArray | None
+) -> AnyArray:
+    """Return the scores of pairs, which may differ from those of the compiled loop in the last bits."""
+    scores = np.empty(users.size, np.result_type(user_factors, item_factors))
+    for start in range(0, users.size, _PAIRS):
+        some = slice(start, start + _PAIRS)
+        np.einsum("ij,ij->i", user_factors[users[some]], item_factors[items[some]], out=scores[some])
+    return scores if item_bias is None else scores + item_bias[items].astype(scores.dtype)
+
+
+def count_sampled(
+    own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: Ints
+) -> tuple[Ints, Ints, Ints, AnyArray]:
+    """Return, from the top of each user down, the counts above and tied, the order, and the scores of own items."""
+    order = np.lexsort((-own, np.repeat(np.arange(len(own_bounds) - 1), np.diff(own_bounds))))
+    scores, (above, tied) = own[order], np.zeros((2, own.size), np.int64)
+    for user in np.flatnonzero(np.diff(own_bounds)):
+        held, others = slice(*own_bounds[user : user + 2]), sampled[slice(*bounds[user : user + 2])]
+        above[held], tied[held] = _above_and_tied(others, scores[held])
+    return above, tied, order, scores
 
 
 def count_block(block: Block, scores: AnyArray) -> int:

@@ -27,6 +27,7 @@ def count_scores(
     threads: int = 1,
     progress: Progress | None = None,
     batch_size: int | None = None,
+    concurrent: bool = True,
 ) -> Counts:
     """Return the counts of the scores that a function returns for blocks of users.
 
@@ -40,6 +41,9 @@ def count_scores(
         As in `count_factors`.
     batch_size : int, optional
         Users per block; `users_per_block` of them by default.
+    concurrent : bool
+        Whether several threads may call `score` at the same time; otherwise the calling thread does, block by block,
+        while other threads count.
 
     Raises
     ------
@@ -55,14 +59,18 @@ def count_scores(
     """
     count_block = reference.count_block if library.load() is None else _count_block
 
-    def count(block: Block, stopped: Event) -> None:
+    def scored(users: Ints) -> AnyArray:
+        return _scored(score, users, n_items)
+
+    def count(block: Block, stopped: Event, scores: AnyArray | None = None) -> None:
         if stopped.is_set():
             return
-        scores = _scored(score, block.users, n_items)
+        scores = scored(block.users) if scores is None else scores
         _check_finite(count_block(block, scores), block.users, scores)
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
-    return count_blocks(count, batch_size or users_per_block(n_items), n_items, train, test, threads, progress)
+    size, prepare = batch_size or users_per_block(n_items), None if concurrent else scored
+    return count_blocks(count, size, n_items, train, test, threads, progress, prepare)
 
 
 def best_scores(
@@ -75,12 +83,13 @@ def best_scores(
     threads: int = 1,
     progress: Progress | None = None,
     batch_size: int | None = None,
+    concurrent: bool = True,
 ) -> Best:
     """Return the k best items of some users by the scores that a function returns for blocks of users.
 
     Parameters
     ----------
-    score, n_items, threads, progress, batch_size
+    score, n_items, threads, progress, batch_size, concurrent
         As in `count_scores`.
     users : array of int, ascending
     excluded : Lists
@@ -95,16 +104,19 @@ def best_scores(
     """
     search_block = search_rows if library.load() is None else _search_block
 
-    def search(chosen: Ints, stopped: Event) -> BestBlock:
+    def scored(chosen: Ints) -> AnyArray:
+        return _scored(score, chosen, n_items)
+
+    def search(chosen: Ints, stopped: Event, scores: AnyArray | None = None) -> BestBlock:
         if stopped.is_set():
             return BestBlock.of(chosen, excluded, k, np.dtype(np.float64))
-        scores = _scored(score, chosen, n_items)
+        scores = scored(chosen) if scores is None else scores
         block = BestBlock.of(chosen, excluded, k, scores.dtype)
         _check_finite(search_block(block, scores), chosen, scores)
         return block
 
-    size = batch_size or users_per_block(n_items)
-    return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
+    size, prepare = batch_size or users_per_block(n_items), None if concurrent else scored
+    return best_of_blocks(search, size, n_items, users, excluded, threads, progress, prepare)
 
 
 def users_per_block(n_items: int) -> int:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from truerank.display import render
-
-Backend = Literal["pandas", "polars", "pyarrow"]
-"""A dataframe library."""
+from truerank.display.dataframes import Framed
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def measured(value: float, error: float, digits: int = 4, *, best: bool = False)
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Framed):
     """Cells to read, and records at full precision to compute with.
 
     Attributes
@@ -105,25 +103,11 @@ class Table:
         """Return the records and notes; undefined numbers are null."""
         return render.json_text({"truerank": version("truerank"), "rows": self.records, "notes": self.notes})
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """Return the records as a dataframe."""
-        return frame({name: [record[name] for record in self.records] for name in self.records[0]}, backend)
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [record[name] for record in self.records] for name in self.records[0]}
 
     def _texts(self) -> list[list[str]]:
         return [[cell.text for cell in row] for row in self.rows]
-
-
-def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
-    """Return columns as a dataframe of the chosen library.
-
-    Examples
-    --------
-    >>> frame({"user": ["ann"], "ap": [0.5]}, "pyarrow").column_names
-    ['user', 'ap']
-    """
-    import narwhals as nw
-
-    return nw.from_dict(columns, backend=backend).to_native()
 
 
 def fact_table(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()) -> Table:
@@ -139,7 +123,7 @@ def fact_table(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()
     return Table((about, ""), cells, (dict(rows),), tuple(notes))
 
 
-class Tabular(ABC):
+class Tabular(Framed):
     """A result that can be shown as a table; dataclasses of this kind are declared with ``repr=False``."""
 
     @abstractmethod
@@ -180,6 +164,5 @@ class Tabular(ABC):
         """Return everything at full precision; undefined numbers are null."""
         return self.to_table().to_json()
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """Return everything at full precision as a dataframe of the chosen library."""
-        return self.to_table().to_frame(backend)
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.to_table()._columns()

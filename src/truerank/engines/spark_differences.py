@@ -1,24 +1,25 @@
-"""What `truerank.compare` does with Spark dataframes of ranks: they are joined by id, and moments are merged."""
+"""What `truerank.compare` does with Spark dataframes of ranks: they are joined by id, and sums are merged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truerank.corrections.assumptions import Assumption
 from truerank.engines.spark_groups import Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
 from truerank.errors import InputError
-from truerank.evaluation.differences import Difference
+from truerank.evaluation.differences import bound_notes
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.matching import Unmatched, matched
+from truerank.evaluation.merged_blocks import MergedBlock
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of
-from truerank.evaluation.paired_moments import PairedMoments
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
-from truerank.evaluation.runs import Entrant
+from truerank.evaluation.runs import Entrant, shared_name
 from truerank.formats.ids import shown
 from truerank.metrics.base import Metric
 from truerank.notes import counted
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Parts = dict[Any, Any]
-"""Moments by the name of the group and the place of the metric; instances left out by the place of the recommender."""
+"""Blocks by the name of the group and the place of the metric; instances left out by the place of the recommender."""
 
 
 def differences(
@@ -44,32 +45,42 @@ def differences(
     unmatched: Unmatched,
     ties: Ties,
     rng: Rng,
-    **_: Any,
+    assume: Assumption,
 ) -> Compared:
-    """Return all differences between exact ranks before p-values are adjusted."""
+    """Return all differences before p-values are adjusted."""
     check_frames(ranks)
     if not isinstance(test, StudentTest):
         raise InputError("on Spark the test must be 't'; collect the ranks with tr.Ranks.from_spark for others.")
-    for metric in metrics:
-        check_separate(metric)
-    grouping = Grouping.of(by)
-    if grouping.of_items:
-        raise InputError("on Spark groups of items are not compared; collect the ranks with tr.Ranks.from_spark first.")
-    step = _step(task, metrics, grouping.for_tasks(), unmatched, ties, fixed_seed(rng))
+    grouping, options = Grouping.of(by), _Options(task, tuple(metrics), unmatched, ties, assume, fixed_seed(rng))
+    step = _step(options, grouping.for_tasks())
     found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)
-    moments = {key: value for key, value in found.items() if isinstance(key, tuple)}
-    if not moments:
+    blocks = {key: value for key, value in found.items() if isinstance(key, tuple)}
+    if not blocks:
         raise InputError(f"the recommenders {', '.join(map(repr, ranks))} have no instance in common.")
-    groups = grouping.in_order(group for group, _ in moments)
+    groups = grouping.in_order(group for group, _ in blocks)
+    named = replace(task, metrics=tuple(blocks[groups[0], place].name for place in range(len(metrics))))
     results = [
-        _difference(task, group, place, pair, moments[group, place])
+        blocks[group, place].difference(named, group, place, pair)
         for group in groups
-        for place in range(len(task.metrics))
+        for place in range(len(metrics))
         for pair in range(len(task.pairs))
     ]
     words = ("instance that not all recommenders have is", "instances that not all recommenders have are")
     left_out = [f"{name}: {counted(found[at], *words)} left out" for at, name in enumerate(task.names) if found.get(at)]
-    return Compared(task.metrics, results, tuple(left_out), tuple(groups) if grouping.is_given else ())
+    notes = (*left_out, *bound_notes(results, assume))
+    return Compared(named.metrics, results, notes, tuple(groups) if grouping.is_given else ())
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What every task needs."""
+
+    task: Task
+    metrics: tuple[Metric, ...]
+    unmatched: Unmatched
+    ties: Ties
+    assume: Assumption
+    seed: int
 
 
 def _together(frames: list[DataFrame]) -> DataFrame:
@@ -83,42 +94,42 @@ def _together(frames: list[DataFrame]) -> DataFrame:
     return whole
 
 
-def _step(
-    task: Task, metrics: Sequence[Metric], grouping: Grouping, unmatched: Unmatched, ties: Ties, seed: int
-) -> Any:
+def _step(options: _Options, grouping: Grouping) -> Any:
     """Return the function that compares a batch of instances."""
 
     def step(table: pa.Table) -> Parts:
-        columns = [table[f"ranks{at}"].combine_chunks() for at in range(len(task.names))]
+        columns = [table[f"ranks{at}"].combine_chunks() for at in range(len(options.task.names))]
         present = np.array([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
         everywhere = present.all(axis=0)
-        if unmatched == "refuse":
-            _refuse_unmatched(task, table, present)
+        if options.unmatched == "refuse":
+            _refuse_unmatched(options.task, table, present)
         left_out = dict(enumerate((present & ~everywhere).sum(axis=1).tolist()))
         if not everywhere.any():
             return left_out
-        return left_out | _moments(task, metrics, table.filter(everywhere), grouping, ties, seed)
+        return left_out | _blocks(options, table.filter(everywhere), grouping)
 
     return step
 
 
-def _moments(
-    task: Task, metrics: Sequence[Metric], table: pa.Table, grouping: Grouping, ties: Ties, seed: int
-) -> Parts:
-    """Return the moments of a batch of instances that all recommenders have."""
+def _blocks(options: _Options, table: pa.Table, grouping: Grouping) -> Parts:
+    """Return what instances that all recommenders have contribute to each difference."""
+    ranks, _ = matched(_ranks(options.task, table), "refuse")
+    broken = untied(ranks, options.ties, batch_seed(options.seed, next(iter(ranks.values()))))
+    parts = parts_by(broken, grouping.within(table))
+    entrants = {name: Entrant.of([one], options.metrics, [parts[name]]) for name, one in broken.items()}
+    for metric in (metric for each in entrants.values() for metric in each.metrics):
+        check_separate(metric)
+    shown = tuple(shared_name(entrants, at, metric) for at, metric in enumerate(options.metrics))
+    named = replace(options.task, metrics=shown)
+    blocks = blocks_of(entrants, None, options.assume)
+    return {(block.group, block.metric): MergedBlock.of(block, named) for block in blocks}
+
+
+def _ranks(task: Task, table: pa.Table) -> dict[str, Ranks]:
     import pyarrow as pa
 
     structs = {name: table[f"ranks{at}"].combine_chunks() for at, name in enumerate(task.names)}
-    given = {name: Ranks(**fields_from_rows(pa.Table.from_struct_array(column))) for name, column in structs.items()}
-    ranks, _ = matched(given, "refuse")
-    if any(one.design is not None for one in ranks.values()):
-        raise InputError("on Spark only exact ranks are compared; collect sampled ones with tr.Ranks.from_spark first.")
-    first = next(iter(ranks.values()))
-    broken = untied(ranks, ties, batch_seed(seed, first))
-    parts = parts_by(broken, grouping.within(table))
-    entrants = {name: Entrant.of([one], metrics, [parts[name]]) for name, one in broken.items()}
-    blocks = blocks_of(entrants, None, "nothing")
-    return {(block.group, block.metric): PairedMoments.of(block.values, task.pairs) for block in blocks}
+    return {name: Ranks(**fields_from_rows(pa.Table.from_struct_array(column))) for name, column in structs.items()}
 
 
 def _refuse_unmatched(task: Task, table: pa.Table, present: Any) -> None:
@@ -129,33 +140,3 @@ def _refuse_unmatched(task: Task, table: pa.Table, present: Any) -> None:
             f"instance {shown(table['id'][at].as_py())} is missing from {without!r}; leave such instances out with "
             "unmatched='drop'."
         )
-
-
-def _difference(task: Task, group: str, place: int, pair: int, moments: PairedMoments) -> Difference:
-    one, other = task.pairs[pair]
-    outcome = moments.outcome(pair)
-    means = moments.means if moments.n else np.full(len(task.names), math.nan)
-    return Difference(
-        recommender=task.names[one],
-        baseline=task.names[other],
-        metric=task.metrics[place],
-        group=group,
-        mean=float(means[one]),
-        baseline_mean=float(means[other]),
-        difference=outcome.difference,
-        standard_error=outcome.standard_error,
-        sampling_error=0.0,
-        order_probability=1.0,
-        n=moments.n,
-        n_undefined=moments.n_undefined,
-        n_units=moments.n,
-        skewness=moments.skewness(pair),
-        p_value=outcome.p_value,
-        adjusted_p_value=outcome.p_value,
-        level=task.level,
-        margin=task.margin,
-        lower_is_better=task.lower_is_better[place],
-        bounded=False,
-        outcome=outcome,
-        expectation=outcome,
-    )

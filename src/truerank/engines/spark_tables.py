@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from truerank.corrections.assumptions import Assumption
 from truerank.corrections.recommended import recommended
 from truerank.engines.spark_differences import differences as differences
 from truerank.engines.spark_groups import COLUMN, Grouping
 from truerank.engines.spark_parts import batch_seed, check_frames, check_separate, fixed_seed, merged
+from truerank.errors import InputError
 from truerank.evaluation import evaluations
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.group_parts import split_by, values_by_part
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, check_ties, checked_terms, untied
 from truerank.evaluation.weighted_parts import WeightedPart
 from truerank.metrics.base import Metric
@@ -33,10 +34,19 @@ Step = Callable[["pa.Table"], dict[Key, Any]]
 
 
 def evaluate(
-    ranks: Mapping[str, Any], metrics: Sequence[Metric], *, by: Any, ties: Ties, rng: Rng, assume: Assumption
+    ranks: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    *,
+    by: Any,
+    ties: Ties,
+    rng: Rng,
+    assume: Assumption,
+    convention: str | None,
 ) -> Evaluation:
     """Return the table of `truerank.evaluate`; no values of single instances are collected."""
     check_frames(ranks)
+    if convention is not None:
+        raise InputError("on Spark there is no `convention`; collect the ranks with tr.Ranks.from_spark first.")
     check_ties(ties)
     grouping, seed = Grouping.of(by), fixed_seed(rng)
     options = (tuple(metrics), grouping.for_tasks(), ties, seed)

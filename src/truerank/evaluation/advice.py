@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.arrays import Ints
+from truerank.corrections.assumptions import ASSUMPTIONS, Assumption
 from truerank.corrections.base import Case
 from truerank.corrections.outlook import best_gamma, enough_draws, is_determined
-from truerank.evaluation.intervals import Assumption
 from truerank.metrics.base import Metric, Term
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.laws import Law
@@ -55,13 +55,14 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
     >>> import truerank as tr
     >>> sampled = tr.Ranks.from_sampled([1, 5], m=100, n=3_541)
     >>> remedy(tr.metric("recall@10"), sampled, "falling")
-    '; rank all candidates, or sample at least about 1600'
+    "; rank all candidates, or sample at least about 1600, or try assume='smooth'"
     """
     case, design = _typical(ranks), ranks.design
     if case is None or design is None:
         return ""
     more = _more(metric.terms(ranks)[0].term, design.law("advice"), case)
-    return f"; {more}" if assumption == "falling" else f"; {more}, or try assume='falling'"
+    stronger = ASSUMPTIONS[ASSUMPTIONS.index(assumption) + 1 :]
+    return f"; {more}" + (f", or try assume={stronger[0]!r}" if stronger else "")
 
 
 def _more(term: Term, law: Law, case: Case) -> str:

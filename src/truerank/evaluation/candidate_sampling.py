@@ -102,6 +102,26 @@ def covariances_of_totals(runs: Floats) -> Floats:
     return np.asarray(products / (len(runs) - 1) / len(runs))
 
 
+def sampling_variance(own: Floats, total: Floats | None) -> float:
+    """Return the variance over samples of a total difference.
+
+    Parameters
+    ----------
+    own : array of shape (2, 2)
+        Covariances of the two totals over samples.
+    total : array of shape (2, 2), optional
+        Covariances of the totals over samples and instances, if both recommenders see the same candidates.
+
+    Examples
+    --------
+    >>> sampling_variance(np.eye(2), None)
+    2.0
+    """
+    if total is None:
+        return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
+    return shared_variance(np.diag(own), total)
+
+
 def shared_variance(own: Floats, total: Floats) -> float:
     r"""Return the most that a difference can vary over samples if both recommenders see the same candidates.
 

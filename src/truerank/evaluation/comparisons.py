@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
+from truerank.corrections.assumptions import Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.adjustments import Adjustment, adjusted
 from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.differences import Difference, check_margin, one_sided
+from truerank.evaluation.differences import Difference, bound_notes, check_margin, one_sided
 from truerank.evaluation.elsewhere import engine_of
-from truerank.evaluation.estimates import ASSUMING, check_assumption
 from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import Assumption, check_level
+from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
 from truerank.evaluation.paired_tests import PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
-from truerank.evaluation.runs import Entrant, Runs, labelled
+from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
 from truerank.metrics.base import Metric
 from truerank.notes import by_name, counted
 from truerank.sampling.designs import Rng
@@ -162,7 +162,7 @@ def compare(
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
-    assume : {"nothing", "falling"}
+    assume : {"nothing", "falling", "smooth"}
         What bounds of exact metrics, from sampled ranks, may assume; see `truerank.evaluate`.
     same_candidates : bool
         Whether sampled ranks of all recommenders are among the same candidates. Orders on these very users are then
@@ -243,10 +243,10 @@ def _differences(
         name: Entrant.of([broken[label] for label in own], metrics, [parts[label] for label in own])
         for name, own in labels.items()
     }
-    shown = tuple(_same_name(entrants, at, metric) for at, metric in enumerate(metrics))
+    shown = tuple(shared_name(entrants, at, metric) for at, metric in enumerate(metrics))
     blocks = blocks_of(entrants, next(iter(same.values())).clusters, assume)
     found = tested_differences(replace(task, metrics=shown), blocks, test)
-    notes = (*dropped, *_notes(entrants), *_bound_notes(found, entrants, assume))
+    notes = (*dropped, *_notes(entrants), *bound_notes(found, assume), *_remedies(found, entrants, assume))
     groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
     return Compared(shown, found, notes, groups)
 
@@ -274,16 +274,6 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: b
     return tests[test]
 
 
-def _same_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
-    """Return what a metric is called, or refuse biased values that are not among the same kind of candidates."""
-    designs = {name: each.runs[0].design for name, each in entrants.items()}
-    if len(set(designs.values())) > 1 and any(each.metrics[at].biased(each.runs[0]) for each in entrants.values()):
-        candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
-        raise InputError(f"{asked} can only be compared among candidates chosen in one way, but it is {candidates}.")
-    taken = {str(each.metrics[at]) for each in entrants.values()}
-    return taken.pop() if len(taken) == 1 else str(asked)
-
-
 def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
     return by_name(
         {
@@ -300,17 +290,16 @@ def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
     )
 
 
-def _bound_notes(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
-    """Return what intervals are about, and what would determine an order that the sample leaves open."""
-    if not any(each.bounded for each in differences):
-        return []
-    first, notes = next(iter(entrants.values())), []
+def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
+    """Return what would determine an order that the sample leaves open."""
+    first = next(iter(entrants.values()))
     left_open = {each.metric for each in differences if each.bounded and each.verdict == each.open_words}
-    for metric in first.metrics:
-        if str(metric) in left_open and first.sampled:
-            more = remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
-            notes.append(f"to determine the order by {metric.estimated}, {more}")
-    return [f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}", *notes]
+    return [
+        f"to determine the order by {metric.estimated}, "
+        + remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
+        for metric in first.metrics
+        if str(metric) in left_open and first.sampled
+    ]
 
 
 def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:

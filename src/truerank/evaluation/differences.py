@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from truerank.corrections.assumptions import ASSUMING, Assumption
 from truerank.errors import InputError
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
@@ -79,6 +81,8 @@ class Difference:
     bounded: bool
     outcome: Outcome = field(repr=False, compare=False)
     expectation: Outcome = field(repr=False, compare=False)
+    largest: float = field(default=math.inf, repr=False, compare=False)
+    """The largest difference that the metric allows, either way; intervals are within it. Infinite if not known."""
 
     @property
     def relative(self) -> float:
@@ -106,14 +110,18 @@ class Difference:
 
         If the difference is `bounded`, it is for the difference of the exact metrics.
         """
-        return self.outcome.confidence_interval(check_level(self.level if level is None else level))
+        return self._within_reach(self.outcome, level)
 
     def expectation_interval(self, level: float | None = None) -> Interval:
         """Return the interval for the expectation of the difference, whatever it estimates.
 
         The same as `confidence_interval` unless the difference is `bounded`.
         """
-        return self.expectation.confidence_interval(check_level(self.level if level is None else level))
+        return self._within_reach(self.expectation, level)
+
+    def _within_reach(self, outcome: Outcome, level: float | None) -> Interval:
+        low, high = outcome.confidence_interval(check_level(self.level if level is None else level))
+        return Interval(max(low, -self.largest), min(high, self.largest))
 
     def gain_interval(self, level: float) -> Interval:
         """Return the interval for the gain: that of the difference, or its negative if lower is better."""
@@ -204,3 +212,9 @@ def one_sided(level: float) -> float:
     if not 0.5 < level < 1.0:
         raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")
     return 2 * level - 1
+
+
+def bound_notes(differences: Sequence[Difference], assume: Assumption) -> list[str]:
+    """Return a note if some differences are those of exact metrics, bounded by sampled ones."""
+    about = f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"
+    return [about] if any(each.bounded for each in differences) else []

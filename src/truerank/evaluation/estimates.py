@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
+from truerank.corrections.assumptions import ASSUMING, Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric
 from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.intervals import Assumption, Interval, check_level, skewed_interval, wilson_interval
+from truerank.evaluation.attainable_values import attainable
+from truerank.evaluation.intervals import Interval, check_level, skewed_interval, wilson_interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
@@ -25,9 +27,11 @@ from truerank.sampling.designs import Rng
 if TYPE_CHECKING:
     from truerank.evaluation.exact_ranges import ExactRange
 
-ASSUMING: dict[Assumption, str] = {
-    "nothing": "whatever the distribution of the ranks",
-    "falling": "if deeper ranks are never more likely among the top tenth",
+_TIED = {
+    "expected": "metrics are averaged over all orders of tied items",
+    "optimistic": "tied relevant items are put first",
+    "pessimistic": "tied relevant items are put last",
+    "random": "tied items are put in random order",
 }
 _FEW = 30
 _MANY_TIES = 0.1
@@ -90,6 +94,8 @@ class Estimate:
     """Of the values, or of their sums over users: the interval is corrected for it."""
     exact_range: ExactRange | None = None
     """Of a corrected metric: what is known of the exact one."""
+    attainable: Interval | None = None
+    """The least and the largest value that an instance could have, if they are known: the interval is within them."""
 
     @property
     def n_instances(self) -> int:
@@ -113,7 +119,7 @@ class Estimate:
             few = counted(self.n, "instance", "instances")
             notes.append(f"only {few}: the interval rests on {self._rests_on} and is rough")
         if self.tied_share > _MANY_TIES:
-            notes.append(f"{self.tied_share:.1%} of the instances have ties, resolved as {self.ties!r}")
+            notes.append(f"{self.tied_share:.1%} of the instances have ties; {_TIED[self.ties]}")
         return tuple(notes)
 
     def _range_notes(self) -> list[str]:
@@ -145,17 +151,18 @@ class Estimate:
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
-        For metrics of exact ranks it is Student's t interval, corrected for the skewness of the values (Hall, 1992) or,
-        if all values are 0 or 1 and instances are independent, Wilson's. For corrected metrics it also allows for the
-        candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
-        standard errors where the sample tells little.
+        For metrics of exact ranks it is Student's t interval, corrected for the skewness of the values (Hall, 1992) and
+        for rare values that were not seen, within the values that the metric can have; or, if all values are 0 or 1 and
+        instances are independent, Wilson's. For corrected metrics it also allows for the candidates that happened to be
+        sampled and for the bias of any correction, so it is far wider than a few standard errors where the sample tells
+        little.
 
         Examples
         --------
         >>> import truerank as tr
-        >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "ap").confidence_interval(0.9)
+        >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4] * 10, n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
-        (0.049, 1.473)
+        (0.488, 0.688)
         >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
         >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
         >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")
@@ -176,7 +183,7 @@ class Estimate:
         check_level(level)
         if self.binary and self.n_users is None and self.weight is None:
             return wilson_interval(self.mean, self.n, level)
-        return skewed_interval(self.mean, self.standard_error, self.n_users or self.n, self.skewness, level)
+        return skewed_interval(self._moments(), level, self.attainable)
 
     def __add__(self, other: Estimate) -> Estimate:
         if self.weight is not None or other.weight is not None:
@@ -195,7 +202,7 @@ class Estimate:
             self.metric,
             both.mean,
             both.standard_error,
-            both.n,
+            self.n + other.n,
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
@@ -205,11 +212,14 @@ class Estimate:
             exact_range=(
                 None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
             ),
+            attainable=_either(self, other),
         )
 
     def _moments(self) -> Moments:
-        squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
-        return Moments(self.n, self.mean, squares, self.skewness * squares**1.5 / math.sqrt(max(self.n, 1)))
+        """Return the moments of the values of independent units: instances, or users with several."""
+        n = self.n_users or self.n
+        squares = self.standard_error**2 * n * (n - 1) if n > 1 else 0.0
+        return Moments(n, self.mean, squares, self.skewness * squares**1.5 / math.sqrt(max(n, 1)))
 
     def error_text(self) -> str:
         """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
@@ -231,9 +241,10 @@ def estimate(
     ----------
     ranks, metric, ties, rng
         Those of `truerank.values`.
-    assume : {"nothing", "falling"}
-        What the interval of a corrected metric may assume of the exact ranks: nothing, or that among the top tenth of
-        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    assume : {"nothing", "falling", "smooth"}
+        What the interval of a corrected metric may assume of the exact ranks, among the top tenth of the candidates and
+        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
+        a rank twice as deep is at least a quarter as likely.
 
     Examples
     --------
@@ -260,12 +271,6 @@ def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> Exac
     return exact_range(ranks, metric.estimated, assume)
 
 
-def check_assumption(assume: object) -> None:
-    """Refuse what can't be assumed."""
-    if assume not in get_args(Assumption):
-        raise InputError(f"`assume` must be one of {', '.join(map(repr, get_args(Assumption)))}, got {assume!r}.")
-
-
 def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
     """Return the estimate of a group of items: the sum of what they add over the sum of their weights."""
     plain, defined = summary(values, ranks, metric, ties), ~np.isnan(values)
@@ -276,7 +281,9 @@ def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metr
     caveats = plain.caveats
     if metric.estimated is not metric:
         caveats += (f"{metric} by groups of items: its errors leave out the bias of the correction",)
-    return replace(plain, mean=mean, standard_error=error, skewness=skewness, weight=weight, caveats=caveats)
+    return replace(
+        plain, mean=mean, standard_error=error, skewness=skewness, weight=weight, caveats=caveats, attainable=None
+    )
 
 
 def summary(
@@ -286,7 +293,7 @@ def summary(
     where = ~np.isnan(per_instance)
     defined = per_instance[where]
     moments, clusters = Moments.of(per_instance), _clusters(ranks, where)
-    n, mean = moments.n, moments.mean
+    n, mean = defined.size, moments.mean
     sums = _unit_sums(defined - mean, clusters)
     error = moments.standard_error if clusters is None else _error_of_sums(sums, n)
     hidden = metric.hidden_error(ranks)
@@ -304,11 +311,28 @@ def summary(
         # the hidden error is not skewed
         skewness=Moments.of(sums).skewness * (error / math.hypot(error, hidden)) ** 3 if error > 0 else 0.0,
         exact_range=exact_range,
+        attainable=_with_seen(attainable(ranks, metric), defined),
     )
     if found.determined or exact_range is None:
         return found
     remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
     return replace(found, exact_range=remedied)
+
+
+def _with_seen(ends: Interval | None, values: Floats) -> Interval | None:
+    """Return the attainable values with those that were seen, such as 0 for instances without relevant items."""
+    if ends is None or not values.size:
+        return ends
+    return Interval(min(ends.low, float(values.min())), max(ends.high, float(values.max())))
+
+
+def _either(one: Estimate, other: Estimate) -> Interval | None:
+    """Return what the instances of either estimate could attain."""
+    filled = [each.attainable for each in (one, other) if each.n]
+    known = [each for each in filled if each is not None]
+    if not known or len(known) < len(filled):
+        return None
+    return Interval(min(each.low for each in known), max(each.high for each in known))
 
 
 def _clusters(ranks: Ranks, where: Bools) -> Ints | None:

@@ -10,22 +10,16 @@ from tqdm import tqdm
 
 from truerank.arrays import AnyArray, Floats
 from truerank.conventions import convention as find_convention
+from truerank.corrections.assumptions import Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
-from truerank.evaluation.estimates import (
-    Estimate,
-    check_assumption,
-    range_of_estimated,
-    summary,
-    weighted_summary,
-)
+from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
 from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import Assumption
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
@@ -74,14 +68,16 @@ def evaluate(
         For lists: a vector per item, where a metric compares items.
     by : dict, dataframe or Groups, optional
         Groups to show separately: from the id of an instance to the name of its group, or from `truerank.by_activity`,
-        `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown".
+        `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown". Lists have groups
+        of users only.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
-    assume : {"nothing", "falling"}
-        What the intervals of corrected metrics may assume of the exact ranks: nothing, or that among the top tenth of
-        the candidates a deeper rank is never more likely (for the first relevant item of an instance).
+    assume : {"nothing", "falling", "smooth"}
+        What the intervals of corrected metrics may assume of the exact ranks, among the top tenth of the candidates and
+        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
+        a rank twice as deep is at least a quarter as likely.
     convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
                   "scikit-learn"}, optional
         Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
@@ -105,12 +101,14 @@ def evaluate(
     0.101
     """
     given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
+    if by is not None and convention is not None:
+        raise InputError("give either `by` or `convention`, not both.")
     if any(isinstance(one, Recommendations) for one in given.values()):
         return _evaluate_lists(
             given,
             metrics,
-            by,
             partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress),
+            by=by,
             truth=truth,
             train=train,
             item_vectors=item_vectors,
@@ -120,9 +118,9 @@ def evaluate(
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
     if (engine := engine_of(named)) is not None:
-        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume)
+        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
     if convention is not None:
-        return _by_convention(named, chosen, convention, by, ties, rng)
+        return _by_convention(named, chosen, convention, ties, rng)
     broken = untied(named, ties, rng)
     groups = None if by is None else Groups.of(by)
     parts = parts_by(broken, groups)
@@ -146,23 +144,22 @@ def evaluate(
     return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
 
 
-def _evaluate_lists(given: Mapping[str, Any], metrics: Any, by: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
+def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
     """Return a table of metrics of lists, and of the ranks of relevant items in them."""
     from truerank.evaluation.list_evaluations import list_columns
 
-    if by is not None or not all(isinstance(one, Recommendations) for one in given.values()):
-        raise InputError("lists are evaluated without groups (`by`), and not in one table with ranks.")
-    columns, notes = list_columns(given, metrics, evaluate_ranks, **others)
-    estimates = tuple(cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row)
+    if not all(isinstance(one, Recommendations) for one in given.values()):
+        raise InputError("lists and ranks can't be in one table.")
+    columns, shown, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
+    width = len(cells) // len(given)
+    rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
+    own = table_notes({name: lists.notes for name, lists in given.items()}, rows, shown)
     names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, estimates, notes, directions=signs)
+    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs)
 
 
-def _by_convention(
-    named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, by: object, ties: Ties, rng: Rng
-) -> Evaluation:
-    if by is not None:
-        raise InputError("give either `by` or `convention`, not both.")
+def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
     found = find_convention(name)
     rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.corrections.assumptions import Assumption, strongest
 from truerank.corrections.bounds import Bound
 from truerank.corrections.corrected import Corrected
-from truerank.evaluation.intervals import Assumption, Interval
+from truerank.evaluation.attainable_values import values_at_one_end
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.moments import Moments
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric, Terms
@@ -33,7 +35,7 @@ class ExactRange:
         The least value of `lower`, and the largest of `upper`, that any instance could have.
     worst, best : float
         Means of the exact metric if every relevant item stood last, and first; NaN if it isn't known to be monotone.
-    assumption : {"nothing", "falling"}
+    assumption : {"nothing", "falling", "smooth"}
         What is assumed of the exact ranks.
     remedy : str
         What would tell more, if this tells little.
@@ -83,7 +85,7 @@ class ExactRange:
             max(self.most, other.most),
             _mean((self.worst, mine), (other.worst, others)),
             _mean((self.best, mine), (other.best, others)),
-            self.assumption if self.assumption == other.assumption else "falling",
+            strongest(self.assumption, other.assumption),
             self.remedy or other.remedy,
         )
 
@@ -96,7 +98,7 @@ def _most_of(*ends: float) -> float:
     return math.inf if any(map(math.isnan, ends)) else max(ends)
 
 
-def _mean(*parts: tuple[float, int]) -> float:
+def _mean(*parts: tuple[float, float]) -> float:
     filled = [(mean, n) for mean, n in parts if n]
     total = sum(n for _, n in filled)
     return sum(mean * n for mean, n in filled) / total if total else math.nan
@@ -139,13 +141,14 @@ def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing
     Single values mean little, as those of any correction; their means over many instances bound the exact metric.
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
+    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
     return BoundValues(
         sums(ranks, lower),
         sums(ranks, upper),
         _extremes(ranks, lower, upper=False),
         _extremes(ranks, upper, upper=True),
-        _everywhere(ranks, metric, first=False),
-        _everywhere(ranks, metric, first=True),
+        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=False),
+        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=True),
         assumption,
     )
 
@@ -154,7 +157,7 @@ def _bound_terms(ranks: Ranks, metric: Metric, upper: bool, assumption: Assumpti
     """Return terms that bound the metric; those with a negative weight are bounded from the other side."""
 
     def bounded(end: bool) -> tuple[Terms, ...]:
-        return Corrected(metric, Bound(end, assumption == "falling")).terms(ranks)
+        return Corrected(metric, Bound(end, assumption)).terms(ranks)
 
     terms = bounded(upper)
     if all(part.weight is None or np.all(part.weight >= 0) for part in terms):
@@ -177,14 +180,3 @@ def _extremes(ranks: Ranks, terms: tuple[Terms, ...], *, upper: bool) -> Floats:
         added = np.where(weight >= 0, weight * largest, weight * least)
         total += np.bincount(ranks.instance, added, minlength=len(ranks))
     return np.where(ranks.n_relevant > 0, total, np.nan)
-
-
-def _everywhere(ranks: Ranks, metric: Metric, *, first: bool) -> Floats:
-    """The metric if every relevant item stood first, or last; NaN if it may not be monotone."""
-    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
-    above = np.repeat(np.zeros_like(catalogue) if first else catalogue - ranks.n_relevant, ranks.n_relevant)
-    there = Ranks(above=above, n_candidates=catalogue, indptr=ranks.indptr, grades=ranks.grades)
-    terms = metric.terms(there)
-    if any(part.term.shape == "any" for part in terms):
-        return np.full(len(ranks), np.nan)
-    return sums(there, terms)

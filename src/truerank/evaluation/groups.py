@@ -61,15 +61,16 @@ class Groups:
         return cls(ids.astype(np.str_) if ids.dtype.kind in "OT" else ids, codes, tuple(order), of_items)
 
     def find(self, ids: AnyArray) -> Ints:
-        """Return the group of each id; that of unknown ones is the number of groups."""
+        """Return the group of each id; that of unknown ones is the number of groups, unless one has their name."""
         own = self.ids
         if (own.dtype.kind == "U") != (ids.dtype.kind == "U"):
             own, ids = own.astype(np.str_), ids.astype(np.str_)
+        unknown = self.names.index(UNKNOWN) if UNKNOWN in self.names else len(self.names)
         if own.size == 0:
-            return np.zeros(ids.size, dtype=np.int64)
+            return np.full(ids.size, unknown)
         order = np.argsort(own, kind="stable")
         place = np.minimum(np.searchsorted(own, ids, sorter=order), own.size - 1)
-        return np.where(own[order[place]] == ids, self.codes[order[place]], len(self.names))
+        return np.where(own[order[place]] == ids, self.codes[order[place]], unknown)
 
     def codes_of(self, ranks: Ranks) -> Ints:
         """Return the group of each instance, or of each relevant item."""

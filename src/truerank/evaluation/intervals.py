@@ -1,16 +1,12 @@
-"""Confidence intervals for means: Student's t, its correction for skewness, and Wilson's for means of 0 and 1."""
+"""Confidence intervals for means: Student's t, its correction for skewness and bounds, and Wilson's for 0 and 1."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from truerank.errors import InputError
-
-Assumption = Literal["nothing", "falling"]
-"""What may be assumed of the exact ranks; "falling": a deeper rank is never more likely, among the top tenth of the
-candidates, for the first relevant item of an instance."""
-
+from truerank.evaluation.moments import Moments
 
 _HARDLY_SKEWED = 1e-6
 
@@ -48,38 +44,57 @@ def student_interval(mean: float, standard_error: float, n: int, level: float) -
 
 # a larger skewness of the mean, times the quantile, says more about a few large values than about the mean
 _MOST_SKEWED = 0.8
+# the part of an instance with the most extreme value that is counted with those that were seen
+_UNSEEN = 0.1
 
 
-def skewed_interval(mean: float, standard_error: float, n: int, skewness: float, level: float) -> Interval:
-    r"""Return the t interval for a mean over n independent units, corrected for the skewness of their values.
+def skewed_interval(values: Moments, level: float, attainable: Interval | None = None) -> Interval:
+    r"""Return the t interval for a mean over independent units, corrected for the skewness of their values.
 
     By Hall's transformation (1992): with :math:`g` the skewness over :math:`\sqrt n`,
     :math:`T + g T^2 / 3 + g^2 T^3 / 27 + g / 6` is closer to Student's distribution than :math:`T` itself. Here
     :math:`g` is at most 0.8 over the quantile, i.e. 0.4 at the usual level.
 
+    If it is known which values are attainable, each end also counts a tenth of an instance that has the most extreme
+    one, because few instances may have missed the rare ones that decide the mean; and the interval is within them. With
+    a tenth, 95 % intervals cover 94 to 98 % for 100 users of MovieLens and Gowalla (benchmarks/interval_coverage.py).
+
     Parameters
     ----------
-    mean, standard_error : float
-    n : int
-    skewness : float
-        Of the values; 0 gives Student's interval.
+    values : Moments
+        Of the values of the units.
     level : float
+    attainable : Interval, optional
+        The least and the largest value that a unit could have.
 
     Examples
     --------
-    >>> low, high = skewed_interval(0.5, 0.1, 11, 0.0, 0.95)
+    >>> import numpy as np
+    >>> low, high = skewed_interval(Moments.of(np.array([0.2, 0.4, 0.6, 0.8])), 0.95)  # not skewed
     >>> round(low, 3), round(high, 3)
-    (0.277, 0.723)
-    >>> low, high = skewed_interval(0.04, 0.015, 100, 3.0, 0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.015, 0.08)
+    (0.089, 0.911)
+    >>> few = Moments.of(np.repeat([0.0, 0.5], [95, 5]))
+    >>> [round(end, 3) for end in (*skewed_interval(few, 0.95), *skewed_interval(few, 0.95, Interval(0.0, 1.0)))]
+    [0.008, 0.061, 0.008, 0.063]
     """
-    if n < 2 or abs(skewness) < _HARDLY_SKEWED:
-        return student_interval(mean, standard_error, n, level)
-    quantile = student_interval(0.0, 1.0, n, level).high
-    g = math.copysign(min(abs(skewness) / math.sqrt(n), _MOST_SKEWED / quantile), skewness)
-    low, high = (mean - (math.cbrt(1 + g * (t - g / 6)) - 1) * 3 / g * standard_error for t in (quantile, -quantile))
-    return Interval(low, high)
+    if values.n < 2:
+        return Interval(math.nan, math.nan)
+    if attainable is None:
+        return Interval(_skewed_end(values, level, -1), _skewed_end(values, level, 1))
+    low, high = (
+        _skewed_end(values.with_one(extreme, _UNSEEN), level, sign)
+        for extreme, sign in zip(attainable, (-1, 1), strict=True)
+    )
+    return Interval(max(low, attainable.low), min(high, attainable.high))
+
+
+def _skewed_end(values: Moments, level: float, sign: int) -> float:
+    """Return the upper (1) or lower (-1) end, by Hall's transformation."""
+    if abs(values.skewness) < _HARDLY_SKEWED:
+        return values.reach(level, sign)
+    quantile = values.quantile(level)
+    g = math.copysign(min(abs(values.skewness) / math.sqrt(values.n), _MOST_SKEWED / quantile), values.skewness)
+    return values.mean - (math.cbrt(1 - g * (sign * quantile + g / 6)) - 1) * 3 / g * values.standard_error
 
 
 def wilson_interval(share: float, n: int, level: float) -> Interval:

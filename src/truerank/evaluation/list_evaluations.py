@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from truerank.arrays import AnyArray
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
+from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.list_base import ListMetric, Surroundings
 from truerank.metrics.list_metrics import LIST_METRICS, Overlap
-from truerank.notes import by_name
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
 
@@ -28,7 +31,7 @@ class CountEstimate(Estimate):
 
 
 class Column(NamedTuple):
-    """One metric: its name, and an estimate for each recommender."""
+    """One metric: its name, and an estimate for each recommender, and for each of its groups if there are groups."""
 
     name: str
     cells: tuple[Estimate, ...]
@@ -36,16 +39,21 @@ class Column(NamedTuple):
     """Whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that only describe lists."""
 
 
+Parts = Mapping[str, Mapping[str, Recommendations]]
+"""Lists by group and recommender; if there are no groups, the name of the only one is empty."""
+
+
 def list_columns(
     named: Mapping[str, Recommendations],
     metrics: Any,
-    evaluate_ranks: Callable[[Mapping[str, Ranks], list[Any]], Any],
+    evaluate_ranks: Callable[..., Any],
     *,
+    by: Any = None,
     truth: Source = None,
     train: PerUser | None = None,
     item_vectors: AnyArray | None = None,
-) -> tuple[list[Column], tuple[str, ...]]:
-    """Return a column per metric, and notes.
+) -> tuple[list[Column], tuple[str, ...], tuple[str, ...]]:
+    """Return a column per metric, the groups that have users, and notes on the table as a whole.
 
     Parameters
     ----------
@@ -54,24 +62,61 @@ def list_columns(
         Those of lists are computed here.
     evaluate_ranks : callable
         Returns the `Evaluation` of the other metrics.
-    truth, train, item_vectors
+    by, truth, train, item_vectors
         As in `truerank.evaluate`.
     """
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
     chosen = [as_list_metric(metric) for metric in (metrics if several else [metrics])]
     if not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
+    groups = _groups_of_users(by)
     plain = [metric for metric in chosen if not isinstance(metric, ListMetric)]
-    ranked = evaluate_ranks(_ranks(named, truth, plain[0]), plain) if plain else None
-    others = iter([] if ranked is None else _columns(ranked))
+    ranked = evaluate_ranks(_ranks(named, truth, plain[0]), plain, by=groups) if plain else None
+    parts = _parts(named, groups, () if ranked is None else ranked.groups)
     given = _surroundings(named, None if train is None else Interactions.of(train, "train"), item_vectors)
-    columns = [_column(named, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen]
-    return columns, _notes(named, chosen, columns, () if ranked is None else ranked.notes)
+    others = iter([] if ranked is None else _ranked_columns(ranked, parts))
+    columns = [
+        _column(named, parts, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen
+    ]
+    notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
+    return columns, () if groups is None else tuple(parts), notes
 
 
-def _columns(evaluation: Any) -> list[Column]:
-    metrics, cells, signs = evaluation.metrics, evaluation.estimates, evaluation.directions
-    return [Column(name, cells[place :: len(metrics)], signs[place]) for place, name in enumerate(metrics)]
+def _groups_of_users(by: Any) -> Groups | None:
+    groups = None if by is None else Groups.of(by)
+    if groups is not None and groups.of_items:
+        raise InputError("lists are shown by groups of users, but `by` has groups of items.")
+    return groups
+
+
+def _parts(named: Mapping[str, Recommendations], groups: Groups | None, ranked: Sequence[str]) -> Parts:
+    """Return the lists of each group, without those that have neither lists nor relevant items."""
+    if groups is None:
+        return {"": named}
+    codes = {name: groups.find(lists.user_ids) for name, lists in named.items()}
+    return {
+        group: {name: lists.keep(codes[name] == code) for name, lists in named.items()}
+        for code, group in enumerate((*groups.names, UNKNOWN))
+        if group in ranked or any(np.any(own == code) for own in codes.values())
+    }
+
+
+def _ranked_columns(evaluation: Any, parts: Parts) -> list[Column]:
+    return [
+        Column(
+            metric,
+            tuple(_ranked(evaluation, name, metric, group) for name in evaluation.recommenders for group in parts),
+            sign,
+        )
+        for metric, sign in zip(evaluation.metrics, evaluation.directions, strict=True)
+    ]
+
+
+def _ranked(evaluation: Any, name: str, metric: str, group: str) -> Estimate:
+    if group and group not in evaluation.groups:
+        return Estimate(metric, math.nan, math.nan, 0)
+    found: Estimate = evaluation[(name, metric, group) if group else (name, metric)]
+    return found
 
 
 def as_list_metric(metric: Any) -> Any:
@@ -92,23 +137,21 @@ def _surroundings(
     return {name: Surroundings.of(lists, train, item_vectors, first) for name, lists in named.items()}
 
 
-def _column(named: Mapping[str, Recommendations], metric: ListMetric, given: Mapping[str, Surroundings]) -> Column:
-    return Column(str(metric), tuple(_estimate(lists, metric, given[name]) for name, lists in named.items()))
+def _column(
+    named: Mapping[str, Recommendations], parts: Parts, metric: ListMetric, given: Mapping[str, Surroundings]
+) -> Column:
+    cells: list[Estimate] = []
+    for name, lists in named.items():
+        caveats = metric.notes(lists.cut(metric.k), given[name])
+        cells += (_estimate(own[name], metric, given[name], caveats) for own in parts.values())
+    return Column(str(metric), tuple(cells))
 
 
-def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings) -> Estimate:
-    cut = lists.cut(metric.k)
-    value, error, n, is_mean = metric.measure(cut, given)
+def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings, caveats: tuple[str, ...]) -> Estimate:
+    value, error, n, is_mean = metric.measure(lists.cut(metric.k), given)
     kind = Estimate if is_mean else CountEstimate
-    return kind(str(metric), value, error, n, len(cut) - n, caveats=metric.notes(cut, given))
+    return kind(str(metric), value, error, n, len(lists) - n, caveats=caveats)
 
 
-def _notes(
-    named: Mapping[str, Recommendations], chosen: list[Any], columns: list[Column], others: tuple[str, ...]
-) -> tuple[str, ...]:
-    own = {
-        name: [*lists.notes, *(note for column in columns for note in column.cells[place].notes)]
-        for place, (name, lists) in enumerate(named.items())
-    }
-    about = [f"{metric} is with the lists of {next(iter(named))!r}" for metric in chosen if isinstance(metric, Overlap)]
-    return tuple(dict.fromkeys((*by_name(own), *others, *about)))
+def _reference_notes(named: Mapping[str, Recommendations], chosen: list[Any]) -> list[str]:
+    return [f"{metric} is with the lists of {next(iter(named))!r}" for metric in chosen if isinstance(metric, Overlap)]

@@ -14,6 +14,8 @@ from truerank.arrays import Floats
 class Moments:
     """Number, mean, and sums of squared and cubed deviations of some values.
 
+    The number need not be whole, because a part of a value may be added.
+
     Examples
     --------
     >>> import numpy as np
@@ -24,7 +26,7 @@ class Moments:
     1.528
     """
 
-    n: int
+    n: float
     mean: float
     squares: float
     cubes: float = 0.0
@@ -48,15 +50,19 @@ class Moments:
         """Third standardised moment; 0 if the values are all the same."""
         return self.cubes * math.sqrt(self.n) / self.squares**1.5 if self.squares > 0 else 0.0
 
-    def with_one(self, value: float) -> Moments:
-        """Return the moments with one more value."""
-        return self + Moments(1, value, 0.0)
+    def with_one(self, value: float, weight: float = 1.0) -> Moments:
+        """Return the moments with one more value, or a part of one."""
+        return self + Moments(weight, value, 0.0)
 
     def reach(self, level: float, sign: int) -> float:
         """Return the upper (1) or lower (-1) end of Student's t interval for the mean."""
+        return self.mean + sign * self.quantile(level) * self.standard_error
+
+    def quantile(self, level: float) -> float:
+        """Return the quantile of Student's t distribution for a two-sided interval."""
         from scipy.special import stdtrit
 
-        return self.mean + sign * float(stdtrit(self.n - 1, 0.5 + level / 2)) * self.standard_error
+        return float(stdtrit(self.n - 1, 0.5 + level / 2))
 
     def __add__(self, other: Moments) -> Moments:
         if not (self.n and other.n):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
+from truerank.corrections.assumptions import Assumption
 from truerank.errors import InputError
+from truerank.evaluation.attainable_values import attainable
 from truerank.evaluation.bounded_differences import bounded_outcome, bounds_of_runs, is_bounded
-from truerank.evaluation.candidate_sampling import covariances_of_totals, shared_variance
+from truerank.evaluation.candidate_sampling import covariances_of_totals, sampling_variance
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.exact_ranges import BoundValues
 from truerank.evaluation.group_parts import Part
-from truerank.evaluation.intervals import Assumption
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample
 from truerank.evaluation.runs import Entrant
 
@@ -61,6 +64,8 @@ class Block:
         Error of the columns' means that the spread of the values does not show.
     biased : bool
         Whether the values are of sampled ranks, and neither corrected nor unbiased.
+    largest : float
+        The largest difference that an instance could have, either way; infinite if that is not known.
     bounds : tuple of BoundValues or None
         For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
     """
@@ -73,6 +78,7 @@ class Block:
     sampling: Floats
     hidden: Floats
     biased: bool
+    largest: float
     bounds: tuple[BoundValues | None, ...] | None
 
     @property
@@ -81,11 +87,9 @@ class Block:
 
     def sampling_variance(self, pair: Pair, same_candidates: bool) -> float:
         """Return the variance over samples of the total difference."""
-        own = self.sampling[np.ix_(pair, pair)]
-        if not same_candidates:
-            return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
         defined = self.values[self.defined][:, pair]
-        return shared_variance(np.diag(own), np.cov(defined.T) * len(defined))
+        total = np.cov(defined.T) * len(defined) if same_candidates else None
+        return sampling_variance(self.sampling[np.ix_(pair, pair)], total)
 
     def exact_outcome(self, pair: Pair) -> Outcome | None:
         """Return what is known of the exact difference; None if the values themselves tell it."""
@@ -127,6 +131,7 @@ def _blocks(
     hidden = np.array([each.hidden_errors(each.metrics[at]) for each in several])
     bounds = _bounds(at, several, assume)
     biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
+    largest = _largest([attainable(each.runs[0], each.metrics[at]) for each in several])
     for place, part in enumerate(several[0].parts[0]):
         runs = np.stack([own[place] for own in values], axis=2)
         yield Block(
@@ -138,8 +143,17 @@ def _blocks(
             covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
             hidden[:, place],
             biased,
+            largest if part.items is None else math.inf,
             None if bounds is None else tuple(_taken(each, part) for each in bounds),
         )
+
+
+def _largest(ends: Sequence[Interval | None]) -> float:
+    """Return the largest difference between values of recommenders, from what each of them can attain."""
+    known = [each for each in ends if each is not None]
+    if len(known) < len(ends):
+        return math.inf
+    return max(each.high for each in known) - min(each.low for each in known)
 
 
 def _bounds(at: int, several: Sequence[Entrant], assume: Assumption) -> list[BoundValues | None] | None:
@@ -189,31 +203,66 @@ def _tested(task: Task, blocks: Sequence[Block], test: PairedTest) -> list[list[
 
 def _difference(task: Task, block: Block, pair: Pair, columns: Pair, outcome: Outcome, *, sample: Sample) -> Difference:
     n, means, exact = int(block.defined.sum()), sample.means(), block.exact_outcome(pair)
-    difference, decisive = sample.difference(columns), exact or outcome
-    error = math.sqrt(block.sampling_variance(pair, task.same_candidates)) / sample.total
-    return Difference(
-        recommender=task.names[pair[0]],
-        baseline=task.names[pair[1]],
-        metric=task.metrics[block.metric],
-        group=block.group,
-        mean=float(means[columns[0]]),
-        baseline_mean=float(means[columns[1]]),
-        difference=difference,
+    variance = block.sampling_variance(pair, task.same_candidates)
+    facts = Facts(
+        means=(float(means[columns[0]]), float(means[columns[1]])),
+        difference=sample.difference(columns),
         standard_error=sample.standard_error(columns),
-        sampling_error=error,
-        order_probability=math.nan if block.biased else _order_probability(difference, error),
+        sampling_error=math.sqrt(variance) / sample.total,
+        skewness=sample.skewness(columns),
         n=n,
         n_undefined=len(block.values) - n,
         n_units=sample.sizes.size,
-        skewness=sample.skewness(columns),
+        biased=block.biased,
+        largest=block.largest,
+    )
+    return described_difference(task, block.group, block.metric, pair, facts, outcome, exact)
+
+
+class Facts(NamedTuple):
+    """What the values of two recommenders say of their difference; see `Difference` and `Block`."""
+
+    means: tuple[float, float]
+    difference: float
+    standard_error: float
+    sampling_error: float
+    skewness: float
+    n: int
+    n_undefined: int
+    n_units: int
+    biased: bool
+    largest: float
+
+
+def described_difference(
+    task: Task, group: str, metric: int, pair: Pair, facts: Facts, outcome: Outcome, exact: Outcome | None
+) -> Difference:
+    """Return a difference by the outcome of a test of the values; `exact` is what is known if they only bound it."""
+    decisive = exact or outcome
+    return Difference(
+        recommender=task.names[pair[0]],
+        baseline=task.names[pair[1]],
+        metric=task.metrics[metric],
+        group=group,
+        mean=facts.means[0],
+        baseline_mean=facts.means[1],
+        difference=facts.difference,
+        standard_error=facts.standard_error,
+        sampling_error=facts.sampling_error,
+        order_probability=math.nan if facts.biased else _order_probability(facts.difference, facts.sampling_error),
+        n=facts.n,
+        n_undefined=facts.n_undefined,
+        n_units=facts.n_units,
+        skewness=facts.skewness,
         p_value=decisive.p_value,
         adjusted_p_value=decisive.p_value,
         level=task.level,
         margin=task.margin,
-        lower_is_better=task.lower_is_better[block.metric],
+        lower_is_better=task.lower_is_better[metric],
         bounded=exact is not None,
         outcome=decisive,
         expectation=outcome,
+        largest=facts.largest,
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.evaluation.moments import Moments
 from truerank.evaluation.paired_tests import Pair, StudentOutcome
 
 
 @dataclass(frozen=True, eq=False)
 class PairedMoments:
-    """Moments of the values of several recommenders, and of the differences of some pairs of them.
+    """Moments of the values of several recommenders, and of the differences d of some pairs of them.
+
+    The difference of a pair is the sum of d over that of the weights w, which are 1 except for groups of items. Its
+    error rests on the deviations e = d - (difference) w, which sum to 0.
 
     Attributes
     ----------
@@ -21,9 +26,15 @@ class PairedMoments:
         Instances where the metric is defined for all recommenders.
     n_undefined : int
         Other instances.
-    means : array of float, one per recommender
-    centres, squares, cubes : arrays of float, one per pair
-        Mean of the differences, and the sums of the squares and cubes of their deviations from it.
+    weights : array of float
+        Sums of w, w^2 and w^3.
+    totals : array of float, one per recommender
+        Sums of the values.
+    products : array of shape (n_recommenders, n_recommenders)
+        Sums of the products of the values' deviations from their means.
+    differences : array of float, one per pair
+    deviations : array of shape (5, n_pairs)
+        Sums of e^2, e w, e^3, e^2 w and e w^2.
 
     Examples
     --------
@@ -38,46 +49,75 @@ class PairedMoments:
 
     n: int
     n_undefined: int
-    means: Floats
-    centres: Floats
-    squares: Floats
-    cubes: Floats
+    weights: Floats
+    totals: Floats
+    products: Floats
+    differences: Floats
+    deviations: Floats
 
     @classmethod
-    def of(cls, values: Floats, pairs: list[Pair]) -> PairedMoments:
+    def of(cls, values: Floats, pairs: Sequence[Pair], weights: Floats | None = None) -> PairedMoments:
         """Return the moments of values with a row per instance and a column per recommender."""
-        defined = values[~np.isnan(values).any(axis=1)]
+        defined = ~np.isnan(values).any(axis=1)
+        own, w = values[defined], (np.ones(len(values)) if weights is None else weights)[defined, None]
         one, other = np.array(pairs).T
-        differences = defined[:, one] - defined[:, other]
-        n = len(defined)
-        means, centres = (part.mean(axis=0) if n else np.zeros(part.shape[1]) for part in (defined, differences))
-        deviations = differences - centres
-        squares, cubes = ((deviations**power).sum(axis=0) for power in (2, 3))
-        return cls(n, len(values) - n, means, centres, squares, cubes)
+        d, n = own[:, one] - own[:, other], len(own)
+        differences = d.sum(axis=0) / w.sum() if n else np.zeros(len(pairs))
+        e, gaps = d - differences * w, own - own.mean(axis=0) if n else own
+        sums = [product.sum(axis=0) for product in (e * e, e * w, e**3, e * e * w, e * w * w)]
+        powers = np.array([(w**power).sum() for power in (1, 2, 3)])
+        return cls(n, len(values) - n, powers, own.sum(axis=0), gaps.T @ gaps, differences, np.array(sums))
 
     def __add__(self, other: PairedMoments) -> PairedMoments:
-        n, gap = self.n + other.n, other.centres - self.centres
-        share, product = other.n / max(n, 1), self.n * other.n / max(n, 1)
-        crossed = 3 * gap * (self.n * other.squares - other.n * self.squares) / max(n, 1)
+        n, weights = self.n + other.n, self.weights + other.weights
+        share = other.weights[0] / weights[0] if n else 0.0
+        differences = self.differences + (other.differences - self.differences) * share
+        gap = other.totals / max(other.n, 1) - self.totals / max(self.n, 1)
         return PairedMoments(
             n,
             self.n_undefined + other.n_undefined,
-            self.means + (other.means - self.means) * share,
-            self.centres + gap * share,
-            self.squares + other.squares + gap**2 * product,
-            self.cubes + other.cubes + gap**3 * product * (self.n - other.n) / max(n, 1) + crossed,
+            weights,
+            self.totals + other.totals,
+            self.products + other.products + np.outer(gap, gap) * self.n * other.n / max(n, 1),
+            differences,
+            self._around(differences) + other._around(differences),
         )
+
+    def _around(self, differences: Floats) -> Floats:
+        """Return the sums of the deviations from other differences."""
+        step = differences - self.differences
+        _, ww, www = self.weights
+        ee, ew, eee, eew, eww = self.deviations
+        return np.array(
+            [
+                ee - 2 * step * ew + step**2 * ww,
+                ew - step * ww,
+                eee - 3 * step * eew + 3 * step**2 * eww - step**3 * www,
+                eew - 2 * step * eww + step**2 * www,
+                eww - step * www,
+            ]
+        )
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each recommender; NaN if there are no instances."""
+        return self.totals / (self.weights[0] or math.nan)
 
     def standard_error(self, pair: int) -> float:
         """Return the standard error of a difference; NaN below two instances."""
-        return math.sqrt(self.squares[pair] / (self.n - 1) / self.n) if self.n > 1 else math.nan
+        if self.n < 2:
+            return math.nan
+        return math.sqrt(self.n / (self.n - 1) * max(self.deviations[0, pair], 0.0)) / float(self.weights[0])
 
     def skewness(self, pair: int) -> float:
         """Return the skewness of the differences; 0 if they are all the same."""
-        spread = math.sqrt(self.squares[pair] / self.n) if self.n else 0.0
-        return float(self.cubes[pair] / self.n / spread**3) if spread > 0 else 0.0
+        return Moments(self.n, 0.0, *self.deviations[[0, 2], pair].tolist()).skewness
+
+    def covariances(self, pair: Pair) -> Floats:
+        """Return the covariances of the values of two recommenders; NaN below two instances."""
+        return self.products[np.ix_(pair, pair)] / (self.n - 1 if self.n > 1 else math.nan)
 
     def outcome(self, pair: int) -> StudentOutcome:
         """Return the outcome of the paired t-test."""
-        difference = float(self.centres[pair]) if self.n else math.nan
+        difference = float(self.differences[pair]) if self.n else math.nan
         return StudentOutcome(difference, self.standard_error(pair), self.n)

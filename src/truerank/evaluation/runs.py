@@ -90,3 +90,13 @@ class Entrant:
             unknown = any(run.design is not None for run in self.runs)
             return np.full((len(self.metrics), len(self.parts[0])), np.nan if unknown else 0.0)
         return variances_of_totals(self.runs[0], self.metrics, self.parts[0])
+
+
+def shared_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
+    """Return what a metric is called, or refuse biased values that are not among the same kind of candidates."""
+    designs = {name: each.runs[0].design for name, each in entrants.items()}
+    if len(set(designs.values())) > 1 and any(each.metrics[at].biased(each.runs[0]) for each in entrants.values()):
+        candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
+        raise InputError(f"{asked} can only be compared among candidates chosen in one way, but it is {candidates}.")
+    taken = {str(each.metrics[at]) for each in entrants.values()}
+    return taken.pop() if len(taken) == 1 else str(asked)

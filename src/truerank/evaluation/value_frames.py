@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display.tables import Backend, frame
+from truerank.display.dataframes import Backend, frame
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import Ties, checked_terms, sums, untied
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import Rng
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
+Named = Ranks | Mapping[str, Ranks]
+Metrics = AnyMetric | Iterable[AnyMetric]
+
+
+@overload
 def values_frame(
-    ranks: Ranks | Mapping[str, Ranks],
-    metrics: AnyMetric | Iterable[AnyMetric],
+    ranks: Named, metrics: Metrics, *, backend: Literal["pandas"] = "pandas", ties: Ties = ..., rng: Rng = ...
+) -> pd.DataFrame: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Literal["polars"], ties: Ties = ..., rng: Rng = ...
+) -> pl.DataFrame: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Literal["pyarrow"], ties: Ties = ..., rng: Rng = ...
+) -> pa.Table: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Backend, ties: Ties = ..., rng: Rng = ...
+) -> pd.DataFrame | pl.DataFrame | pa.Table: ...
+def values_frame(
+    ranks: Named,
+    metrics: Metrics,
     *,
     backend: Backend = "pandas",
     ties: Ties = "expected",

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints, require
-from truerank.display.tables import Backend, fact_table, frame
+from truerank.arrays import AnyArray, Bools, Ints, require
+from truerank.display.dataframes import Framed
+from truerank.display.tables import fact_table
 from truerank.errors import InputError
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SHOWN = 10  # users in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recommendations:
+class Recommendations(Framed):
     """Recommended items, best first, one list per user.
 
     Attributes
@@ -43,8 +41,9 @@ class Recommendations:
 
     Notes
     -----
-    Lists of different users join with ``+``. Any dataframe library that takes Arrow data can read them, as in
-    ``polars.DataFrame(lists)``, and so can `truerank.read_lists`.
+    Lists of different users join with ``+``. `to_frame` has a row per listed item: user, item, rank and score. Any
+    dataframe library that takes Arrow data can read them, as in ``polars.DataFrame(lists)``, and so can
+    `truerank.read_lists`.
 
     Examples
     --------
@@ -121,6 +120,17 @@ class Recommendations:
         scores = None if self.scores is None else self.scores[kept]
         return replace(self, items=self.items[kept], indptr=indptr, scores=scores, k=k)
 
+    def keep(self, users: Bools) -> Recommendations:
+        """Return only the lists of the users where the mask is True."""
+        kept = users[self.users]
+        return replace(
+            self,
+            items=self.items[kept],
+            indptr=np.concatenate([[0], np.cumsum(self.sizes[users])]),
+            user_ids=self.user_ids[users],
+            scores=None if self.scores is None else self.scores[kept],
+        )
+
     def counts(self, k: int | None = None) -> Ints:
         """Return how many lists each item is in, among the first k; counts of different users add up."""
         listed = self.items if k is None else self.cut(k).items
@@ -142,13 +152,8 @@ class Recommendations:
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
         )
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """Return a dataframe of the chosen library with a row per listed item: user, item, rank and score."""
-        return frame(self._columns(), backend)
-
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        table: pa.Table = self.to_frame("pyarrow")
-        return table.__arrow_c_stream__(requested_schema)
+        return self.to_frame("pyarrow").__arrow_c_stream__(requested_schema)
 
     def write(self, path: str | Path) -> None:
         """Write to a file, whose ending determines the format.
@@ -173,6 +178,7 @@ class Recommendations:
             write_run(path, columns["user"], columns["item"], columns["rank"], columns.get("score", -columns["rank"]))
 
     def _columns(self) -> dict[str, AnyArray]:
+        """Return a row per listed item: user, item, rank and score."""
         columns = {"user": self.user_ids[self.users], "item": self.item_ids[self.items], "rank": self.ranks}
         return columns if self.scores is None else columns | {"score": self.scores}
 

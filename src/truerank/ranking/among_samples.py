@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
+from truerank.arrays import AnyArray, Bools, Ints
 from truerank.counting.blocks import Progress
+from truerank.counting.pairs import count_sampled
 from truerank.errors import InputError
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
+from truerank.sampling.pools import ItemLists
 from truerank.scoring.scorer import Scorer
 from truerank.threads import share
 
@@ -64,73 +66,39 @@ def rank_among_samples(
 
     def run(number: int, stopped: Event) -> list[Counted]:
         start, stop = number * step, min((number + 1) * step, n_users)
-        sample = sample_of(number, start, stop)
+        sample = ItemLists.of(sample_of(number, start, stop))
         return [] if stopped.is_set() else [_count_block(one, held, start, stop, sample) for one in scorers]
 
     def done(found: list[Counted]) -> None:
         if progress is not None and found:
             progress(found[0].n_sampled.size)
 
+    threads = threads if all(scorer.concurrent for scorer in scorers) else 1
     blocks = share(run, range(len(starts)), threads, done)
     return [_ranks([block[place] for block in blocks], held) for place in range(len(scorers))]
 
 
-def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: Sequence[Ints]) -> Counted:
+def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: ItemLists) -> Counted:
     """Score the relevant and the sampled items of some users, and count."""
     users, test = held.users[start:stop], held.test
-    first, last = test.indptr[users[0]], test.indptr[users[-1] + 1]
-    n_relevant, sizes = np.diff(test.indptr)[users], np.array([own.size for own in sample], dtype=np.int64)
-    rows = np.concatenate([np.repeat(users, n_relevant), np.repeat(users, sizes)])
-    items = np.concatenate([test.items[first:last].astype(np.int64), *sample])
-    scores = np.asarray(scorer.pairs(rows, items))
+    own_bounds = np.append(test.indptr[users], test.indptr[users[-1] + 1]).astype(np.int64)
+    first, last = own_bounds[0], own_bounds[-1]
+    rows = np.repeat(np.concatenate([users, users]), np.concatenate([np.diff(own_bounds), np.diff(sample.indptr)]))
+    items = np.concatenate([test.items[first:last].astype(np.int64), sample.items])
+    scores = _checked(scorer.pairs(rows, items), rows, items)
+    counts = count_sampled(scores[: last - first], own_bounds - first, scores[last - first :], sample.indptr)
+    same = np.diff(counts.scores, prepend=np.nan) == 0
+    same[(own_bounds - first)[:-1]] = False
+    return Counted(counts.above, counts.tied, counts.order + first, same, np.diff(sample.indptr))
+
+
+def _checked(given: AnyArray, users: Ints, items: Ints) -> AnyArray:
+    """Return the scores of pairs in float32 or float64, or refuse them if one is not finite."""
+    scores = np.asarray(given)
     if not np.isfinite(scores).all():
         at = int(np.argmin(np.isfinite(scores)))
-        raise InputError(f"scores must be finite, got {scores[at]} for user {rows[at]} and item {items[at]}.")
-    counted = count_among(scores[: last - first], n_relevant, scores[last - first :], sizes)
-    return counted._replace(order=counted.order + first)
-
-
-def count_among(own: Floats, n_relevant: Ints, sampled: Floats, sizes: Ints) -> Counted:
-    """Count the sampled scores above, and equal to, each relevant one of the same user.
-
-    Parameters
-    ----------
-    own, sampled : arrays of float
-        Scores of the relevant and of the sampled items, user by user.
-    n_relevant, sizes : arrays of int, one per user
-        How many of each there are.
-
-    Examples
-    --------
-    >>> own, sampled = np.array([0.2, 0.7, 0.5]), np.array([0.5, 0.7, 0.9, 0.1])
-    >>> found = count_among(own, np.array([2, 1]), sampled, np.array([2, 2]))
-    >>> found.above.tolist(), found.tied.tolist(), found.order.tolist()
-    ([0, 2, 1], [1, 0, 0], [1, 0, 2])
-    """
-    user = np.repeat(np.arange(n_relevant.size), n_relevant)
-    order = np.lexsort((-own, user))
-    scores, table = own[order], _table(sampled, sizes)
-    above, tied = np.zeros_like(order), np.zeros_like(order)
-    starts = np.cumsum(n_relevant) - n_relevant
-    for place in range(int(n_relevant.max(initial=0))):
-        rows = np.flatnonzero(n_relevant > place)
-        at = starts[rows] + place
-        others = table if rows.size == n_relevant.size else table[rows]
-        above[at] = np.count_nonzero(others > scores[at, None], axis=1)
-        tied[at] = np.count_nonzero(others == scores[at, None], axis=1)
-    same = np.zeros(order.size, dtype=np.bool_)
-    same[1:] = (scores[1:] == scores[:-1]) & (user[1:] == user[:-1])
-    return Counted(above, tied, order, same, sizes)
-
-
-def _table(sampled: Floats, sizes: Ints) -> Floats:
-    """Return the scores with a row per user, filled up with what is above and equal to nothing."""
-    width = int(sizes.max(initial=0))
-    if np.all(sizes == width):
-        return sampled.reshape(sizes.size, width)
-    table = np.full((sizes.size, width), -np.inf, dtype=sampled.dtype)
-    table[np.arange(width) < sizes[:, None]] = sampled
-    return table
+        raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+    return np.ascontiguousarray(scores, np.float32 if scores.dtype == np.float32 else np.float64)
 
 
 def _ranks(blocks: Sequence[Counted], held: HeldOut) -> Ranks:

@@ -38,9 +38,10 @@ def checked_fields(
     check_bounds(higher, ties, bounds)
     n = per_instance("n_candidates", n_candidates, bounds.size - 1)
     check_counts(higher, ties, n, bounds)
+    looked = None if drawn is None else check_drawn(drawn, higher + ties, n, bounds)
+    check_order(higher, ties, bounds, looked)
     catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
     check_design(design, catalogue, n, np.diff(bounds))
-    looked = None if drawn is None else check_drawn(drawn, higher + ties, n, bounds)
     if design is not None:
         design.check_drawn(higher, looked)
     arrays = {
@@ -170,10 +171,16 @@ def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
     if np.any(bad := (tied < 0) | (above + tied > irrelevant)):
         at = int(np.argmax(bad))
         raise InputError(f"`tied` must lie in 0..{irrelevant[at] - above[at]}, got {tied[at]} at position {at}.")
+
+
+def check_order(above: Ints, tied: Ints, indptr: Ints, drawn: Ints | None) -> None:
+    """Refuse items that are not in order; those with different numbers of draws have counts that don't compare."""
     first = np.zeros(above.size + 1, dtype=np.bool_)
     first[indptr[:-1]] = True
     one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
     in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
+    if drawn is not None:
+        in_order |= np.diff(drawn) != 0
     if not np.all(in_order):
         at = int(np.argmin(in_order)) + 1
         raise InputError(

@@ -66,7 +66,8 @@ def rank(
     rng : int or numpy.random.Generator, optional
         Seed for the draw of users.
     threads : int, optional
-        One per processor by default. The result does not depend on it.
+        One per processor by default. The result does not depend on it. Functions and models of other libraries are
+        called by the calling thread only; what they return is counted by the others.
     progress : bool
         Whether to show a progress bar, on a terminal only.
 

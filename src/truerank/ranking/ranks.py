@@ -399,7 +399,7 @@ class Ranks:
 
     @cached_property
     def fits(self) -> dict[Any, Any]:
-        """What estimators have fitted to these ranks, by estimator, so that several metrics share it."""
+        """What was computed from these ranks, by what computes it (an estimator), so that several metrics share it."""
         return {}
 
     @cached_property

@@ -18,14 +18,14 @@ from truerank.sampling.sequential import SequentialDesign
 from truerank.scoring.scorer import Scorer
 from truerank.threads import share
 
-# pairs that are scored at once, and at least by each of several threads
+# pairs that are scored at once, and by each of several threads if the scorer allows them
 _CHUNK = 2_000_000
 _PER_THREAD = 1 << 18
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A scorer of pairs, asked by several threads if there are many, and what to call when users are done."""
+    """A scorer of pairs, and what to call when users are done."""
 
     scorer: Scorer
     threads: int
@@ -33,14 +33,15 @@ class Asked:
 
     def scores(self, users: Ints, items: Ints) -> Floats:
         """Return the scores of pairs, or refuse them if one is not finite."""
-        bounds = range(0, max(users.size, 1), _PER_THREAD if self.threads > 1 else max(users.size, 1))
+        threads = self.threads if self.scorer.concurrent else 1
+        bounds = range(0, max(users.size, 1), _PER_THREAD if threads > 1 else max(users.size, 1))
         step = bounds.step
 
         def part(start: int, stopped: Event) -> Floats:
             some = slice(start, start + step)
             return np.asarray(self.scorer.pairs(users[some], items[some]), dtype=np.float64)
 
-        scores = np.concatenate(share(part, bounds, self.threads))
+        scores = np.concatenate(share(part, bounds, threads))
         if not np.isfinite(scores).all():
             at = int(np.argmin(np.isfinite(scores)))
             raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
@@ -118,7 +119,7 @@ class _State:
         rng: np.random.Generator,
     ) -> None:
         self.relevant, self.order, self.asked, self.rng = relevant, order, asked, rng
-        self.enough, self.breaks_ties = design.enough_above(relevant.ranks.i), design.breaks_ties
+        self.design, self.enough = design, design.enough_above(relevant.ranks.i)
         self.above, self.tied, self.drawn = (np.zeros_like(relevant.ranks.above) for _ in range(3))
         self.scored = np.zeros(len(relevant.ranks), dtype=np.int64)
         self.open = self.enough > 0
@@ -141,7 +142,7 @@ class _State:
         table = np.full(inside.shape, -np.inf)
         table[inside] = scores
         self.scored[places] = start + sizes
-        keys = self.rng.random(table.shape) if self.breaks_ties else None
+        keys = self.rng.random(table.shape) if self.design.breaks_ties else None
         n_relevant = self.relevant.ranks.n_relevant[places]
         for place in range(int(n_relevant.max(initial=0))):
             at = self.relevant.ranks.indptr[places] + np.minimum(place, n_relevant - 1)
@@ -163,8 +164,8 @@ class _State:
         self.open[at] = (self.above[at] < self.enough[at]) & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
-        """Return which candidates count, and how many: those up to the one after which enough is known."""
+        """Return which candidates count, and how many: those up to the one after which enough is known, or all."""
         reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.enough[at, None]
-        done = reached.any(axis=1)
+        done = reached.any(axis=1) & (not self.design.counts_whole_batches)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
         return np.arange(higher.shape[1]) < ends[:, None], ends

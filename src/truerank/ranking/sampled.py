@@ -112,8 +112,8 @@ def rank_sampled(
         The scores that may be spent in total, for each scorer. Inverse sampling then ends all draws when they are used
         up, as far as possible at the same number; a design that would need more is refused.
     threads : int, optional
-        One per processor by default; the result does not depend on it. Functions are called by several threads at a
-        time if there are very many pairs, so give 1 if yours can't be.
+        One per processor by default; the result does not depend on it. Functions and models of other libraries are
+        called by the calling thread only.
     progress : bool
         Whether to show a progress bar, on a terminal only.
 
@@ -191,7 +191,7 @@ def rank_by_design(
     how.check(size * len(pool) + held.test.items.size, design)
     seed = int(rng.integers(2**63))
 
-    def sample_of(number: int, start: int, stop: int) -> list[Ints]:
+    def sample_of(number: int, start: int, stop: int) -> Sequence[Ints]:
         return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
 
     with how.bar(len(pool)) as bar:

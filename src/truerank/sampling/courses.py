@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from truerank.arrays import Ints
 
 if TYPE_CHECKING:
@@ -14,6 +16,25 @@ if TYPE_CHECKING:
 # candidates of each instance in the first batch; each further one adds a quarter of what was drawn, which bounds the
 # waste
 _FIRST, _GROWTH = 16, 0.25
+
+
+def next_batch(start: int) -> int:
+    """Return how many candidates of each instance come next when so many have been drawn."""
+    return max(_FIRST, int(start * _GROWTH))
+
+
+def batch_ends(last: int) -> Ints:
+    """Return after how many draws batches end, up to the batch that holds the last draw.
+
+    Examples
+    --------
+    >>> batch_ends(100).tolist()
+    [16, 32, 48, 64, 80, 100]
+    """
+    ends = [next_batch(0)]
+    while ends[-1] < last:
+        ends.append(ends[-1] + next_batch(ends[-1]))
+    return np.array(ends)
 
 
 class Course:
@@ -41,7 +62,7 @@ class Course:
 
     def size(self, start: int) -> int:
         """Return how many candidates come next when so many have been drawn."""
-        return max(_FIRST, int(start * _GROWTH))
+        return next_batch(start)
 
     def chosen(self, open_: Ints) -> Ints:
         """Return which of the open instances go on."""

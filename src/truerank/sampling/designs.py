@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,7 @@ class SamplingDesign(Named, ABC):
             raise InputError("every instance must have at least one sampled candidate, but some have none.")
 
     @abstractmethod
-    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+    def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Return the sampled items of each user of a pool."""
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from truerank.arrays import Bools, Ints
-from truerank.sampling.pools import Pool
+from truerank.arrays import Ints
+from truerank.compiled import library
+from truerank.sampling.pools import ItemLists, Pool
 
 # users for whom this part of the items is left out or drawn are drawn for one by one
 _DENSE = 0.5
 
 
 def distinct_items(
-    pool: Pool, users: Ints, counts: Ints, rng: np.random.Generator, taken: Ints | None = None
-) -> tuple[Ints, Ints]:
-    """Return candidates of users, each equally likely, none twice: whose they are, and which items.
+    pool: Pool, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
+) -> ItemLists:
+    """Return candidates of users, each equally likely, none twice; those of a user ascend.
 
     Parameters
     ----------
@@ -24,68 +27,62 @@ def distinct_items(
     counts : array of int, one per user
         How many to draw, at most as many as are left.
     rng : numpy.random.Generator
-    taken : array of int, optional
-        Keys (user times n_items plus item, ascending) of candidates that have been drawn before.
-
-    Returns
-    -------
-    tuple of two arrays
-        User by user in ascending order; the items of a user are in ascending order too, not in one of chance.
+    taken : ItemLists, one per user, optional
+        Candidates that have been drawn before.
 
     Examples
     --------
     >>> pool = Pool(6, [np.array([1, 4]), np.array([0])])
-    >>> owners, items = distinct_items(pool, np.array([0, 1]), np.array([4, 2]), np.random.default_rng(0))
-    >>> owners.tolist(), items[:4].tolist()
-    ([0, 0, 0, 0, 1, 1], [0, 2, 3, 5])
+    >>> drawn = distinct_items(pool, np.array([0, 1]), np.array([4, 2]), np.random.default_rng(0))
+    >>> drawn.indptr.tolist(), drawn[0].tolist()
+    ([0, 4, 6], [0, 2, 3, 5])
     """
-    blocked = [pool.excluded_keys] if taken is None else [pool.excluded_keys, taken]
-    used = pool.n_items - pool.sizes[users] + counts + _counts(blocked[1:], users, pool.n_items)
-    dense = used > _DENSE * pool.n_items
-    drawn = _rejected(pool.n_items, users[~dense], counts[~dense], blocked, rng)
-    single = [_chosen(pool.n_items, user, count, blocked, rng) for user, count in _pairs(users, counts, dense)]
-    keys = np.sort(np.concatenate([drawn, *single])) if single else drawn
-    return np.divmod(keys, pool.n_items)
+    before = ItemLists(np.zeros(users.size + 1, np.int64), np.zeros(0, np.int64)) if taken is None else taken
+    drawn = _Drawn.of(pool.n_items, pool.excluded_of(users), before, counts)
+    used = np.diff(drawn.excluded.indptr) + np.diff(before.indptr) + counts
+    dense = np.flatnonzero(used > _DENSE * pool.n_items)
+    drawn.found[dense] = counts[dense]  # the others come first
+    add = _add_by_numpy if library.load() is None else _add
+    while missing := int((counts - drawn.found).sum()):
+        add(drawn, rng.integers(0, pool.n_items, missing))
+    for user in dense.tolist():
+        drawn.lists[user][:] = np.sort(rng.choice(drawn.left(user), counts[user], replace=False, shuffle=False))
+    return drawn.lists
 
 
-def _pairs(users: Ints, counts: Ints, which: Bools) -> list[tuple[int, int]]:
-    return list(zip(users[which].tolist(), counts[which].tolist(), strict=True))
+class _Drawn(NamedTuple):
+    """Lists of items with room for those that are still to be found, of a catalogue from which some are blocked."""
+
+    n_items: int
+    excluded: ItemLists
+    taken: ItemLists
+    lists: ItemLists
+    found: Ints
+
+    @classmethod
+    def of(cls, n_items: int, excluded: ItemLists, taken: ItemLists, counts: Ints) -> _Drawn:
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        return cls(n_items, excluded, taken, ItemLists(bounds, np.zeros(bounds[-1], np.int64)), np.zeros_like(counts))
+
+    def left(self, user: int) -> Ints:
+        """Return all items that may be drawn for a user."""
+        is_left = np.ones(self.n_items, dtype=np.bool_)
+        is_left[self.excluded[user]] = is_left[self.taken[user]] = False
+        return np.flatnonzero(is_left)
 
 
-def _counts(keys: list[Ints], users: Ints, n_items: int) -> Ints:
-    """Return how many keys each user has."""
-    total = np.zeros(users.size, dtype=np.int64)
-    for own in keys:
-        total += np.searchsorted(own, (users + 1) * n_items) - np.searchsorted(own, users * n_items)
-    return total
+def _add(drawn: _Drawn, draws: Ints) -> None:
+    """Take the next draws of each user, as many as are missing, unless they are blocked or have been drawn."""
+    blocked = [library.Rows.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken)]
+    room = library.Drawn.of(drawn.n_items, *blocked, drawn.lists.items, drawn.lists.indptr, drawn.found)
+    library.call("add_draws", room, draws, len(draws))
 
 
-def _rejected(n_items: int, users: Ints, counts: Ints, blocked: list[Ints], rng: np.random.Generator) -> Ints:
-    """Draw any items again and again, until each user has enough that are distinct and not blocked."""
-    found, missing = np.zeros(0, dtype=np.int64), counts
-    while missing.any():
-        owners = np.repeat(users, missing)
-        fresh = np.sort(owners * n_items + rng.integers(0, n_items, owners.size))
-        keep = np.diff(fresh, prepend=-1) > 0
-        for own in (*blocked, found):
-            keep &= ~_contains(own, fresh)
-        found = np.sort(np.concatenate([found, fresh[keep]]))
-        missing = counts - _counts([found], users, n_items)
-    return found
-
-
-def _contains(keys: Ints, asked: Ints) -> Bools:
-    """Return which of the numbers are among the keys; both ascend."""
-    if not keys.size:
-        return np.zeros(asked.size, dtype=np.bool_)
-    at = np.minimum(np.searchsorted(keys, asked), keys.size - 1)
-    return keys[at] == asked
-
-
-def _chosen(n_items: int, user: int, count: int, blocked: list[Ints], rng: np.random.Generator) -> Ints:
-    """Draw from the list of all candidates that are left for one user."""
-    left = np.ones(n_items, dtype=np.bool_)
-    for own in blocked:
-        start, stop = np.searchsorted(own, [user * n_items, (user + 1) * n_items])
-        left[own[start:stop] - user * n_items] = False
-    return user * n_items + rng.choice(np.flatnonzero(left), count, replace=False, shuffle=False)
+def _add_by_numpy(drawn: _Drawn, draws: Ints) -> None:
+    missing = np.diff(drawn.lists.indptr) - drawn.found
+    for user in np.flatnonzero(missing):
+        fresh, draws = draws[: missing[user]], draws[missing[user] :]
+        known = drawn.lists[user][: drawn.found[user]]
+        kept = np.union1d(known, np.setdiff1d(fresh, np.concatenate([drawn.excluded[user], drawn.taken[user]])))
+        drawn.lists[user][: kept.size] = kept
+        drawn.found[user] = kept.size

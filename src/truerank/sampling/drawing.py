@@ -57,7 +57,13 @@ def draw_counts(
 
 
 def draw_until(
-    above: Ints, indptr: Ints, n_irrelevant: Ints, hits: int, most: int | None, rng: np.random.Generator
+    above: Ints,
+    indptr: Ints,
+    n_irrelevant: Ints,
+    hits: int,
+    most: int | None,
+    rng: np.random.Generator,
+    ends: Ints | None = None,
 ) -> tuple[Ints, Ints]:
     """Return how many candidates are drawn for each relevant item until `hits` stand above it, and how many do.
 
@@ -76,6 +82,8 @@ def draw_until(
     most : int, optional
         Largest number of draws.
     rng : numpy.random.Generator
+    ends : array of int, optional
+        Numbers of draws, increasing, at which draws can end; any by default.
     """
     drawn, seen = np.zeros_like(above), np.zeros_like(above)
     sizes = np.diff(indptr)
@@ -83,11 +91,13 @@ def draw_until(
         users = np.flatnonzero(sizes == size)
         items = indptr[users][:, None] + np.arange(size)
         limit = n_irrelevant[users] if most is None else np.minimum(n_irrelevant[users], most)
-        drawn[items], seen[items] = _until(above[items], n_irrelevant[users], hits, limit, rng)
+        drawn[items], seen[items] = _until(above[items], n_irrelevant[users], hits, limit, rng, ends)
     return drawn, seen
 
 
-def _until(above: Ints, n_irrelevant: Ints, hits: int, limit: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _until(
+    above: Ints, n_irrelevant: Ints, hits: int, limit: Ints, rng: np.random.Generator, ends: Ints | None
+) -> tuple[Ints, Ints]:
     """Draw for instances with equally many relevant items: a row each, and all arrays are theirs."""
     left = above.copy()  # candidates above each item that have not been drawn
     drawn, seen = np.repeat(limit[:, None], above.shape[1], axis=1), np.zeros_like(above)
@@ -102,20 +112,25 @@ def _until(above: Ints, n_irrelevant: Ints, hits: int, limit: Ints, rng: np.rand
         time[rows] += 1 + rng.binomial(n_irrelevant[rows] - time[rows] - inside, first)
         rows, inside = rows[time[rows] <= limit[rows]], inside[time[rows] <= limit[rows]]
         place = rng.integers(0, inside)
-        counts = place[:, None] < left[rows]
-        counts &= np.arange(above.shape[1]) <= lowest[rows][:, None]
+        if ends is not None:
+            still = np.isin(rows, _close(rows, time - 1, drawn, seen, lowest, hits))
+            rows, place = rows[still], place[still]
+        open_ = np.arange(above.shape[1]) <= lowest[rows][:, None]
+        counts = (place[:, None] < left[rows]) & open_
         left[rows] -= counts
         seen[rows] += counts
+        at = time[rows] if ends is None else np.minimum(ends[np.searchsorted(ends, time[rows])], limit[rows])
+        drawn[rows] = np.where(counts & (seen[rows] == hits), at[:, None], drawn[rows])
         rows = _close(rows, time, drawn, seen, lowest, hits)
     return drawn, seen
 
 
 def _close(rows: Ints, time: Ints, drawn: Ints, seen: Ints, lowest: Ints, hits: int) -> Ints:
-    """End the draws for items with enough above them, and return the rows in which some are left."""
+    """Close items whose draws have ended, and return the rows in which some are left."""
     open_ = rows
     while open_.size:
-        open_ = open_[seen[open_, lowest[open_]] >= hits]
-        drawn[open_, lowest[open_]] = time[open_]
+        last = lowest[open_]
+        open_ = open_[(seen[open_, last] >= hits) & (drawn[open_, last] <= time[open_])]
         lowest[open_] -= 1
         open_ = open_[lowest[open_] >= 0]
     return rows[lowest[rows] >= 0]

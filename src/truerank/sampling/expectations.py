@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, Ints
 from truerank.sampling.laws import Law
 
 SampledTerm = Callable[[Floats, Floats], Floats]
@@ -90,13 +90,11 @@ def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, law: La
     centre = np.asarray(term(start, m), dtype=np.float64)
     probability = law.pmf(start, g, m, N)
 
-    def mirrored(h: Floats, size: Floats) -> Floats:
-        return term(size - h, size)
-
     first, second = np.zeros_like(g), np.zeros_like(g)
-    _walk_up(term, start, probability, centre, (g, m, N), law, first, second)
-    # Seen from below, the walk down is a walk up.
-    _walk_up(mirrored, m - start, probability, centre, (N - g, m, N), law, first, second)
+    for part, h, p in walk(law, start, probability, (g, m, N)):
+        deviation = term(h, m[part]) - centre[part]
+        first[part] += p * deviation
+        second[part] += p * deviation**2
     return (centre + first).reshape(shape), np.maximum(second - first**2, 0).reshape(shape)
 
 
@@ -169,27 +167,32 @@ def moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
     return mean, np.einsum("gh,gh->g", law, squares)
 
 
+def walk(
+    law: Law, start: Floats, probability: Floats, counts: tuple[Floats, Floats, Floats]
+) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Walk away from the start of each law, up and then down, until its probabilities vanish.
+
+    Each step yields the laws that are still walking, their h and its probability. `counts` are g, m and N; the start
+    itself, which is best the mode, is not yielded.
+    """
+    g, m, N = counts
+    yield from _walk_up(law, start, probability, (g, m, N))
+    # seen from below, the walk down is a walk up
+    for part, h, p in _walk_up(law, m - start, probability, (N - g, m, N)):
+        yield part, m[part] - h, p
+
+
 def _walk_up(
-    term: SampledTerm,
-    start: Floats,
-    probability: Floats,
-    centre: Floats,
-    counts: tuple[Floats, Floats, Floats],
-    law: Law,
-    first: Floats,
-    second: Floats,
-) -> None:
-    """Add p(h) (term - centre) and its square to ``first`` and ``second`` for all h > start."""
-    live = np.arange(len(start))
-    at, p, floor = start, probability, _NEGLIGIBLE * probability
-    while live.size:
-        g, m, N = (x[live] for x in counts)
-        p = p * law.ratio_up(at, g, m, N)
-        keep = p > floor[live]
-        live, at, p = live[keep], at[keep] + 1, p[keep]
-        deviation = term(at, counts[1][live]) - centre[live]
-        first[live] += p * deviation
-        second[live] += p * deviation**2
+    law: Law, h: Floats, p: Floats, counts: tuple[Floats, Floats, Floats]
+) -> Iterator[tuple[Ints, Floats, Floats]]:
+    part, floor = np.arange(h.size), _NEGLIGIBLE * p
+    while part.size:
+        p, h = p * law.ratio_up(h, *counts), h + 1
+        keep = p > floor
+        if not keep.all():
+            part, h, p, floor = part[keep], h[keep], p[keep], floor[keep]
+            counts = counts[0][keep], counts[1][keep], counts[2][keep]
+        yield part, h, p
 
 
 def _between(above: Floats, k: NDArray[Any], counts: tuple[Floats, Floats, Floats], law: Law) -> Floats:

@@ -137,15 +137,16 @@ class Law(ABC):
         peak = self.mode(g, m, N)
         h = np.arange(m.max(initial=0.0))
         up = self.ratio_up(h, g[:, None], m[:, None], N[:, None])
-        beyond = h >= peak[:, None]
-        with np.errstate(divide="ignore"):
-            down = np.where(beyond, 1.0, 1 / up)
-        up[~beyond] = 1.0
+        below = h < peak[:, None]
         law = np.ones((len(g), len(h) + 1))
-        law[:, :-1] = np.cumprod(down[:, ::-1], axis=1)[:, ::-1]
+        with np.errstate(divide="ignore"):
+            np.divide(1.0, up, out=law[:, :-1], where=below)
+        np.cumprod(law[:, -2::-1], axis=1, out=law[:, -2::-1])
+        up[below] = 1.0
         law[:, 1:] *= np.cumprod(up, axis=1, out=up)
-        # Adding zero turns -0.0, left behind where the support ends, into 0.0.
-        return law * self.pmf(peak, g, m, N)[:, None] + 0.0
+        law *= self.pmf(peak, g, m, N)[:, None]
+        law += 0.0  # turns -0.0, left behind where the support ends, into 0.0
+        return law
 
     def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
         """Whole laws where each of 0..last is equally likely to stand above; `last` increases.

@@ -37,12 +37,12 @@ def without_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelev
 
 def _log_factorial(numbers: Ints, largest: int) -> Floats:
     """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
-    return _table(largest)[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
+    return _table(1 << largest.bit_length())[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
 
 
 @lru_cache(maxsize=1)
-def _table(largest: int) -> Floats:
-    return frozen(gammaln(np.arange(largest + 1) + 1.0))
+def _table(size: int) -> Floats:
+    return frozen(gammaln(np.arange(size) + 1.0))
 
 
 def with_replacement(above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:

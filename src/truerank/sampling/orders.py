@@ -46,10 +46,9 @@ class RandomOrder(Order):
 
     def _extend(self, places: Ints, missing: Ints) -> None:
         """Draw from the candidates that have not been drawn, and put them behind the others in a random order."""
-        lists = ItemLists.of([self.drawn[place] for place in places.tolist()])
-        taken = np.sort(np.repeat(places, np.diff(lists.indptr)) * self.pool.n_items + lists.items)
-        owners, items = distinct_items(self.pool, places, missing, self.rng, taken)
-        shuffled = items[np.lexsort((self.rng.random(items.size), owners))]
+        taken = ItemLists.of([self.drawn[place] for place in places.tolist()])
+        items = distinct_items(self.pool, places, missing, self.rng, taken).items
+        shuffled = items[np.lexsort((self.rng.random(items.size), np.repeat(places, missing)))]
         for place, more in zip(places.tolist(), np.split(shuffled, np.cumsum(missing)[:-1]), strict=True):
             self.drawn[place] = np.concatenate([self.drawn[place], more])
 

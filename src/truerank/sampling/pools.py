@@ -47,9 +47,11 @@ class ItemLists(Sequence[Ints]):
         bounds = self.indptr[start : stop + 1]
         return ItemLists(bounds - bounds[0], self.items[bounds[0] : bounds[-1]])
 
-    def keys(self, n_items: int) -> Ints:
-        """Return user times n_items plus item for each entry: ascending, if the items of each user are."""
-        return np.repeat(np.arange(len(self)) * n_items, np.diff(self.indptr)) + self.items
+    def of_users(self, users: Ints) -> ItemLists:
+        """Return the lists of some users."""
+        sizes = np.diff(self.indptr)[users]
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        return ItemLists(bounds, self.items[np.arange(bounds[-1]) + np.repeat(self.indptr[users] - bounds[:-1], sizes)])
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,9 @@ class Pool:
     def _lists(self) -> ItemLists:
         return ItemLists.of(self.excluded)
 
-    @cached_property
-    def excluded_keys(self) -> Ints:
-        """User times n_items plus item for each item that is no candidate, ascending."""
-        return self._lists.keys(self.n_items)
+    def excluded_of(self, users: Ints) -> ItemLists:
+        """Return the items of some users that are no candidates."""
+        return self._lists.of_users(users)
 
     def part(self, start: int, stop: int) -> Pool:
         """Return the pool of consecutive users."""

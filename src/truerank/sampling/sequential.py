@@ -10,7 +10,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
-from truerank.sampling.courses import Course
+from truerank.sampling.courses import Course, batch_ends
 from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
@@ -33,6 +33,11 @@ class SequentialDesign(SamplingDesign):
     """Whether candidates with the score of a relevant item come before or after it at random."""
     can_end_anywhere: ClassVar[bool] = False
     """Whether estimates hold when all draws end before enough is known."""
+
+    @property
+    def counts_whole_batches(self) -> bool:
+        """Whether what a batch drew after enough was known counts too."""
+        return False
 
     @property
     def sequential(self) -> SequentialDesign:
@@ -83,7 +88,8 @@ class SequentialDesign(SamplingDesign):
         """Draw from exact ranks in a random order until `hits` stand above each item."""
         generator = np.random.default_rng(rng)
         untied = self.untied(ranks, generator)
-        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, hits, self.cap, generator)
+        ends = batch_ends(int(ranks.draws.max(initial=0))) if self.counts_whole_batches else None
+        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, hits, self.cap, generator, ends)
         scored = np.zeros(len(ranks), dtype=np.int64)
         np.maximum.at(scored, ranks.instance, drawn)
         return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
@@ -104,6 +110,9 @@ class InverseSampling(SequentialDesign):
         Number of candidates above that ends the draws for a relevant item. If fewer exist, all candidates are drawn.
     most : int, optional
         Largest number of draws. Items that this cap reaches have no unbiased estimate.
+    whole : bool
+        Whether draws go on to the end of the batch in which enough stand above. `truerank.rank_sampled` has to score
+        that batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates don't exist.
 
     Examples
     --------
@@ -114,6 +123,9 @@ class InverseSampling(SequentialDesign):
     ([2, 2, 2], [766, 6, 5], [768, 6])
     >>> print(tr.InverseSampling(2, most=300))
     inverse(2, 300)
+    >>> ranks = tr.InverseSampling(hits=2, whole=True).draw(exact, rng=1)
+    >>> ranks.above.tolist(), ranks.drawn.tolist(), ranks.n_scored.tolist()
+    ([2, 2, 7], [998, 125, 16], [1000, 17])
     """
 
     name = "inverse"
@@ -121,6 +133,7 @@ class InverseSampling(SequentialDesign):
     can_end_anywhere: ClassVar[bool] = True
     hits: int = 2
     most: int | None = None
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for role in ("hits", "most"):
@@ -134,6 +147,10 @@ class InverseSampling(SequentialDesign):
     @property
     def cap(self) -> int | None:
         return self.most
+
+    @property
+    def counts_whole_batches(self) -> bool:
+        return self.whole
 
     @property
     def needs_estimator(self) -> bool:
@@ -150,7 +167,7 @@ class InverseSampling(SequentialDesign):
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         require_drawn(self, drawn)
-        if np.any(above > self.hits):
+        if not self.whole and np.any(above > self.hits):
             at = int(np.argmax(above > self.hits))
             raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,14 +73,14 @@ class UniformSampling(SamplingDesign):
                 f"without replacement, got {drawn[at]}."
             )
 
-    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+    def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Draw for all users at once."""
         sizes, m = pool.sizes, self.size
         self.check(sizes, m)
         if self.replace:
             return [pool.items_at(user, rng.integers(0, size, m)) for user, size in enumerate(sizes.tolist())]
         users = np.arange(len(pool))
-        return list(distinct_items(pool, users, np.full(users.size, m), rng)[1].reshape(-1, m))
+        return distinct_items(pool, users, np.full(users.size, m), rng)
 
     def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
         """Return the probability of a sampled rank given the true one (eq. 15).

@@ -9,13 +9,11 @@ from truerank.arrays import AnyArray, Ints
 from truerank.counting.best import Best
 from truerank.counting.blocks import Counts, Lists, Progress
 from truerank.counting.factors import best_factors, count_factors
+from truerank.counting.pairs import score_pairs
 from truerank.errors import InputError
 from truerank.scoring.names import optional_ids
 from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
-
-# pairs whose factors are gathered at once: a part of the cache
-_PAIRS = 1 << 14
 
 
 class Factors(Scorer):
@@ -40,6 +38,7 @@ class Factors(Scorer):
 
     n_users: int
     n_items: int
+    concurrent = True
 
     def __init__(
         self,
@@ -122,11 +121,7 @@ class Factors(Scorer):
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the score of each user-item pair; no others are computed."""
-        scores = np.empty(users.size, np.result_type(self.user_factors, self.item_factors))
-        for start in range(0, users.size, _PAIRS):
-            some = slice(start, start + _PAIRS)
-            np.einsum("ij,ij->i", self.user_factors[users[some]], self.item_factors[items[some]], out=scores[some])
-        return scores if self.item_bias is None else scores + self.item_bias[items]
+        return score_pairs(self.user_factors, self.item_factors, users, items, item_bias=self.item_bias)
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count in one compiled loop that computes and compares scores."""

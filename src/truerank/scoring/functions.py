@@ -72,11 +72,8 @@ class PairFunctionScorer(Scorer):
     ----------
     function : callable
         Takes the user numbers and the item numbers of the pairs; returns one score for each.
-    n_items, n_users : int, optional
-        How many items and users there are; by default, as many as in the data. If the data are plain
-        lists, `n_items` is required.
-    user_ids, item_ids : arrays, optional
-        Names of the users and items, by which `truerank.rank` matches them with those of the data.
+    n_items, n_users, user_ids, item_ids
+        As for `FunctionScorer`, except that `n_items` is required if the data are plain lists.
     batch_size : int, optional
         Pairs in one call, at most; by default all that are needed at a time.
 

@@ -31,6 +31,7 @@ class ScoreMatrix(Scorer):
 
     n_users: int
     n_items: int
+    concurrent = True
 
     def __init__(self, matrix: Matrix, *, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None) -> None:
         self.matrix = as_matrix(matrix, "`matrix`")

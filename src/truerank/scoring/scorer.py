@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,9 @@ class Scorer(ABC):
         Names of its users and items. Without them, user u and item i are row u and column i of the data.
     batch_size : int, optional
         Users in one call of `scores`, at most; None: as many as fit into 8 million scores, up to 1,024.
+    concurrent : bool
+        Whether several threads may call `scores` and `pairs` at the same time. By default the thread that called
+        truerank makes all calls, one after another, while other threads count.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Scorer(ABC):
     user_ids: AnyArray | None = None
     item_ids: AnyArray | None = None
     batch_size: int | None = None
+    concurrent: bool = False
 
     @abstractmethod
     def scores(self, users: Ints) -> AnyArray:
@@ -71,8 +76,7 @@ class Scorer(ABC):
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
-        lists, size = (train, test), self.batch_size
-        return count_scores(self.scores, self._width(), *lists, threads=threads, progress=progress, batch_size=size)
+        return count_scores(self.scores, self._width(), train, test, **self._options(threads, progress))
 
     def named(self, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None) -> Scorer:
         """Return a copy with other names of its users, of its items, or of both."""
@@ -83,8 +87,7 @@ class Scorer(ABC):
 
     def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
-        asked, size = (users, excluded, k), self.batch_size
-        return best_scores(self.scores, self._width(), *asked, threads=threads, progress=progress, batch_size=size)
+        return best_scores(self.scores, self._width(), users, excluded, k, **self._options(threads, progress))
 
     def sized(self, n_items: int) -> Scorer:
         """Return a copy with this number of items; only for a scorer that does not know it."""
@@ -128,6 +131,15 @@ class Scorer(ABC):
     def _renumbered(self, users: Ints, items: Ints) -> Scorer:
         return Renumbered(self, users, items)
 
+    def _options(self, threads: int, progress: Progress | None) -> dict[str, Any]:
+        """Return how to compute and use blocks of scores."""
+        return {
+            "threads": threads,
+            "progress": progress,
+            "batch_size": self.batch_size,
+            "concurrent": self.concurrent,
+        }
+
     def _rows(self, users: Ints) -> AnyArray:
         """Return the scores of a block of users, checked to cover all items."""
         scores, shape = np.asarray(self.scores(users)), (users.size, self._width())
@@ -146,7 +158,8 @@ class Renumbered(Scorer):
 
     def __init__(self, scorer: Scorer, users: Ints, items: Ints) -> None:
         self.scorer, self.users, self.items = scorer, users, items
-        self.n_users, self.n_items, self.batch_size = users.size, items.size, scorer.batch_size
+        self.n_users, self.n_items = users.size, items.size
+        self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items in the new order."""

@@ -37,6 +37,7 @@ class Similarity(Scorer):
 
     n_users: int
     n_items: int
+    concurrent = True
 
     def __init__(
         self,

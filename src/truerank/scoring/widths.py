@@ -38,7 +38,8 @@ class _Measured(Scorer):
         if scores.ndim != 2 or len(scores) != users.size:
             raise InputError(f"a scorer must return scores of shape ({users.size}, n_items), got {scores.shape}.")
         self.scorer, self.first, self.kept = scorer, users, scores
-        self.n_users, self.n_items, self.batch_size = scorer.n_users, scores.shape[1], scorer.batch_size
+        self.n_users, self.n_items = scorer.n_users, scores.shape[1]
+        self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users, computing only those that are not kept."""

@@ -33,7 +33,7 @@ Y = ItemKNN(power=3.0, keep_self=True)
 Z = ItemKNN(power=1.0, neighbours=10, keep="column")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """Exact ranks of the three recommenders; X has one for each seed."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,8 +135,9 @@ class Growth:
     settled: int | None
 
 
+@cache
 def growth(study: Study, metric: str, largest: int) -> Growth:
-    """Return a panel of Figure 6, and by bisection the m from which the order is right."""
+    """Return a panel of Figure 6, which the report shows too, and by bisection the m from which the order is right."""
     ranks = {name: tied.break_ties("random", rng=0) for name, tied in study.ranks.items()}
     found = consistency(ranks, metric, sizes=np.geomspace(10, largest, 20).astype(int))
     wrong = found.sizes[found.sizes < (found.settled or 0)]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.analysis.risks import risks
-from truerank.analysis.tied_laws import TiedItemLaws
 from truerank.arrays import Floats, Ints
 from truerank.corrections.base import Case, Correction, CorrectionTable
 from truerank.corrections.corrected import Corrected
@@ -29,7 +28,7 @@ from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
 from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.expectations import ItemLaws
-from truerank.sampling.laws import Law
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
 from truerank.sampling.uniform import UniformSampling
 
 METRICS = ("recall@10", "ndcg@10", "ap", "auc")
@@ -51,28 +50,6 @@ class PublishedRankEstimate(Correction):
         return CorrectionTable(case.count_term(term)(counts.astype(np.float64)))
 
 
-class PublishedTieLaws(TiedItemLaws):
-    """The laws of the published sampling: of t sampled ties, floor(U t) are put above, which is never all of them."""
-
-    def rows(self, part: slice) -> Floats:
-        rows = ItemLaws.rows(self, part)
-        tied = np.flatnonzero(self.tied[part] > 0)
-        # pairs of an item and the number of sampled candidates above it and its ties
-        item, above = np.nonzero(rows[tied] > _NEGLIGIBLE)
-        left, ties = (self.N - self.g)[part][tied[item]], self.tied[part][tied[item]]
-        law = self.law.rows(ties, np.minimum(self.m - above, left), left)
-        # of t ties, 0..t - 1 are above with equal probability; this averages over t
-        share = np.cumsum((law[:, 1:] / np.arange(1, law.shape[1]))[:, ::-1], axis=1)[:, ::-1]
-        share = np.pad(share, ((0, 0), (0, self.m + 1 - share.shape[1])))
-        share[:, 0] += law[:, 0]
-        weight = rows[tied[item], above]
-        rows[tied] = 0.0
-        for lost in range(self.m + 1):
-            inside = above + lost <= self.m
-            np.add.at(rows, (tied[item[inside]], above[inside] + lost), (weight * share[:, lost])[inside])
-        return rows
-
-
 def columns(*, published: bool) -> list[Metric]:
     """Return every sampled and corrected metric of Table 3, metric by metric."""
     found = [as_metric(name + text) for name in METRICS for text in ("", *TABLE_3_COLUMNS[2:])]
@@ -91,7 +68,7 @@ def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
     Returns means over users by recommender, of shape (repetitions, metrics, columns).
     """
     generator = np.random.default_rng(rng)
-    tables = _published_tables(mean_n(study))
+    tables = published_tables(mean_n(study))
     return {
         name: np.array([_one_repetition(ranks, exact, tables, generator) for _ in range(REPETITIONS)])
         for name, ranks in study.ranks.items()
@@ -104,7 +81,7 @@ def mean_n(study: Study) -> int:
     return int(study.y.n_candidates.mean())
 
 
-def _published_tables(n: int) -> Floats:
+def published_tables(n: int) -> Floats:
     """Return the value at each sampled count: an array of shape (m + 1, metrics, columns without the exact one)."""
     shown = as_sampled(Ranks.from_ranks([1], n=n), ASSUMED)
     tables = [counted(metric.terms(shown)[0], shown, np.array([0]))[0] for metric in columns(published=True)]
@@ -126,10 +103,36 @@ def _exact(ranks: Ranks) -> Floats:
     return np.array([[estimate(ranks, metric).mean] for metric in METRICS])
 
 
-def expected_as_published(ranks: Ranks, n: int) -> Floats:
+def expected_as_published(ranks: Ranks, tables: Floats) -> Floats:
     """Return the expectations of the published numbers, of shape (metrics, columns)."""
-    found = risks(ranks, columns(published=True), DESIGN, assumed=ASSUMED, assumed_n=n, laws=PublishedTieLaws)
-    return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
+    return np.hstack([_exact(ranks), np.tensordot(expected_counts(ranks) / len(ranks), tables, axes=1)])
+
+
+def expected_counts(ranks: Ranks) -> Floats:
+    """Return how many users have each sampled count in the published sampling, on average.
+
+    Of t sampled ties, floor(U t) are put above, which is never all of them.
+    """
+    items = ItemLaws(HYPERGEOMETRIC, ranks.above, SAMPLED, ranks.item_n - 1)
+    total, lost = np.zeros(SAMPLED + 1), np.zeros((SAMPLED + 1, SAMPLED + 1))
+    for part in items.parts():
+        rows, tied = items.rows(part), ranks.tied[part]
+        total += rows[tied == 0].sum(axis=0)
+        item, above = np.nonzero((rows > _NEGLIGIBLE) & (tied > 0)[:, None])
+        left = (items.N - items.g)[part][item]
+        ties = HYPERGEOMETRIC.rows(tied[item], np.minimum(SAMPLED - above, left), left)
+        # by the sampled candidates above an item and its ties, and those of its ties that are put above it
+        np.add.at(lost, above, rows[item, above, None] * _lost(ties))
+    return total + [np.trace(lost[::-1], offset=count - SAMPLED) for count in range(SAMPLED + 1)]
+
+
+def _lost(ties: Floats) -> Floats:
+    """Return the chance that so many ties are put above, from the law of the sampled ties: a row each."""
+    # of t ties, 0..t - 1 are above with equal probability; this averages over t
+    share = np.cumsum((ties[:, 1:] / np.arange(1, ties.shape[1]))[:, ::-1], axis=1)[:, ::-1]
+    share = np.pad(share, ((0, 0), (0, SAMPLED + 1 - share.shape[1])))
+    share[:, 0] += ties[:, 0]
+    return share
 
 
 def expected_by_default(ranks: Ranks) -> Floats:
@@ -140,10 +143,10 @@ def expected_by_default(ranks: Ranks) -> Floats:
 
 def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
     """Return every cell of Table 3 in percent; sampled and corrected ones are exact expectations."""
-    n = mean_n(study)
-    ours = {name: 100 * expected_as_published(ranks, n) for name, ranks in study.ranks.items()}
+    tables = published_tables(mean_n(study))
+    ours = {name: 100 * expected_as_published(ranks, tables) for name, ranks in study.ranks.items()}
     own_n = {name: 100 * expected_by_default(ranks) for name, ranks in study.ranks.items()}
-    seeds = np.array([ours["X"], *(100 * expected_as_published(ranks, n) for ranks in study.x[1:])])
+    seeds = np.array([ours["X"], *(100 * expected_as_published(ranks, tables) for ranks in study.x[1:])])
     return [
         Compared(
             table=3,

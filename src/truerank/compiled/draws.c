@@ -1,0 +1,116 @@
+/* Items drawn for many users, none twice: by rejection, with a set of bits that each user in turn fills and clears. */
+
+#include <stdlib.h>
+
+#include "rows.h"
+
+/* A set of whole numbers: bit b of words[w] stands for 64 w + b, and bit b of any[a] for whether words[64 a + b] may
+   not be 0, so that sparse sets of a large range are listed fast. */
+typedef struct {
+    uint64_t *words, *any;
+    int64_t n_any;
+} Set;
+
+static int new_set(Set *set, int64_t range) {
+    set->n_any = range / 4096 + 1;
+    set->words = calloc(65 * set->n_any, sizeof *set->words);
+    set->any = set->words + 64 * set->n_any;
+    return set->words != NULL;
+}
+
+/* Add a number, and return whether it is new. */
+static inline int64_t add(Set *set, int64_t number) {
+    uint64_t *word = set->words + number / 64, bit = (uint64_t)1 << number % 64;
+    int64_t is_new = !(*word & bit);
+    *word |= bit;
+    set->any[number / 4096] |= (uint64_t)1 << number / 64 % 64;
+    return is_new;
+}
+
+static void add_row(Set *set, const Rows *rows, int64_t row) {
+    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
+        add(set, rows->columns[k]);
+}
+
+static void drop_row(Set *set, const Rows *rows, int64_t row) {
+    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
+        set->words[rows->columns[k] / 64] &= ~((uint64_t)1 << rows->columns[k] % 64);
+}
+
+/* Write the numbers of one word, which are from `base` on, and return how many they are. */
+static inline int64_t list_word(uint64_t word, int64_t base, int64_t *numbers) {
+    int64_t size = 0;
+    for (; word; word &= word - 1)
+        numbers[size++] = base + __builtin_ctzll(word);
+    return size;
+}
+
+/* Write all numbers, ascending, and leave the set empty. */
+static void empty(Set *set, int64_t *numbers) {
+    for (int64_t a = 0; a < set->n_any; a++) {
+        for (uint64_t any = set->any[a]; any; any &= any - 1) {
+            int64_t w = 64 * a + __builtin_ctzll(any);
+            numbers += list_word(set->words[w], 64 * w, numbers);
+            set->words[w] = 0;
+        }
+        set->any[a] = 0;
+    }
+}
+
+/* Add a user's draws that are new to the items; return how many draws were used, which is how many were missing. */
+static int64_t add_user(Set *set, Drawn *drawn, int64_t user, const int64_t *draws) {
+    int64_t *items = drawn->items + drawn->begin[user], found = drawn->found[user];
+    int64_t missing = drawn->begin[user + 1] - drawn->begin[user] - found;
+    if (missing == 0)
+        return 0;
+    add_row(set, &drawn->excluded, user);
+    add_row(set, &drawn->taken, user);
+    for (int64_t i = 0; i < found; i++)
+        add(set, items[i]);
+    for (int64_t i = 0; i < missing; i++)
+        found += add(set, draws[i]);
+    drop_row(set, &drawn->excluded, user);
+    drop_row(set, &drawn->taken, user);
+    empty(set, items);
+    drawn->found[user] = found;
+    return missing;
+}
+
+/* Return whether all numbers are in 0..range - 1. */
+static int are_below(const int64_t *numbers, int64_t size, int64_t range) {
+    int is_wrong = 0;
+    for (int64_t i = 0; i < size; i++)
+        is_wrong |= (uint64_t)numbers[i] >= (uint64_t)range;
+    return !is_wrong;
+}
+
+/* Return whether the rooms lie within the items, are filled with items of the catalogue, and lack `size` ones. */
+static int has_room(const Drawn *drawn, int64_t size) {
+    const int64_t *begin = drawn->begin;
+    int64_t users = drawn->excluded.count, missing = 0;
+    if (drawn->taken.count != users || begin[0] != 0 || begin[users] > drawn->size)
+        return 0;
+    int is_wrong = 0;
+    for (int64_t user = 0; user < users && !is_wrong; user++) {
+        int64_t room = begin[user + 1] - begin[user], found = drawn->found[user];
+        is_wrong = room < 0 || begin[user + 1] > drawn->size || found < 0 || found > room ||
+            !are_below(drawn->items + begin[user], found, drawn->n_items);
+        missing += room - found;
+    }
+    return !is_wrong && missing == size;
+}
+
+int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size) {
+    int64_t users = drawn->excluded.count;
+    if (!has_room(drawn, size) || !are_below(draws, size, drawn->n_items) ||
+        !lies_within(&drawn->excluded, 0, users, drawn->n_items) ||
+        !lies_within(&drawn->taken, 0, users, drawn->n_items))
+        return INVALID;
+    Set set;
+    if (!new_set(&set, drawn->n_items))
+        return NO_MEMORY;
+    for (int64_t user = 0; user < users; user++)
+        draws += add_user(&set, drawn, user, draws);
+    free(set.words);
+    return DONE;
+}

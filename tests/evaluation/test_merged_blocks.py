@@ -1,0 +1,106 @@
+"""Comparisons from blocks of instances that were never together, against the comparison of all of them."""
+
+import math
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank.corrections.assumptions import Assumption
+from truerank.evaluation.group_parts import parts_by
+from truerank.evaluation.merged_blocks import MergedBlock
+from truerank.evaluation.paired_differences import Task, blocks_of
+from truerank.evaluation.runs import Entrant, shared_name
+
+RNG = np.random.default_rng(0)
+USERS, ITEMS = 300, 400
+TEST = [np.sort(RNG.permutation(ITEMS)[: RNG.integers(1, 6)]) for _ in range(USERS)]
+SCORES = [RNG.standard_normal((USERS, ITEMS)).round(1) for _ in range(2)]
+EXACT = {name: tr.rank(scores, test=TEST) for name, scores in zip("AB", SCORES, strict=True)}
+EXACT["B"] = tr.rank(SCORES[1] + 0.3 * np.array([np.isin(np.arange(ITEMS), own) for own in TEST]), test=TEST)
+SAMPLED = {name: tr.UniformSampling(50).draw(ranks, rng=seed) for seed, (name, ranks) in enumerate(EXACT.items())}
+HEAD = tr.Groups.named(np.arange(300), ["head"] * 100 + ["tail"] * 200, of_items=True)
+DRAWN = ("sampling_error", "user_error", "order_probability")  # estimated by random draws
+
+
+def merged(
+    ranks: dict[str, tr.Ranks],
+    metrics: list[str],
+    cuts: list[int],
+    by: tr.Groups | None = None,
+    same_candidates: bool = False,
+    assume: Assumption = "nothing",
+) -> list[dict[str, Any]]:
+    """Compare in batches, as an engine does."""
+    chosen = [tr.metric(text) for text in metrics]
+    task = Task(tuple(ranks), tuple(metrics), [(1, 0)], 0.95, None, same_candidates, (False,) * len(metrics))
+    found: dict[tuple[str, int], list[MergedBlock]] = {}
+    for rows in np.split(np.arange(USERS), cuts):
+        own = {name: one[rows] for name, one in ranks.items()}
+        parts = parts_by(own, by)
+        entrants = {name: Entrant.of([one], chosen, [parts[name]]) for name, one in own.items()}
+        task = replace(task, metrics=tuple(shared_name(entrants, at, metric) for at, metric in enumerate(chosen)))
+        for block in blocks_of(entrants, None, assume):
+            found.setdefault((block.group, block.metric), []).append(MergedBlock.of(block, task))
+    return [reduce(add, own).difference(task, *key, 0).record() for key, own in found.items()]
+
+
+def assert_close(found: list[dict[str, Any]], expected: list[dict[str, Any]], but: tuple[str, ...] = ()) -> None:
+    assert len(found) == len(expected) > 0
+    for mine, his in zip(found, expected, strict=True):
+        assert mine.keys() == his.keys()
+        for name in set(his) - set(but):
+            close = isinstance(his[name], float)
+            assert mine[name] == (pytest.approx(his[name], rel=1e-9, nan_ok=True) if close else his[name]), name
+
+
+@pytest.mark.parametrize("cuts", [[], [1, 5], [100, 101, 220]])
+@pytest.mark.parametrize("by", [None, HEAD], ids=["whole", "groups of items"])
+def test_exact_ranks(cuts: list[int], by: tr.Groups | None) -> None:
+    metrics = ["ndcg@10", "auc"]
+    whole = tr.compare(EXACT, metrics, by=by, adjustment="none")
+    in_order = sorted(merged(EXACT, metrics, cuts, by), key=lambda row: row["group"])
+    assert_close(in_order, sorted((each.record() for each in whole.differences), key=lambda row: row["group"]))
+
+
+@pytest.mark.parametrize("assume", ["nothing", "falling"])
+def test_sampled_ranks(assume: Assumption) -> None:
+    metrics = ["auc", "recall@10", "ndcg@10~bv(0.1)"]
+    whole = tr.compare(SAMPLED, metrics, adjustment="none", assume=assume)
+    found = merged(SAMPLED, metrics, [80, 200], assume=assume)
+    assert_close(found, [each.record() for each in whole.differences], but=DRAWN)
+    for mine, each in zip(found, whole.differences, strict=True):
+        assert mine["sampling_error"] == pytest.approx(each.sampling_error, rel=0.15)
+        assert math.isnan(mine["order_probability"]) == math.isnan(each.order_probability)
+
+
+def test_the_same_candidates_leave_less_to_chance() -> None:
+    scores = {"A": SCORES[0], "B": SCORES[0] + 0.05 * SCORES[1]}
+    ranks = {name: tr.rank_sampled(own, test=TEST, m=50, rng=1) for name, own in scores.items()}
+    (apart,), (same,) = (merged(ranks, ["auc"], [80, 200], same_candidates=both) for both in (False, True))
+    whole = tr.compare(ranks, "auc", same_candidates=True)["B", "A"]
+    assert same["sampling_error"] == pytest.approx(whole.sampling_error, rel=0.15)
+    assert same["sampling_error"] < 0.7 * apart["sampling_error"]
+
+
+def test_error_over_samples_is_that_of_exact_ranks() -> None:
+    (found,) = merged(SAMPLED, ["auc"], [80, 200])
+    true = math.sqrt(sum(tr.risk(ranks, "auc", m=50).variance.sum() for ranks in EXACT.values())) / USERS
+    assert found["sampling_error"] == pytest.approx(true, rel=0.1)
+
+
+def test_designs_without_bounds_leave_the_exact_difference_open() -> None:
+    design = tr.PopularitySampling(50)
+    train = [RNG.permutation(ITEMS)[:20] for _ in range(USERS)]
+    ranks = {
+        name: tr.rank_sampled(scores, train=train, test=TEST, design=design, rng=1)
+        for name, scores in zip("AB", SCORES, strict=True)
+    }
+    whole = tr.compare(ranks, "recall@10", adjustment="none")
+    found = merged(ranks, ["recall@10"], [150])
+    assert_close(found, [each.record() for each in whole.differences])
+    assert math.isnan(found[0]["p_value"])
