@@ -98,7 +98,7 @@ def _most_of(*ends: float) -> float:
     return math.inf if any(map(math.isnan, ends)) else max(ends)
 
 
-def _mean(*parts: tuple[float, int]) -> float:
+def _mean(*parts: tuple[float, float]) -> float:
     filled = [(mean, n) for mean, n in parts if n]
     total = sum(n for _, n in filled)
     return sum(mean * n for mean, n in filled) / total if total else math.nan
