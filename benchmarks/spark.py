@@ -207,12 +207,12 @@ def measure(parts: list[str], repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), repeats)
         for case in (case for case in CASES if case.part in parts):
-            if case in (known := saved()):
+            if case in saved():
                 continue
             load = os.getloadavg()[0]
             cost = bench.measure(case)
             print(f"{case}: {cost}, load before {load:.1f}", flush=True)
-            save(known | {case: cost})
+            save(saved() | {case: cost})
         bench.stop()
 
 

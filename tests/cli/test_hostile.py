@@ -10,7 +10,7 @@ import truerank as tr
 from tests.cli.conftest import QRELS, RUN
 from tests.cli.running import run_here
 from tests.hostile import CORPUS, damaged
-from truerank.papers.krichene_rendle_2020 import experiment, reproduction
+from truerank.papers.krichene_rendle_2020 import experiment, paper_report, reproduction
 
 pytestmark = pytest.mark.filterwarnings("ignore:Reading `.npy`")  # of an old version, which damage looks like
 
@@ -92,11 +92,12 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quick_reproduction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Read the ratings of a reproduction, but learn and draw nothing."""
+    """Read the ratings of a reproduction, but learn, draw and report nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiment, "from_split", lambda _split: experiment.embedded())
     monkeypatch.setattr(reproduction, "tables", lambda _study: iter([]))
     monkeypatch.setattr(reproduction, "draw", lambda *_: iter([]))
+    monkeypatch.setattr(paper_report, "write_paper_report", lambda *_: "report.html")
 
 
 def outcome(arguments: list[object]) -> int:

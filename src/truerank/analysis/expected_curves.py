@@ -52,17 +52,17 @@ def _sums(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
     settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
     pooled = settings.size * (whole + 1) < ranks.above.size
     total = np.zeros(sizes.size)
-    for size in np.unique(whole[pooled]).tolist():
+    for size in np.unique(whole[pooled]):
         part = whole == size
-        total[part] = _sum_over_counts(sampled_places(ranks, size, law, terms.weight), terms.term, sizes[part])
+        total[part] = _sum_over_counts(sampled_places(ranks, int(size), law, terms.weight), terms.term, sizes[part])
     if not pooled.all():
         total[~pooled] = _sum_over_items(ranks, terms, sizes[~pooled], law)
     return total
 
 
-def _pooled_sizes(ranks: Ranks, sizes: Ints, law: Law) -> Ints:
+def _pooled_sizes(ranks: Ranks, sizes: Ints, law: Law) -> Floats:
     """Return for each size the next power of two, but no more than can be drawn: one sample serves those below it."""
-    powers = np.left_shift(1, np.ceil(np.log2(sizes)).astype(np.int64))
+    powers = np.exp2(np.ceil(np.log2(sizes)))
     return np.minimum(powers, ranks.draws[ranks.n_relevant > 0].min()) if law.distinct else powers
 
 
