@@ -11,7 +11,7 @@ from truerank.arrays import Ints
 
 GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
-MOST_HITS, SHALLOW = 8, 16
+MOST_HITS, DEEP, SHALLOW = 8, 0.3, 1 / 16
 
 Draw = Callable[[str, int], tr.Ranks]
 """From the name of a recommender and a seed to sampled ranks."""
@@ -58,14 +58,14 @@ class Uncapped:
 
 
 def inverse(ranks: dict[str, tr.Ranks], free: Uncapped, budget: int) -> Plan:
-    """Return inverse sampling that costs the budget: as many hits as it pays for without a cap, and then a cap.
+    """Return inverse sampling that costs the budget: the fewest hits that would cost more without a cap, and a cap.
 
-    Where the cap would be below a sixteenth of the candidates, it takes 2 hits: nearly all draws then end at the cap,
-    and a second hit costs little.
+    One hit more and a smaller cap serve metrics cut at k, and AP has accuracy to spare, as long as the cap is at least
+    0.3 of the candidates. Where it is below a sixteenth, nearly all draws end there, and one hit more costs little.
     """
+    median = float(np.median(np.concatenate([one.draws for one in ranks.values()])))
     hits = next(hits for hits in range(1, MOST_HITS + 1) if hits == MOST_HITS or free.cost(hits) >= budget)
-    median = np.median(np.concatenate([one.draws for one in ranks.values()]))
-    hits = 2 if hits == 1 and SHALLOW * free.cap(1, budget) < median else hits
+    hits += free.cap(hits + 1, budget) >= DEEP * median or free.cap(hits, budget) < SHALLOW * median
     design = tr.InverseSampling(hits, most=free.cap(hits, budget))
     return Plan(
         budget, str(design), lambda name, seed: design.draw(ranks[name], rng=seed), ["monotone", "smooth", "em"]

@@ -3,7 +3,6 @@
 Each table stands between a comment that names it and a comment "end". Columns hold Recall@10 / NDCG@10 / AP.
 """
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +41,10 @@ def _joined(numbers: "pd.Series[float]", form: str) -> str:
 
 def _goals(results: pd.DataFrame) -> str:
     """Return what the recommended estimator of inverse sampling reaches at each budget, and which goals it misses."""
-    lines = ["| data | design | scores | estimator | of BV's error | coverage | order | missed |", "|---" * 8 + "|"]
+    lines = [
+        "| data | design | scores | estimator | of BV's error | coverage | order | runs | missed |",
+        "|---" * 9 + "|",
+    ]
     mine = results[results["recommended"] & results["design"].str.startswith("inverse")]
     theirs = results[results["estimator"] == ORACLE].set_index(["data", "budget", "metric"])["rmse"]
     for (data, budget, design), part in mine.groupby(["data", "budget", "design"], sort=True):
@@ -53,10 +55,11 @@ def _goals(results: pd.DataFrame) -> str:
             "coverage": ~own["coverage"].between(0.92, 0.98),
             "order": (own["order"] < 0.95) & (budget >= 250),
         }
-        told = [f"{goal} ({', '.join(where.index[where])})" for goal, where in missed.items() if where.any()]
+        named = [f"{goal} ({', '.join(where.index[where])})" for goal, where in missed.items() if where.any()]
         names = "/".join(dict.fromkeys(own["estimator"]))
         texts = [_joined(ratio, "{:.2f}"), _joined(own["coverage"], "{:.2f}"), _joined(own["order"], "{:.2f}")]
-        cells = [str(data), str(design), str(budget), names, *texts, "; ".join(told) or "none"]
+        runs, told = str(own["repetitions"].max()), "; ".join(named) or "none"
+        cells = [str(data), str(design), str(budget), names, *texts, runs, told]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -65,9 +68,8 @@ def write_tables() -> None:
     """Put the tables into the page, between comments that name them."""
     text = PAGE.read_text(encoding="utf-8")
     for name, table in tables().items():
-        text = re.sub(
-            rf"(<!-- {re.escape(name)} -->\n).*?(\n<!-- end -->)", rf"\g<1>\n{table}\n\g<2>", text, flags=re.DOTALL
-        )
+        before, comment, rest = text.partition(f"<!-- {name} -->\n")
+        text = f"{before}{comment}\n{table}\n\n<!-- end -->" + rest.partition("<!-- end -->")[2]
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -112,8 +112,9 @@ class Study:
                 break
             for name, one in self._repetition(plan, names, seed).items() if names else ():
                 found[name] = found[name] + one
-        for result in found.values():
-            self.keep(result)
+        for name, result in found.items():
+            if result.repetitions > self._kept(plan, name).repetitions:
+                self.keep(result)
 
     def _repetition(self, plan: Plan, names: list[str], seed: int) -> dict[str, Result]:
         shape = (1, len(self.ranks), len(METRICS))

@@ -4,6 +4,7 @@
   factors. The loop is compiled here, by the compiler in CC or by zig.
 - Scores from a function that returns at once: `tr.rank` relative to reading the scores from memory once.
 - Item-item models: `tr.rank` relative to SciPy's product of the histories and the similarity alone.
+- Samples: `tr.rank_sampled` relative to `tr.rank`, which scores every item.
 
 Contenders alternate in one process; the best CPU time of each counts.
 
@@ -33,9 +34,10 @@ from truerank.compiled import library
 from truerank.counting.scores import users_per_block
 
 FACTORS = Shape(6_000, 20_000, 64, 50, 1)
-BLOCKS = [Shape(2_000, 40_000, 64, 50, held_out) for held_out in (1, 10)]
+BLOCKS = [Shape(2_000, 40_000, 64, 50, held_out) for held_out in (1, 10, 50)]
 MODEL = Shape(6_040, 3_706, 8, 165, 1)
 NEIGHBOURS = 100
+SAMPLED, SAMPLES = Shape(6_000, 40_000, 64, 50, 7), (100, 300)
 READS, PRODUCTS = 2.0, 0.4  # goals: times reading the scores once, times SciPy's product
 ROUNDS = 20_000_000
 
@@ -121,6 +123,19 @@ def product(histories: sp.csr_array, similarity: Any) -> None:
     histories @ similarity
 
 
+def print_samples(repeats: int, threads: int) -> None:
+    print(f"\nSampled candidates, relative to ranking among all {SAMPLED.items:,}; goal: at most 1")
+    data = make_data(SAMPLED)
+    options: dict[str, Any] = {"train": data.train, "test": data.test, "threads": threads}
+    runs: dict[str, Callable[[], Any]] = {"exact": by_rank(data, threads)}
+    for m in SAMPLES:
+        runs[str(m)] = partial(tr.rank_sampled, tr.Factors(data.users, data.items), m=m, rng=0, **options)
+    costs = best_costs(runs, repeats)
+    for m in SAMPLES:
+        ratio = costs[str(m)].cpu / costs["exact"].cpu
+        print(f"{m:4} candidates: {ratio:.2f} ({costs[str(m)].cpu:.3f} s), {verdict(ratio, 1)}")
+
+
 def verdict(ratio: float, most: float) -> str:
     return "met" if ratio <= most else "MISSED"
 
@@ -131,7 +146,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     with threadpool_limits(1, "blas"):
-        for section in (print_share_of_peak, print_score_blocks, print_item_models):
+        for section in (print_share_of_peak, print_score_blocks, print_item_models, print_samples):
             section(options.repeats, options.threads)
 
 

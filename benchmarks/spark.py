@@ -207,12 +207,12 @@ def measure(parts: list[str], repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), repeats)
         for case in (case for case in CASES if case.part in parts):
-            if case in (known := saved()):
+            if case in saved():
                 continue
             load = os.getloadavg()[0]
             cost = bench.measure(case)
             print(f"{case}: {cost}, load before {load:.1f}", flush=True)
-            save(known | {case: cost})
+            save(saved() | {case: cost})
         bench.stop()
 
 
@@ -280,7 +280,7 @@ def print_throughput(costs: dict[Case, Cost]) -> None:
         local, spark = (costs[BIG._replace(engine=engine, executors=executors)] for engine in ("local", "spark"))
         label = f"{BIG.users:,} users x {BIG.items:,} items x {BIG.factors}, {executors} executor(s) or thread(s)"
         ratio = f"{spark.wall / local.wall:.2f} times ({spark.cpu / local.cpu:.2f})"
-        speed = f"{BIG.work / spark.wall / 1e9:.0f} and {BIG.work / local.wall / 1e9:.0f} G multiply-adds per second"
+        speed = f"{BIG.work / spark.cpu / 1e9:.0f} and {BIG.work / local.cpu / 1e9:.0f} G multiply-adds per CPU second"
         print(f"- {label}: Spark {spark}, local engine {local}: {ratio}; {speed}.")
 
 
@@ -292,13 +292,14 @@ def print_constants(constants: Constants) -> None:
     print(
         f"  task with {BLOCKS[0].users:,} held-out items, a user {user:.0f} us from Parquet to the estimate; ", end=""
     )
-    print(f"{1e-9 / constants.multiply_add:.0f} G multiply-adds per second.")
+    print(f"{1e-9 / constants.multiply_add:.0f} G multiply-adds per CPU second.")
 
 
 def print_growth(costs: dict[Case, Cost], use: float) -> None:
     """Print how CPU time grows with each size, without the fixed cost of a use and with it."""
     one = costs[BASE]
-    for field, case in zip(("users", "items", "factors"), GROWN, strict=True):
+    measured = [each for each in zip(("users", "items", "factors"), GROWN, strict=True) if each[1] in costs]
+    for field, case in measured:
         other = costs[case]
         net, whole = (math.log((other.cpu - fixed) / (one.cpu - fixed), 4) for fixed in (use, 0.0))
         sizes = f"{getattr(BASE, field):,} -> {getattr(case, field):,} {field}"

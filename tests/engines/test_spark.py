@@ -21,6 +21,7 @@ import pytest
 import truerank as tr
 from tests.cli.running import truerank
 from tests.engines.cases import CASES, Case, assert_same, in_order, make
+from tests.pages import run_block
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
 
@@ -337,6 +338,17 @@ def test_an_als_model(spark: Any) -> None:
     ]
     local = tr.rank(model, train=named[0], test=named[1])
     assert local.above.tolist() == expected.above.tolist(), "the factors are collected and matched by id"
+
+
+def test_the_example_of_models_of_other_libraries(spark: Any) -> None:
+    from pyspark.ml.recommendation import ALS
+
+    events = [(user, item, 1.0) for user in range(12) for item in range(user % 3, 20, 3)]
+    ratings = spark.createDataFrame(events, "user int, item int, rating float")
+    split = tr.leave_k_out({user: [item for other, item, _ in events if other == user] for user in range(12)}, rng=0)
+    names: dict[str, Any] = {"tr": tr, "ALS": ALS, "ratings": ratings, "split": split}
+    run_block("models.md", "ALS(userCol", names)
+    assert names["ranks"].ids.tolist() == list(range(12))
 
 
 def test_the_code_of_the_page(spark: Any) -> None:

@@ -112,7 +112,7 @@ def test_negative_weights_are_bounded_from_the_other_side() -> None:
 
 def test_parts_add_up_to_the_stronger_assumption() -> None:
     sampled = tr.UniformSampling(30).draw(several(np.random.default_rng(1), 20, 300), rng=0)
-    one, other = (exact_range(sampled, tr.metric("ap"), name) for name in ("falling", "smooth"))  # type: ignore[arg-type]
+    one, other = (exact_range(sampled, tr.metric("ap"), name) for name in ("falling", "smooth"))
     assert (one + other).assumption == (other + one).assumption == "smooth"
 
 

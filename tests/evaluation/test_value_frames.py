@@ -2,6 +2,7 @@
 
 from typing import Any, assert_type
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -40,7 +41,7 @@ def test_ties_and_wrong_arguments() -> None:
 
 def test_frames_have_the_type_of_the_library() -> None:
     """What type checkers and editors see; mypy compares it with the types here."""
-    found, lists = tr.evaluate(RANKS, "rr"), tr.recommend([[3.0, 1.0, 2.0]], k=2)
+    found, lists = tr.evaluate(RANKS, "rr"), tr.recommend(np.array([[3.0, 1.0, 2.0]]), k=2)
     assert isinstance(assert_type(tr.values_frame(RANKS, "rr"), pd.DataFrame), pd.DataFrame)
     assert isinstance(assert_type(tr.values_frame(RANKS, "rr", backend="polars"), pl.DataFrame), pl.DataFrame)
     assert isinstance(assert_type(found.to_frame(), pd.DataFrame), pd.DataFrame)

@@ -1,7 +1,7 @@
 """Models of RecBole 1.2.1: ranks against its own scores, metrics against its own evaluator.
 
-It is installed without ray, which it wants in a version that new Pythons do not have and needs for tuning only, and it
-uses names that NumPy 2 has removed, which are put back for these tests.
+It is installed without its dependencies, since it wants an old version of ray, and it uses names that NumPy 2 has
+removed, which are put back for these tests.
 """
 
 import copy
@@ -22,6 +22,7 @@ from recbole.utils import init_seed
 
 import truerank as tr
 from tests.models.data import check_ranks, events, shuffled, split
+from tests.pages import run_block
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of its use of pandas and PyTorch
 
@@ -58,7 +59,7 @@ class Study:
         init_seed(0, True)
         train, valid, self.test = data_preparation(config, create_dataset(config))
         self.model = kind(config, train.dataset)
-        trainer = Trainer(config, self.model)
+        trainer = self.trainer = Trainer(config, self.model)
         trainer.fit(train, valid, saved=False, show_progress=False)
         self.reported = trainer.evaluate(self.test, load_best_model=False)
         self.model.eval()
@@ -96,6 +97,20 @@ def test_ranks(general: Study) -> None:
         return {int(item): scores[at] for at, item in enumerate(data.field2id_token[data.iid_field]) if at}
 
     check_ranks(tr.as_scorer(general.model, general.test), own_scores, general.split)
+
+
+def test_the_example_of_the_documentation(general: Study, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("ray.tune")  # which RecBole imports together with the function
+    from recbole.quick_start import load_data_and_model
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")  # as the page says
+    (tmp_path / "saved").mkdir()
+    general.trainer.saved_model_file = "saved/BPR.pth"
+    general.trainer._save_checkpoint(0, verbose=False)
+    names = {"tr": tr, "split": general.split, "load_data_and_model": load_data_and_model}
+    run_block("models.md", "load_data_and_model", names)
+    assert names["ranks"] == tr.rank(tr.as_scorer(general.model, general.test), general.split)
 
 
 def test_metrics_of_its_evaluator(general: Study) -> None:

@@ -225,11 +225,12 @@ def test_each_candidate_is_sampled_equally_often(way: str, monkeypatch: pytest.M
             assert np.abs(deviations).max() < 5
 
 
-@pytest.mark.parametrize("n_items", [40, 64, 4_096, 4_097, 300_000])
-def test_the_compiled_loop_draws_what_numpy_draws(n_items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [12, 60])
+@pytest.mark.parametrize("n_items", [90, 128, 4_096, 4_097, 300_000])
+def test_the_compiled_loop_draws_what_numpy_draws(n_items: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(n_items)
     excluded = [np.sort(rng.choice(n_items, size, replace=False)) for size in rng.integers(0, 15, 60)]
-    users, counts, taken = np.arange(0, 60, 2), rng.integers(0, 12, 30), [rng.choice(n_items, 6) for _ in range(30)]
+    users, counts, taken = np.arange(0, 60, 2), rng.integers(0, most, 30), [rng.choice(n_items, 6) for _ in range(30)]
     ways = []
     for load in (library.load, lambda: None):
         monkeypatch.setattr(library, "load", load)

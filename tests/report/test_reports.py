@@ -107,8 +107,9 @@ def test_the_sentence_about_two() -> None:
 def test_the_sentence_about_several_and_about_one() -> None:
     assert headline(material(TOY, "ap", m=99)).startswith("No difference between C and B on AP was found: ")
     assert headline(material(TOY, "ap", m=99)).endswith("; 99 sampled candidates would have put A first.")
+    low, high = tr.estimate(TOY["A"], "ap").confidence_interval()
     assert headline(material(TOY["A"], "ap", m=99)) == (
-        "recommender has AP 0.0100 (0.0100 to 0.0100); 99 sampled candidates would have shown 0.636."
+        f"recommender has AP 0.010 ({low:.3f} to {high:.3f}); 99 sampled candidates would have shown 0.636."
     )
 
 

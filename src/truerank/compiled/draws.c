@@ -1,8 +1,11 @@
 /* Items drawn for many users, none twice: by rejection, with a set of bits that each user in turn fills and clears. */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rows.h"
+
+enum { FEW = 16 }; /* draws that are looked up one by one */
 
 /* A set of whole numbers: bit b of words[w] stands for 64 w + b, and bit b of any[a] for whether words[64 a + b] may
    not be 0, so that sparse sets of a large range are listed fast. */
@@ -57,22 +60,54 @@ static void empty(Set *set, int64_t *numbers) {
     }
 }
 
-/* Add a user's draws that are new to the items; return how many draws were used, which is how many were missing. */
-static int64_t add_user(Set *set, Drawn *drawn, int64_t user, const int64_t *draws) {
-    int64_t *items = drawn->items + drawn->begin[user], found = drawn->found[user];
-    int64_t missing = drawn->begin[user + 1] - drawn->begin[user] - found;
-    if (missing == 0)
-        return 0;
+/* Add draws to a user's `found` items by the set, and return how many these are then. */
+static int64_t add_many(Set *set, const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
+    int64_t *items = drawn->items + drawn->begin[user];
     add_row(set, &drawn->excluded, user);
     add_row(set, &drawn->taken, user);
     for (int64_t i = 0; i < found; i++)
         add(set, items[i]);
-    for (int64_t i = 0; i < missing; i++)
+    for (int64_t i = 0; i < size; i++)
         found += add(set, draws[i]);
     drop_row(set, &drawn->excluded, user);
     drop_row(set, &drawn->taken, user);
     empty(set, items);
-    drawn->found[user] = found;
+    return found;
+}
+
+static int is_in_row(const Rows *rows, int64_t row, int64_t item) {
+    int is_in = 0;
+    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
+        is_in |= rows->columns[k] == item;
+    return is_in;
+}
+
+/* Insert an item into ascending ones, unless it is there; return how many they are then. */
+static int64_t insert(int64_t *items, int64_t size, int64_t item) {
+    int64_t at = 0;
+    for (int64_t i = 0; i < size; i++)
+        at += items[i] < item;
+    if (at < size && items[at] == item)
+        return size;
+    memmove(items + at + 1, items + at, (size - at) * sizeof *items);
+    items[at] = item;
+    return size + 1;
+}
+
+/* Do as `add_many` one by one, which is faster for the few that are missing after a first round. */
+static int64_t add_few(const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
+    int64_t *items = drawn->items + drawn->begin[user];
+    for (int64_t i = 0; i < size; i++)
+        if (!is_in_row(&drawn->excluded, user, draws[i]) && !is_in_row(&drawn->taken, user, draws[i]))
+            found = insert(items, found, draws[i]);
+    return found;
+}
+
+/* Add a user's draws that are new to the items; return how many draws were used, which is how many were missing. */
+static int64_t add_user(Set *set, Drawn *drawn, int64_t user, const int64_t *draws) {
+    int64_t found = drawn->found[user], missing = drawn->begin[user + 1] - drawn->begin[user] - found;
+    drawn->found[user] = missing <= FEW ? add_few(drawn, user, draws, missing, found)
+                                        : add_many(set, drawn, user, draws, missing, found);
     return missing;
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.arrays import Floats, Ints
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric
@@ -25,18 +25,23 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
     """
     if metric.estimated is not metric:
         return None
-    kinds = ranks if ranks.grades is not None else _one_of_each_kind(ranks)
+    sizes, n = (ranks.n_relevant, ranks.n_candidates) if ranks.grades is not None else _extreme_kinds(ranks)
     # what is below the depth of cut lists is not counted among the candidates
-    n = kinds.n_candidates + (0 if ranks.depth is None else ranks.depth)
-    ends = [values_at_one_end(kinds, metric, n, _ordered(kinds, best=first), first=first) for first in (False, True)]
+    n = n + (0 if ranks.depth is None else ranks.depth)
+    ends = [values_at_one_end(sizes, n, metric, _ordered(ranks, best=first), first=first) for first in (False, True)]
     defined = np.concatenate(ends)
     defined = defined[~np.isnan(defined)]
     return Interval(float(defined.min()), float(defined.max())) if defined.size else None
 
 
-def _one_of_each_kind(ranks: Ranks) -> Ranks:
-    """Return one instance for each pair of numbers of relevant items and candidates."""
-    return ranks[distinct_columns(ranks.n_relevant, ranks.n_candidates)[0]]
+def _extreme_kinds(ranks: Ranks) -> tuple[Ints, Ints]:
+    """Return each number of relevant items twice, with the fewest and the most candidates of such instances."""
+    sizes, n = ranks.n_relevant, ranks.n_candidates
+    fewest, most = np.full(sizes.max(initial=-1) + 1, n.max(initial=0)), np.full(sizes.max(initial=-1) + 1, -1)
+    np.minimum.at(fewest, sizes, n)
+    np.maximum.at(most, sizes, n)
+    there = np.flatnonzero(most >= 0)
+    return np.tile(there, 2), np.concatenate([fewest[there], most[there]])
 
 
 def _ordered(ranks: Ranks, *, best: bool) -> Floats | None:
@@ -47,14 +52,14 @@ def _ordered(ranks: Ranks, *, best: bool) -> Floats | None:
     return falling if best else falling[ranks.indptr[ranks.instance] + ranks.item_n_relevant - ranks.i]
 
 
-def values_at_one_end(ranks: Ranks, metric: Metric, n: Ints, grades: Floats | None, *, first: bool) -> Floats:
-    """Return the metric of each instance if its relevant items, in this order, stood first among n candidates, or last.
+def values_at_one_end(n_relevant: Ints, n: Ints, metric: Metric, grades: Floats | None, *, first: bool) -> Floats:
+    """Return the metric of instances whose relevant items, in this order, stand first among n candidates, or last.
 
     NaN if it may not be monotone.
     """
-    above = np.repeat(np.zeros_like(n) if first else n - ranks.n_relevant, ranks.n_relevant)
-    there = Ranks(above=above, n_candidates=n, indptr=ranks.indptr, grades=grades)
+    above = np.repeat(np.zeros_like(n) if first else n - n_relevant, n_relevant)
+    there = Ranks(above=above, n_candidates=n, indptr=np.append(0, np.cumsum(n_relevant)), grades=grades)
     terms = metric.terms(there)
     if any(part.term.shape == "any" for part in terms):
-        return np.full(len(ranks), np.nan)
+        return np.full(n.size, np.nan)
     return sums(there, terms)

@@ -142,13 +142,16 @@ def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
     catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
+    worst, best = (
+        values_at_one_end(ranks.n_relevant, catalogue, metric, ranks.grades, first=first) for first in (False, True)
+    )
     return BoundValues(
         sums(ranks, lower),
         sums(ranks, upper),
         _extremes(ranks, lower, upper=False),
         _extremes(ranks, upper, upper=True),
-        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=False),
-        values_at_one_end(ranks, metric, catalogue, ranks.grades, first=True),
+        worst,
+        best,
         assumption,
     )
 

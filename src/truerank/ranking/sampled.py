@@ -184,40 +184,47 @@ def rank_by_design(
 
     `popularity` counts the training interactions of each item, unless those of `held` are all there are.
     """
-    pool = _pool(held, len(scorers), popularity)
-    if design.sequential is not None:
-        return _in_rounds(design.sequential, pool, held, scorers, rng, how)
-    size = design.size
-    how.check(size * len(pool) + held.test.items.size, design)
-    seed = int(rng.integers(2**63))
-
-    def sample_of(number: int, start: int, stop: int) -> Sequence[Ints]:
-        return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
-
-    with how.bar(len(pool)) as bar:
-        found = rank_among_samples(scorers, held, sample_of, size, threads=how.threads, progress=bar.update)
-    return [_finished(ranks, held, design) for ranks in found]
+    return design.ranked(_Work(_pool(held, len(scorers), popularity), held, scorers, rng, how))
 
 
-def _in_rounds(
-    design: SequentialDesign,
-    pool: Pool,
-    held: HeldOut,
-    scorers: Sequence[Scorer],
-    rng: np.random.Generator,
-    how: _How,
-) -> list[Ranks]:
-    design.check(pool.sizes, 1)
-    if how.most is not None and not design.can_end_anywhere:
-        raise InputError(f"{design} can't be ended by `most_scores`; use Roulette with a budget, or InverseSampling.")
-    how.check(held.test.items.size + len(pool), design)
-    order = design.order(pool, rng)
-    found = []
-    for scorer in scorers:
-        with how.bar(len(pool)) as bar:
-            asked = Asked(scorer, how.threads, bar.update)
-            found.append(rank_in_rounds(asked, held, design, order, _catalogue(held), rng, how.most))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What is to be ranked, and the ways to do it from which a design chooses."""
+
+    pool: Pool
+    held: HeldOut
+    scorers: Sequence[Scorer]
+    rng: np.random.Generator
+    how: _How
+
+    def among_samples(self, design: SamplingDesign) -> list[Ranks]:
+        size, seed = design.size, int(self.rng.integers(2**63))
+        self.how.check(size * len(self.pool) + self.held.test.items.size, design)
+
+        def sample_of(number: int, start: int, stop: int) -> Sequence[Ints]:
+            return design.sample(self.pool.part(start, stop), np.random.default_rng([seed, number]))
+
+        with self.how.bar(len(self.pool)) as bar:
+            found = rank_among_samples(
+                self.scorers, self.held, sample_of, size, threads=self.how.threads, progress=bar.update
+            )
+        return [_finished(ranks, self.held, design) for ranks in found]
+
+    def in_rounds(self, design: SequentialDesign) -> list[Ranks]:
+        design.check(self.pool.sizes, 1)
+        most = self.how.most
+        if most is not None and not design.can_end_anywhere:
+            raise InputError(
+                f"{design} can't be ended by `most_scores`; use Roulette with a budget, or InverseSampling."
+            )
+        self.how.check(self.held.test.items.size + len(self.pool), design)
+        order, found = design.order(self.pool, self.rng), []
+        for scorer in self.scorers:
+            with self.how.bar(len(self.pool)) as bar:
+                asked = Asked(scorer, self.how.threads, bar.update)
+                catalogue = _catalogue(self.held)
+                found.append(rank_in_rounds(asked, self.held, design, order, catalogue, self.rng, most))
+        return found
 
 
 def _among_given(sample: _Sample, held: HeldOut, scorers: Sequence[Scorer], how: _How) -> list[Ranks]:

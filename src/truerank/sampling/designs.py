@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 Counts = AnyArray | int
 Rng = int | np.random.Generator | None
+
+
+class WaysToRank(Protocol):
+    """The two ways to rank held-out items by some scorers, for a design to choose from."""
+
+    def among_samples(self, design: SamplingDesign) -> list[Ranks]:
+        """Return ranks among samples that are drawn before any score is known."""
+
+    def in_rounds(self, design: SequentialDesign) -> list[Ranks]:
+        """Return ranks among candidates that are drawn until the scores tell enough."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +81,9 @@ class SamplingDesign(Named, ABC):
         """Scorers that the design asks besides the one that is ranked."""
         return ()
 
-    @property
-    def sequential(self) -> SequentialDesign | None:
-        """The design itself if what it draws depends on the scores; None: it samples before any score is known."""
-        return None
+    def ranked(self, ways: WaysToRank) -> list[Ranks]:
+        """Return the ranks of each scorer, in the way that the design needs."""
+        return ways.among_samples(self)
 
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, for `what`; designs without one raise an error that names it."""

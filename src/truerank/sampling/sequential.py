@@ -11,7 +11,7 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
 from truerank.sampling.courses import Course, batch_ends
-from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign
+from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign, WaysToRank
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
 from truerank.sampling.pools import Pool
@@ -39,9 +39,8 @@ class SequentialDesign(SamplingDesign):
         """Whether what a batch drew after enough was known counts too."""
         return False
 
-    @property
-    def sequential(self) -> SequentialDesign:
-        return self
+    def ranked(self, ways: WaysToRank) -> list[Ranks]:
+        return ways.in_rounds(self)
 
     def enough_above(self, i: Ints) -> Ints:
         """Return how many candidates above end the draws for the i-th relevant items of their instances."""
