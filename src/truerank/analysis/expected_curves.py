@@ -16,7 +16,7 @@ from truerank.corrections.corrected import Corrected
 from truerank.metrics.base import Metric, Term, Terms
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.expectations import mean_reciprocal, moments
+from truerank.sampling.expectations import mean_reciprocal, mean_up_to, moments
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 _FEW = 8  # sample sizes
@@ -207,7 +207,12 @@ def _summed_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, m: Ints, 
     for place, relevant in np.unique(np.stack([i.ravel(), n_relevant.ravel()]), axis=1).T:
         mine = (i == place) & (n_relevant == relevant)
         at = _sampled_term(term, int(place), int(relevant))
-        expected[mine] = moments(at, above[mine], m[mine], irrelevant[mine], law)[0]
+        g, draws, N = (np.asarray(numbers[mine], dtype=np.float64) for numbers in (above, m, irrelevant))
+        cutoff = term.cutoff(np.array([relevant]))
+        if cutoff is None:
+            expected[mine] = moments(at, g, draws, N, law)[0]
+        else:
+            expected[mine] = mean_up_to(at, int(cutoff[0] - place), g, draws, N, law)
     return expected
 
 

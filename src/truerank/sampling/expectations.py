@@ -98,6 +98,23 @@ def moments(term: SampledTerm, g: ArrayLike, m: ArrayLike, N: ArrayLike, law: La
     return (centre + first).reshape(shape), np.maximum(second - first**2, 0).reshape(shape)
 
 
+def mean_up_to(term: SampledTerm, last: int, g: Floats, m: Floats, N: Floats, law: Law) -> Floats:
+    """Mean of a sampled metric that is 0 for h > last, for many (g, m, N) at once, given as flat arrays.
+
+    Walks over h = 0..last only.
+    """
+    if last < 0:
+        return np.zeros(g.size)
+    start = np.minimum(law.mode(g, m, N), last)
+    probability = law.pmf(start, g, m, N)
+    total = probability * term(start, m)
+    for part, h, p in _bounded_walk(law, start, probability, (g, m, N), np.minimum(last, m)):
+        total[part] += p * term(h, m[part])
+    for part, h, p in _bounded_walk(law, m - start, probability, (N - g, m, N), m):
+        total[part] += p * term(m[part] - h, m[part])
+    return total
+
+
 def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, law: Law, *, k: ArrayLike | None = None) -> Floats:
     r"""Expected 1 / (h + 1), or 0 when h + 1 > k: sampled AP, AP@k and RR for one relevant item.
 
@@ -180,6 +197,21 @@ def walk(
     # seen from below, the walk down is a walk up
     for part, h, p in _walk_up(law, m - start, probability, (N - g, m, N)):
         yield part, m[part] - h, p
+
+
+def _bounded_walk(
+    law: Law, h: Floats, p: Floats, counts: tuple[Floats, Floats, Floats], last: Floats
+) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Walk up to the last h of each law, or until its probabilities are 0."""
+    part = np.arange(h.size)
+    while True:
+        keep = (h < last) & (p > 0)
+        part, h, p, last = part[keep], h[keep], p[keep], last[keep]
+        counts = counts[0][keep], counts[1][keep], counts[2][keep]
+        if not part.size:
+            return
+        p, h = p * law.ratio_up(h, *counts), h + 1
+        yield part, h, p
 
 
 def _walk_up(
