@@ -58,10 +58,10 @@ def without_ties(grades: Sequence[Grade], seed: int) -> list[tuple[list[float], 
 
 
 @cache
-def tied_instances() -> tuple[list[Instance], list[list[list[bool]]], tr.Ranks]:
-    """Return instances in which many tie, the rankings that each may mean, and their ranks."""
+def tied_instances() -> tuple[list[list[list[bool]]], tr.Ranks]:
+    """Return the rankings that each of many instances with ties may mean, and their ranks."""
     found = all_small_and_some_larger([False, True], small=3, seed=0)
-    return found, [list(reference.orders(*instance)) for instance in found], ranks_of(*found)
+    return [list(reference.orders(*instance)) for instance in found], ranks_of(*found)
 
 
 @cache

@@ -33,7 +33,7 @@ def test_definition(text: str) -> None:
 
 @every_metric
 def test_expected_is_the_mean_over_all_orders_of_ties(text: str) -> None:
-    _, orders, ranks = tied_instances()
+    orders, ranks = tied_instances()
     expected = []
     for rankings in orders:
         outcomes = [reference.METRICS[text](ranking) for ranking in rankings] if any(rankings[0]) else [math.nan]
@@ -43,7 +43,7 @@ def test_expected_is_the_mean_over_all_orders_of_ties(text: str) -> None:
 
 @every_metric
 def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str) -> None:
-    _, orders, ranks = tied_instances()
+    orders, ranks = tied_instances()
     outcomes = [[reference.METRICS[text](ranking) for ranking in rankings] for rankings in orders if any(rankings[0])]
     ends = [[min(each) for each in outcomes], [max(each) for each in outcomes]]
     if tr.metric(text).lower_is_better:

@@ -25,7 +25,7 @@ from truerank.sampling.laws import HYPERGEOMETRIC
 from truerank.sampling.pooled_laws import pooled_laws
 
 LARGEST = 4_096
-"""Most draws for which the polynomials are computed in a second or two."""
+"""Most draws for which the polynomials are computed: within some three seconds."""
 
 
 @dataclass(frozen=True, eq=False)

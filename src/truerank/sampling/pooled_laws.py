@@ -42,7 +42,7 @@ def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: 
            [0.5, 0.5, 0. ]])
     """
     distinct, which = distinct_columns(group, N, g)  # in this order, so that the order of the items does not matter
-    times = np.bincount(which, weights=weight, minlength=distinct.size)
+    times = np.bincount(which, weights=weight, minlength=distinct.size).astype(np.float64)
     total = np.zeros(n_groups * (m + 1))
     for start in range(0, distinct.size, _CHUNK):
         some = distinct[start : start + _CHUNK]
@@ -60,7 +60,7 @@ def _add_laws(total: Floats, law: Law, counts: tuple[Floats, Floats, Floats], ti
         np.add.at(total, first[part] + h.astype(np.int64), times[part] * p)
 
 
-def pooled_tied_laws(g: Floats, tied: Ints, m: int, N: Ints, *, weight: Floats, group: Ints, n_groups: int) -> Floats:
+def pooled_tied_laws(g: Ints, tied: Ints, m: int, N: Ints, *, weight: Floats, group: Ints, n_groups: int) -> Floats:
     """Return the same for items that tie with others in random order, without replacement.
 
     The laws are those of `Hypergeometric.tied_rows`: sums of laws of m + 1 of N + 1 candidates.
@@ -68,14 +68,14 @@ def pooled_tied_laws(g: Floats, tied: Ints, m: int, N: Ints, *, weight: Floats, 
     Examples
     --------
     >>> one = np.ones(1)
-    >>> pooled_tied_laws(np.array([0.0]), np.array([2]), 2, np.array([4]), weight=one, group=np.array([0]),
+    >>> pooled_tied_laws(np.array([0]), np.array([2]), 2, np.array([4]), weight=one, group=np.array([0]),
     ...                  n_groups=1).round(3)
     array([[0.556, 0.389, 0.056]])
     """
     share = weight * (N + 1) / ((m + 1) * (tied + 1))
     signed = pooled_laws(
         HYPERGEOMETRIC,
-        np.concatenate([g + tied + 1, g]),
+        np.concatenate([g + tied + 1, g]).astype(np.float64),
         m + 1,
         np.concatenate([N + 1, N + 1]),
         weight=np.concatenate([share, -share]),
