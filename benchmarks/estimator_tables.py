@@ -3,7 +3,10 @@
 Each table stands between a comment that names it and a comment "end". Columns hold Recall@10 / NDCG@10 / AP.
 """
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,8 +38,8 @@ def _table(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _joined(numbers: "pd.Series[float]", form: str) -> str:
-    return "/".join("-" if pd.isna(number) else form.format(number) for number in numbers)
+def _joined(numbers: Iterable[float], form: str) -> str:
+    return "/".join("-" if math.isnan(number) else form.format(number) for number in numbers)
 
 
 def _goals(results: pd.DataFrame) -> str:
@@ -47,7 +50,9 @@ def _goals(results: pd.DataFrame) -> str:
     ]
     mine = results[results["recommended"] & results["design"].str.startswith("inverse")]
     theirs = results[results["estimator"] == ORACLE].set_index(["data", "budget", "metric"])["rmse"]
-    for (data, budget, design), part in mine.groupby(["data", "budget", "design"], sort=True):
+    keys: Any
+    for keys, part in mine.groupby(["data", "budget", "design"], sort=True):
+        data, budget, design = keys
         own = part.set_index("metric").reindex(METRICS)
         ratio = pd.Series({name: own["rmse"][name] / theirs.get((data, budget, name), np.nan) for name in METRICS})
         missed = {

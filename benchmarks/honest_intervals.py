@@ -2,7 +2,7 @@
 
 The interval is about the exact metric and is the same for every correction, so one column stands for all of them; the
 last column shows how often ~bv(0.1) plus or minus two standard errors covers the exact metric. Exact ranks are those of
-X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files that `Ranks.save` wrote. In each repetition
+X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files such as `studies.py` writes. In each repetition
 candidates are sampled anew and ties broken at random; "all" asks for the mean over these very users, "1,000" draws as
 many users at random and asks for the mean over all of them. The table is results/honest_intervals.csv.
 
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--only-files", action="store_true", help="Leave out X, Y and Z.")
     given = parser.parse_args()
     own = {} if given.only_files else embedded().ranks
-    studies = {name: ranks.break_ties("random", rng=0) for name, ranks in own.items()}
+    studies = {f"MovieLens {name}": ranks.break_ties("random", rng=0) for name, ranks in own.items()}
     for name, _, path in (text.partition("=") for text in given.ranks):
         ranks = tr.Ranks.load(path)
         chosen = np.random.default_rng(0).permutation(len(ranks))[: given.users]

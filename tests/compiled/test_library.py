@@ -237,7 +237,7 @@ DRAWN: dict[str, Any] = {
 def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> None:
     given = {"excluded": [3], "taken": [5], "items": [0, 0, 0], "found": [0, 1], "begin": [0, 1, 3], "draws": [0, 1]}
     given |= DRAWN[wrong] if wrong else {}
-    rows = [library.Rows.of(np.array([0, 1, 1]), np.array(given[name])) for name in ("excluded", "taken")]
+    rows: Any = [library.Rows.of(np.array([0, 1, 1]), np.array(given[name])) for name in ("excluded", "taken")]
     arrays = [np.array(given[name], np.int64) for name in ("items", "begin", "found")]
     drawn = library.Drawn.of(7, *rows, *arrays)
     if wrong is None:

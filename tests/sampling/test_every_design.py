@@ -103,8 +103,8 @@ def test_draws_can_go_on_to_the_end_of_their_batch(tmp_path: Path) -> None:
     scores, relevant = -np.arange(55.0), [2, 9]
     design, plain = tr.InverseSampling(1, whole=True), tr.InverseSampling(1)
     assert likeness_of_drawn_and_scored(design, scores, relevant) > 1e-4
-    asked = {"test": [relevant] * 100, "rng": 3}
-    long, short = (tr.rank_sampled(np.tile(scores, (100, 1)), design=each, **asked) for each in (design, plain))
+    many, test = np.tile(scores, (100, 1)), [relevant] * 100
+    long, short = (tr.rank_sampled(many, test=test, design=each, rng=3) for each in (design, plain))
     assert long.n_scored.tolist() == short.n_scored.tolist(), "the scores are those that are asked for anyway"
     assert {16, 32} < set(long.item_draws.tolist()) <= {16, 32, 48, 53}
     assert (long.above >= short.above).all()

@@ -76,13 +76,15 @@ class Consistency(Tabular):
         return self._best_first({name: float(curve[place]) for name, curve in self.curves.items()})
 
     def _best_first(self, means: dict[str, float]) -> str:
-        """Names from best to worst, those that differ by no more than rounding joined by =."""
+        """Names from best to worst; those that differ by no more than rounding are joined by =, in the given order."""
         names = sorted(means, key=means.__getitem__, reverse=not self.lower_is_better)
-        text = names[0]
+        together = [[names[0]]]
         for better, worse in pairwise(names):
-            same = _order(np.array([means[better]]), np.array([means[worse]]))[0] == 0
-            text += f" {'=' if same else '>'} {worse}"
-        return text
+            if _order(np.array([means[better]]), np.array([means[worse]]))[0]:
+                together.append([])
+            together[-1].append(worse)
+        given = list(means)
+        return " > ".join(" = ".join(sorted(tied, key=given.index)) for tied in together)
 
     def to_table(self) -> Table:
         """Return a row per expected order, then the exact order and the size from which it holds."""

@@ -84,8 +84,9 @@ EXPORT int64_t count_narrow(
 EXPORT int64_t count_scores_float32(const Matrix *scores, Block *block);
 EXPORT int64_t count_scores_float64(const Matrix *scores, Block *block);
 
-/* Write the scores of `size` pairs of a row of `users` and a row of `items`, which have equally many columns with step 1.
-   It is fast if pairs of the same user follow each other. Return DONE, or INVALID if a pair is not of such rows. */
+/* Write the scores of `size` pairs of a row of `users` and a row of `items`, which have equally many columns. It is fast
+   if pairs of the same user follow each other and columns have step 1. Return DONE, or INVALID if a pair is not of
+   such rows. */
 EXPORT int64_t score_pairs_float32(
     const Matrix *users, const Matrix *items, const float *bias, const int64_t *user_of, const int64_t *item_of,
     int64_t size, float *scores);

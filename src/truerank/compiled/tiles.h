@@ -61,8 +61,9 @@ static void pack_row(
         panel[rows->columns * width] = bias[row];
 }
 
-/* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional factor. */
-static void pack(
+/* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional factor.
+   The width is a constant, so that nothing is divided by it. */
+INLINE void pack(
     const Matrix *rows, const factor *bias, int64_t start, int64_t stop, int64_t width, int64_t depth, number *packed) {
     int64_t last = (stop - start) / width * width * depth;
     int has_squares = rows->column_step == 1 && width % SIDE == 0;

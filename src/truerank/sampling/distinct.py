@@ -73,8 +73,8 @@ class _Drawn(NamedTuple):
 
 def _add(drawn: _Drawn, draws: Ints) -> None:
     """Take the next draws of each user, as many as are missing, unless they are blocked or have been drawn."""
-    blocked = [library.Rows.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken)]
-    room = library.Drawn.of(drawn.n_items, *blocked, drawn.lists.items, drawn.lists.indptr, drawn.found)
+    excluded, taken = (library.Rows.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken))
+    room = library.Drawn.of(drawn.n_items, excluded, taken, drawn.lists.items, drawn.lists.indptr, drawn.found)
     library.call("add_draws", room, draws, len(draws))
 
 
