@@ -51,9 +51,9 @@ listed items, as the tools do.
 """
 AFTER = """A metric that a tool does not have is an error that lists those it has.
 
-Tests compare the values with the tools themselves, on random data with equal scores, users without relevant items, short
-and missing lists or, for implicit, RecBole and Cornac, users with few candidates. Cornac stops with an error if a user
-has fewer candidates than the largest cut-off. RecBole rounds to four digits unless `metric_decimal_place` says
+Tests compare the values with the tools themselves, on random data with equal scores, users without relevant items,
+short and missing lists or, for implicit, RecBole and Cornac, users with few candidates. Cornac stops with an error if a
+user has fewer candidates than the largest cut-off. RecBole rounds to four digits unless `metric_decimal_place` says
 otherwise. Versions: pytrec-eval-terrier 0.5.11, ir-measures 0.4.3, ranx 0.3.21, RecTools 0.19.0, scikit-learn 1.9.1,
 implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1.
 """

@@ -139,8 +139,8 @@ def test_neither_blocks_nor_threads_change_a_bit(
 @pytest.mark.parametrize("k", [20, 60, 2_000])
 def test_both_zeros_tie_and_tiny_and_huge_scores_do_not(path: str, number: str, k: int) -> None:
     rng, limits = np.random.default_rng(k), np.finfo(number)
-    values = [0.0, -0.0, limits.smallest_subnormal, limits.tiny, limits.max, 1.0]
-    scores = rng.choice(np.array([*values, *(-value for value in values)], number), (3, 9_000))
+    values = np.array([0.0, -0.0, limits.smallest_subnormal, limits.tiny, limits.max, 1.0], number)
+    scores = rng.choice(np.concatenate([values, -values]), (3, 9_000))
     users, nothing = np.arange(3), Lists(np.zeros(4, np.int64), np.zeros(0, np.int32))
     best = best_scores(scores.__getitem__, 9_000, users, nothing, k)
     assert as_pairs(best) == slow_best(scores, users, nothing, k)
