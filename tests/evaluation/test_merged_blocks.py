@@ -39,7 +39,7 @@ def merged(
     chosen = [tr.metric(text) for text in metrics]
     task = Task(tuple(ranks), tuple(metrics), [(1, 0)], 0.95, None, same_candidates, (False,) * len(metrics))
     found: dict[tuple[str, int], list[MergedBlock]] = {}
-    for rows in np.split(np.arange(USERS), cuts):
+    for rows in np.split(np.arange(len(ranks["A"])), cuts):
         own = {name: one[rows] for name, one in ranks.items()}
         parts = parts_by(own, by)
         entrants = {name: Entrant.of([one], chosen, [parts[name]]) for name, one in own.items()}
@@ -91,6 +91,14 @@ def test_error_over_samples_is_that_of_exact_ranks() -> None:
     (found,) = merged(SAMPLED, ["auc"], [80, 200])
     true = math.sqrt(sum(tr.risk(ranks, "auc", m=50).variance.sum() for ranks in EXACT.values())) / USERS
     assert found["sampling_error"] == pytest.approx(true, rel=0.1)
+
+
+def test_no_difference_is_larger_than_if_all_items_stood_first_or_last() -> None:
+    few = {name: ranks[:8] for name, ranks in SAMPLED.items()}
+    (whole,) = tr.compare(few, "recall@10~bv(0.1)", adjustment="none").differences
+    (found,) = merged(few, ["recall@10~bv(0.1)"], [3])
+    assert_close([found], [whole.record()], but=DRAWN)
+    assert (found["low"], found["high"]) == (-1.0, 1.0)
 
 
 def test_designs_without_bounds_leave_the_exact_difference_open() -> None:
