@@ -130,6 +130,14 @@ def test_several_relevant_items_are_counted_one_by_one() -> None:
     np.testing.assert_allclose(rank_counts(ranks, [1, 3, 10, 50]), [1, 1, 1, 1, 0], atol=1e-12)
 
 
+def test_only_lines_that_are_drawn_are_explained(tmp_path: Path) -> None:
+    better, worse = (tr.Ranks.from_ranks([rank] * 5, n=50) for rank in (2, 30))
+    for ranks, explained in [({"better": better, "worse": worse}, False), (TOY, True)]:
+        told = sections(written(tmp_path, ranks, metrics=["ap"]))["Sampled candidates"]
+        assert ("dotted line" in told["text"]) is explained
+        assert ("change places." in told["text"]) is not explained
+
+
 def test_sampled_ranks_are_corrected_and_not_sampled_again(tmp_path: Path) -> None:
     exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 500, 300), n=500)
     sampled = {name: tr.UniformSampling(100).draw(exact, rng=seed) for seed, name in enumerate("AB")}

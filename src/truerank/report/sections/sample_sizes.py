@@ -9,9 +9,13 @@ from truerank.report.wording import shown_name
 
 _TEXT = (
     "The metric that an evaluation with m sampled candidates shows on average, for every m. The dots on the right are "
-    "the exact metric. Each dotted line is where two recommenders change places: a study with fewer candidates would "
-    "have reported the opposite, on average."
+    "the exact metric. "
 )
+_FLIPS = (
+    "Each dotted line is where two recommenders change places: a study with fewer candidates would have reported the "
+    "opposite, on average."
+)
+_NO_FLIPS = "By none of these metrics do two recommenders change places."
 # about 50 sizes for some thousand candidates
 _GROWTH = 0.17
 
@@ -23,7 +27,8 @@ def section(material: Material) -> Section | None:
     charts, notes = material.per_metric(
         lambda metric: sample_size_chart(consistency(material.sample, metric, growth=_GROWTH))
     )
-    return Section("Sampled candidates", _TEXT, [ByMetric(charts)], (*material.sample_note, *notes))
+    text = _TEXT + (_FLIPS if any(chart.marks for chart in charts.values()) else _NO_FLIPS)
+    return Section("Sampled candidates", text, [ByMetric(charts)], (*material.sample_note, *notes))
 
 
 def sample_size_chart(found: Consistency) -> Lines:
