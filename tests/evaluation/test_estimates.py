@@ -61,10 +61,24 @@ def test_notes_tell_when_to_distrust() -> None:
     ranks = tr.Ranks(above=[0] * 40, tied=[1] * 20 + [0] * 20, n_candidates=[3] * 40)
     result = tr.estimate(ranks, "ap")
     assert result.tied_share == 0.5
-    assert result.notes == ("50.0% of the instances have ties; metrics are averaged over all orders of tied items",)
+    assert result.notes == (
+        "more than a tenth of the instances have ties; metrics are averaged over all orders of tied items",
+    )
     first, last = (tr.estimate(ranks, "ap", ties=policy).notes[0] for policy in ("optimistic", "pessimistic"))
     assert first.endswith("tied relevant items are put first")
     assert last.endswith("tied relevant items are put last")
     empty = tr.Ranks.from_ranks([[]] + [[1]] * 30, n=4)
     assert tr.estimate(empty, "ap").notes == ("ap is undefined for 1 of 31 instances",)
     assert tr.estimate(tr.Ranks.from_ranks([1] * 30, n=4), "ap").notes == ()
+
+
+def test_a_note_on_groups_is_given_once() -> None:
+    ids = np.arange(80)
+    tied = tr.Ranks(above=ids % 9, tied=(ids < 60).astype(int), n_candidates=20, ids=ids)
+    tables = [
+        tr.evaluate(tied, "ap", by=dict(zip(ids.tolist(), groups, strict=True))) for groups in (ids % 2, ids // 40)
+    ]
+    note = "more than a tenth of the instances have ties; metrics are averaged over all orders of tied items"
+    assert [table.notes for table in tables] == [(note,)] * 2
+    late = tr.evaluate(tied, "ap", by={user: user // 20 for user in ids.tolist()})
+    assert f"0, 1, 2: {note}" in late.notes

@@ -168,8 +168,10 @@ def table_notes(
     return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
-def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> Iterator[str]:
+def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes of estimates, group by group; those on some of the groups name them."""
     width = len(cells) // max(len(groups), 1)
-    for at, cell in enumerate(cells):
-        about = f"{groups[at // width]}: " if groups else ""
-        yield from (note if note in cell.caveats else about + note for note in cell.notes)
+    parts = {name: cells[at * width : (at + 1) * width] for at, name in enumerate(groups)} or {"": cells}
+    general = dict.fromkeys(note for cell in cells for note in cell.caveats)
+    own = {name: [note for cell in part for note in cell.notes if note not in general] for name, part in parts.items()}
+    return (*general, *by_name(own))

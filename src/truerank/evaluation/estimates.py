@@ -34,7 +34,7 @@ _TIED = {
     "random": "tied items are put in random order",
 }
 _FEW = 30
-_MANY_TIES = 0.1
+_MANY_TIES = 0.1  # as the note says
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Estimate:
             few = counted(self.n, "instance", "instances")
             notes.append(f"only {few}: the interval rests on {self._rests_on} and is rough")
         if self.tied_share > _MANY_TIES:
-            notes.append(f"{self.tied_share:.1%} of the instances have ties; {_TIED[self.ties]}")
+            notes.append(f"more than a tenth of the instances have ties; {_TIED[self.ties]}")
         return tuple(notes)
 
     def _range_notes(self) -> list[str]:
