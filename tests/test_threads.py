@@ -141,6 +141,20 @@ def test_an_error_while_preparing_tells_running_tasks_to_stop() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_an_interrupt_while_threads_start_remains_one(interrupted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        try:
+            if interrupted:
+                raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")  # as the lock does that Thread.start waits for
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt if interrupted else RuntimeError):
+        share(lambda task, _: task, range(5), 2)
+
+
 def test_the_number_of_threads_is_checked() -> None:
     assert check_threads(None) == available_threads() >= 1
     assert check_threads(np.int64(3)) == 3  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ def share(
     workers = [Thread(target=_work, args=(run, queues, stopped), daemon=True) for _ in range(n_workers)]
     try:
         for worker in workers:
-            worker.start()
+            _start(worker)
         results = _collect(queues, prepared, len(tasks) if prepare is None else n_workers + 1, report)
     except BaseException:
         stopped.set()
@@ -95,6 +95,16 @@ def share(
         raise
     queues.end(n_workers)
     return results
+
+
+def _start(worker: Thread) -> None:
+    """Start a thread; an interrupt while its lock is taken, which CPython reports as an error, remains an interrupt."""
+    try:
+        worker.start()
+    except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 class _Finished(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,13 @@ class Opened:
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """Return what a script finds in the page."""
         return self.page.evaluate(script, argument)
+
+    def wait_until(self, script: str) -> None:
+        """Ask the page until a script finds true; Playwright's own waiting would need `eval` in the page."""
+        end = time.monotonic() + 10
+        while not self.evaluate(script):
+            assert time.monotonic() < end, f"not within 10 s: {script}"
+            self.page.wait_for_timeout(20)
 
 
 @pytest.fixture(scope="session")

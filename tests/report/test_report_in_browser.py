@@ -100,7 +100,7 @@ def test_the_policy_stops_what_it_does_not_know(visit: Visit, report: Path, atta
         "window.stopped = []; addEventListener('securitypolicyviolation', e => stopped.push(e.violatedDirective))"
     )
     opened.evaluate(f"() => {{ {attack} }}")
-    opened.page.wait_for_function("stopped.length > 0")
+    opened.wait_until("stopped.length > 0")
     assert opened.evaluate("window.attacked") is None
     assert opened.evaluate("getComputedStyle(document.body).display") == "block"
     assert opened.requests == [report.as_uri()]
@@ -258,9 +258,7 @@ def test_charts_follow_the_width_of_the_window(visit: Visit, report: Path) -> No
     script = "all => all.map(one => +one.getAttribute('width'))"
     wide = opened.page.locator("svg.chart").evaluate_all(script)
     opened.page.set_viewport_size({"width": 500, "height": 800})
-    opened.page.wait_for_function(
-        "[...document.querySelectorAll('svg.chart')].every(one => +one.getAttribute('width') < 500)"
-    )
+    opened.wait_until("[...document.querySelectorAll('svg.chart')].every(one => +one.getAttribute('width') < 500)")
     assert min(wide) > 800
     assert opened.messages == []
 
