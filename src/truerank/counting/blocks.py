@@ -153,6 +153,14 @@ def refuse_score(user: int, item: int, score: float) -> None:
     raise InputError(f"scores must be finite, got {score} for user {user} and item {item}.")
 
 
+def check_pairs(scores: AnyArray, users: Ints, items: Ints) -> None:
+    """Refuse scores of pairs if one is not finite."""
+    is_finite = np.isfinite(scores)
+    if not is_finite.all():
+        at = int(np.argmin(is_finite))
+        refuse_score(users[at], items[at], scores[at])
+
+
 def check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:
     """Refuse lists that don't lie within `indices`, and item numbers that int32 can't hold.
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Ints
-from truerank.counting.blocks import Progress
+from truerank.counting.blocks import Progress, check_pairs
 from truerank.counting.pairs import count_sampled
-from truerank.errors import InputError
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.pools import ItemLists
@@ -95,9 +94,7 @@ def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: I
 def _checked(given: AnyArray, users: Ints, items: Ints) -> AnyArray:
     """Return the scores of pairs in float32 or float64, or refuse them if one is not finite."""
     scores = np.asarray(given)
-    if not np.isfinite(scores).all():
-        at = int(np.argmin(np.isfinite(scores)))
-        raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+    check_pairs(scores, users, items)
     return np.ascontiguousarray(scores, np.float32 if scores.dtype == np.float32 else np.float64)
 
 

@@ -8,8 +8,7 @@ from threading import Event
 import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
-from truerank.counting.blocks import Progress
-from truerank.errors import InputError
+from truerank.counting.blocks import Progress, check_pairs
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.courses import run
@@ -42,9 +41,7 @@ class Asked:
             return np.asarray(self.scorer.pairs(users[some], items[some]), dtype=np.float64)
 
         scores = np.concatenate(share(part, bounds, threads))
-        if not np.isfinite(scores).all():
-            at = int(np.argmin(np.isfinite(scores)))
-            raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+        check_pairs(scores, users, items)
         return scores
 
 
