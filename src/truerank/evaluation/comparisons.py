@@ -21,7 +21,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
-from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
@@ -29,7 +29,7 @@ from truerank.metrics.base import Metric
 from truerank.notes import by_name, counted
 from truerank.sampling.designs import Rng
 
-TestName = Literal["t", "bootstrap", "randomisation"]
+TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 """The tests by name."""
 
 _NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
@@ -126,7 +126,7 @@ def compare(
     *,
     baseline: str | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
-    test: TestName | PairedTest = "t",
+    test: TestName | PairedTest = "likelihood",
     adjustment: Adjustment = "holm",
     level: float = 0.95,
     margin: float | None = None,
@@ -150,8 +150,9 @@ def compare(
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
-    test : {"t", "bootstrap", "randomisation"} or PairedTest
-        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says when to use which.
+    test : {"likelihood", "t", "bootstrap", "randomisation"} or PairedTest
+        Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
+        exchange of the two recommenders. docs/comparing.md says when to use which.
     adjustment : {"holm", "benjamini-hochberg", "none"}
         How p-values allow for the number of tests, which are all pairs, metrics and groups of this comparison.
     level : float
@@ -264,6 +265,7 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: b
     if isinstance(test, PairedTest):
         return test
     tests: dict[str, PairedTest] = {
+        "likelihood": LikelihoodTest(),
         "t": StudentTest(),
         "bootstrap": Bootstrap(replicates, rng, progress),
         "randomisation": Randomisation(replicates, rng, progress),

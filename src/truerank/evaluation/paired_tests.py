@@ -1,4 +1,4 @@
-"""The input and output of tests of paired differences, and the paired t-test.
+"""The input and output of tests of paired differences; the tests by empirical likelihood and by Student's t.
 
 A test is given a `Sample`, the sums of values over the instances of each independent unit (an instance, or a user with
 several instances), and pairs of its columns. The difference of a pair is ``sum(d) / sum(sizes)``, where ``d`` is the
@@ -16,8 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.evaluation.intervals import Interval, student_interval
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.intervals import Interval, Units, student_interval
 
 Pair = tuple[int, int]
 """A column, and the column that is subtracted from it."""
@@ -35,11 +34,14 @@ class Sample:
         Number of instances of each unit, or their total weight; above 0.
     hidden : array of length n_columns, optional
         Error of each column's mean that its spread over the units does not show, as of estimators that pool them.
+    largest : array of length n_columns, optional
+        The largest difference that an instance could have, either way; by default that of any two values seen.
     """
 
     sums: Floats
     sizes: Floats
     hidden: Floats | None = None
+    largest: Floats | None = None
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class Sample:
         weights: Floats | None = None,
         clusters: Ints | None = None,
         hidden: Floats | None = None,
+        largest: Floats | None = None,
     ) -> Sample:
         """Return the sample of values, one row per instance; instances may have weights and belong to clusters.
 
@@ -59,10 +62,11 @@ class Sample:
         """
         sizes = np.ones(len(values)) if weights is None else weights
         if clusters is None:
-            return cls(np.asfortranarray(values), sizes, hidden)
+            return cls(np.asfortranarray(values), sizes, hidden, largest)
         _, which = np.unique(clusters, return_inverse=True)
         sums = np.column_stack([np.bincount(which, column) for column in values.T])
-        return cls(np.asfortranarray(sums, dtype=np.float64), np.bincount(which, sizes).astype(np.float64), hidden)
+        sizes = np.bincount(which, sizes).astype(np.float64)
+        return cls(np.asfortranarray(sums, dtype=np.float64), sizes, hidden, largest)
 
     @property
     def total(self) -> float:
@@ -82,9 +86,15 @@ class Sample:
         """Return the mean difference of two columns."""
         return float((self.sums[:, pair[0]] - self.sums[:, pair[1]]).sum() / self.total)
 
-    def skewness(self, pair: Pair) -> float:
-        """Return the skewness of the differences of the units; 0 if they are all the same."""
-        return Moments.of(self.deviations(pair)).skewness
+    def units(self, pair: Pair) -> Units:
+        """Return the differences of the units."""
+        return Units.of(self.sums[:, pair[0]] - self.sums[:, pair[1]], self.sizes)
+
+    def largest_difference(self, pair: Pair) -> float:
+        """Return the largest difference that an instance could have, either way."""
+        if self.largest is not None:
+            return float(self.largest[pair[0]])
+        return float(np.ptp(self.sums[:, pair] / self.sizes[:, None])) if self.sizes.size else 0.0
 
     def standard_error(self, pair: Pair) -> float:
         """Return the standard error of the difference; NaN below two units.
@@ -140,6 +150,54 @@ class Reversed(Outcome):
     def confidence_interval(self, level: float) -> Interval:
         low, high = self.outcome.confidence_interval(level)
         return Interval(-high, -low)
+
+
+@dataclass(frozen=True)
+class LikelihoodOutcome(Outcome):
+    """The empirical likelihood of the mean difference.
+
+    Attributes
+    ----------
+    units : Units
+        The differences of the independent units.
+    largest : float
+        The largest difference that an instance could have, either way.
+    hidden : float
+        Error of the difference that its spread over the units does not show.
+    """
+
+    units: Units
+    largest: float
+    hidden: float = 0.0
+
+    @property
+    def p_value(self) -> float:
+        above = self.units.p_above(0.0, -self.largest, self.hidden)
+        return 2 * min(above, self.units.p_below(0.0, self.largest, self.hidden))
+
+    def confidence_interval(self, level: float) -> Interval:
+        return self.units.interval(level, Interval(-self.largest, self.largest), self.hidden)
+
+
+@dataclass(frozen=True)
+class LikelihoodTest(PairedTest):
+    """Empirical likelihood that allows for differences which were not seen: good for any number of instances.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([[1.0, 0.0]] * 2), np.ones(2), largest=np.ones(2))
+    >>> [outcome] = LikelihoodTest().outcomes(sample, [(0, 1)])                             # 2 users, 1 against 0
+    >>> round(outcome.p_value, 2)
+    0.57
+    """
+
+    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+        return [likelihood_outcome(sample, pair) for pair in pairs]
+
+
+def likelihood_outcome(sample: Sample, pair: Pair) -> LikelihoodOutcome:
+    """Return the outcome of the test by empirical likelihood of one pair."""
+    return LikelihoodOutcome(sample.units(pair), sample.largest_difference(pair), sample.hidden_error(pair))
 
 
 @dataclass(frozen=True)
