@@ -4,38 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 import truerank as tr
 from truerank.arrays import Floats
 from truerank.evaluation.attainable_values import attainable
 from truerank.evaluation.intervals import Interval, Units, student_interval
+from tests.reference import lower_end
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 LEVELS = [0.5, 0.95, 0.999]
-
-
-def log_ratio(m: float, values: Floats, weights: Floats) -> float:
-    """The empirical log likelihood ratio of a mean of m below that of the values, by its definition."""
-    gaps = values - m
-
-    def negative(a: float) -> float:
-        return -float(weights @ np.log1p(a * gaps))
-
-    most = -1 / gaps.min()
-    return -float(optimize.minimize_scalar(negative, bounds=(0.0, most), method="bounded", options={"xatol": 1e-14}).fun)
-
-
-def lower_end(values: Floats, least: float, level: float) -> float:
-    """Where the statistic that counts two thirds of an instance with the least value is Student's quantile."""
-    values, weights = np.append(values, least), np.append(np.ones(values.size), 2 / 3)
-    n, mean = weights.sum(), float(np.average(values, weights=weights))
-
-    def excess(m: float) -> float:
-        statistic = np.sqrt((n - 1) * np.expm1(2 * log_ratio(m, values, weights) / n))
-        return float(statistic - stats.t.ppf(0.5 + level / 2, n - 1))
-
-    return float(optimize.brentq(excess, least + 1e-9, mean - 1e-12, xtol=1e-13))
 
 
 @pytest.mark.parametrize("level", LEVELS)

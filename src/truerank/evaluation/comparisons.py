@@ -34,8 +34,6 @@ TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 
 _NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
 _FEW = 30
-# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
-_PER_SKEWNESS = 25.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,7 +217,7 @@ def compare(
     found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
     p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found.differences, p_values, strict=True))
-    notes = dict.fromkeys((*found.notes, *_rough(final, method)))
+    notes = dict.fromkeys((*found.notes, *_rough(final)))
     return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
 
 
@@ -304,7 +302,7 @@ def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant]
     ]
 
 
-def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
+def _rough(differences: Sequence[Difference]) -> list[str]:
     """Return notes on numbers that are not to be trusted to the digit."""
     notes = []
     for each in differences:
@@ -317,7 +315,7 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < _FEW:
             few = counted(each.n_units, "independent instance", "independent instances")
             notes.append(f"{about}only {few}: intervals and p-values are rough")
-        elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
+        elif each.outcome.too_skewed:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))

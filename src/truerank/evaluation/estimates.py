@@ -148,16 +148,16 @@ class Estimate:
         """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
         For metrics of exact ranks it is by empirical likelihood, with two thirds of an instance of the most extreme
-        value that is possible at each end, for rare values that were not seen. For corrected metrics it also allows for the candidates that happened to be
-        sampled and for the bias of any correction, so it is far wider than a few standard errors where the sample tells
-        little.
+        value that is possible at each end, for rare values that were not seen. For corrected metrics it also allows for
+        the candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
+        standard errors where the sample tells little.
 
         Examples
         --------
         >>> import truerank as tr
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4] * 10, n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
-        (0.488, 0.688)
+        (0.481, 0.69)
         >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
         >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
         >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")

@@ -67,7 +67,6 @@ class MergedBlock:
             difference=float(self.moments.differences[place]) if self.moments.n else math.nan,
             standard_error=self.moments.standard_error(place),
             sampling_error=self._sampling_error(pair, task.same_candidates),
-            skewness=units.skewness,
             n=self.moments.n,
             n_undefined=self.moments.n_undefined,
             n_units=self.moments.n,

@@ -222,7 +222,6 @@ def _difference(task: Task, block: Block, pair: Pair, columns: Pair, outcome: Ou
         difference=sample.difference(columns),
         standard_error=sample.standard_error(columns),
         sampling_error=math.sqrt(variance) / sample.total,
-        skewness=sample.units(columns).skewness,
         n=n,
         n_undefined=len(block.values) - n,
         n_units=sample.sizes.size,
@@ -239,7 +238,6 @@ class Facts(NamedTuple):
     difference: float
     standard_error: float
     sampling_error: float
-    skewness: float
     n: int
     n_undefined: int
     n_units: int
@@ -266,7 +264,6 @@ def described_difference(
         n=facts.n,
         n_undefined=facts.n_undefined,
         n_units=facts.n_units,
-        skewness=facts.skewness,
         p_value=decisive.p_value,
         adjusted_p_value=decisive.p_value,
         level=task.level,

@@ -11,12 +11,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
 from truerank.evaluation.intervals import Interval, Units, student_interval
+
+# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
+_PER_SKEWNESS = 25.0
 
 Pair = tuple[int, int]
 """A column, and the column that is subtracted from it."""
@@ -125,12 +127,14 @@ class Outcome(ABC):
     def confidence_interval(self, level: float) -> Interval:
         """Return an interval for the difference."""
 
+    @property
+    def too_skewed(self) -> bool:
+        """Whether the test needs normal means, and the differences are too skewed for them."""
+        return False
+
 
 class PairedTest(ABC):
     """A way to test differences; subclass it to add one."""
-
-    assumes_normal_means: ClassVar[bool] = False
-    """Whether it needs so many instances that means are nearly normal."""
 
     @abstractmethod
     def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
@@ -207,6 +211,11 @@ class StudentOutcome(Outcome):
     difference: float
     standard_error: float
     n_units: int
+    skewness: float = 0.0
+
+    @property
+    def too_skewed(self) -> bool:
+        return self.n_units < _PER_SKEWNESS * self.skewness**2
 
     @property
     def p_value(self) -> float:
@@ -224,7 +233,7 @@ class StudentOutcome(Outcome):
 
 @dataclass(frozen=True)
 class StudentTest(PairedTest):
-    """The paired t-test: exact if differences are normal, and good for hundreds of instances of any kind.
+    """The paired t-test: exact if differences are normal, and good for hundreds of instances if none are rare.
 
     Examples
     --------
@@ -234,12 +243,13 @@ class StudentTest(PairedTest):
     0.1472
     """
 
-    assumes_normal_means = True
-
     def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
         return [student_outcome(sample, pair) for pair in pairs]
 
 
 def student_outcome(sample: Sample, pair: Pair) -> StudentOutcome:
     """Return the outcome of the t-test of one pair."""
-    return StudentOutcome(sample.difference(pair), sample.standard_error(pair), sample.sizes.size)
+    n, gaps = sample.sizes.size, sample.deviations(pair)
+    squares = float(np.square(gaps).sum())
+    skewness = float((gaps**3).sum()) * math.sqrt(n) / squares**1.5 if squares > 0 else 0.0
+    return StudentOutcome(sample.difference(pair), sample.standard_error(pair), n, skewness)
