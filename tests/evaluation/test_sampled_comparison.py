@@ -83,7 +83,7 @@ def test_an_order_is_claimed_only_if_the_sample_determines_it() -> None:
         assert (found.bounded, found.verdict, found.p_value) == (True, "not determined by this sample", 1.0)
         values = [tr.values(one, metric) for one in sampled(100).values()]
         theirs = stats.ttest_rel(values[1], values[0]).confidence_interval(0.95)
-        assert found.expectation_interval() == pytest.approx((theirs.low, theirs.high), rel=1e-9)
+        assert found.expectation_interval(0.95) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
         low, high = found.confidence_interval()
         assert low < theirs.low < theirs.high < high
         assert math.isinf(found.instances_needed())
