@@ -39,21 +39,12 @@ class Normal(Outcome):
 def difference(known: float, shown: float | None = None, **options: Any) -> Difference:
     """Return B - A of which `known` is known, in standard errors; `shown` is the difference of the means."""
     outcome, apparent = Normal(known), known if shown is None else shown
-    given: dict[str, Any] = {
-        **{
-            "recommender": "B",
-            "baseline": "A",
-            "metric": "ap",
-            "group": "",
-            "n": 100,
-            "n_undefined": 0,
-            "n_units": 100,
-        },
-        **{"mean": apparent, "baseline_mean": 0.0, "difference": apparent, "standard_error": 1.0, "skewness": 0.0},
-        **{"p_value": outcome.p_value, "adjusted_p_value": outcome.p_value, "outcome": outcome, "expectation": outcome},
-        **{"level": 0.95, "adjusted_level": 0.95, "margin": None, "lower_is_better": False, "bounded": False},
-        **{"sampling_error": 0.0, "order_probability": 1.0},
-    }
+    given = dict[str, Any](
+        recommender="B", baseline="A", metric="ap", group="", mean=apparent, baseline_mean=0.0, difference=apparent,
+        standard_error=1.0, sampling_error=0.0, order_probability=1.0, n=100, n_undefined=0, n_units=100, skewness=0.0,
+        p_value=outcome.p_value, adjusted_p_value=outcome.p_value, level=0.95, adjusted_level=0.95, margin=None,
+        lower_is_better=False, bounded=False, outcome=outcome, expectation=outcome,
+    )  # fmt: skip
     return Difference(**(given | options))
 
 
