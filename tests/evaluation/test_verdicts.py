@@ -41,7 +41,7 @@ def difference(known: float, shown: float | None = None, **options: Any) -> Diff
     outcome, apparent = Normal(known), known if shown is None else shown
     given = dict[str, Any](
         recommender="B", baseline="A", metric="ap", group="", mean=apparent, baseline_mean=0.0, difference=apparent,
-        standard_error=1.0, sampling_error=0.0, order_probability=1.0, n=100, n_undefined=0, n_units=100, skewness=0.0,
+        standard_error=1.0, sampling_error=0.0, order_probability=1.0, n=100, n_undefined=0, n_units=100,
         p_value=outcome.p_value, adjusted_p_value=outcome.p_value, level=0.95, adjusted_level=0.95, margin=None,
         lower_is_better=False, bounded=False, outcome=outcome, expectation=outcome,
     )  # fmt: skip

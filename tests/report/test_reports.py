@@ -241,8 +241,9 @@ def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
 
 
 def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
-    tied = tr.Ranks(above=[2, 2] * 9, tied=[3, 3] * 9, n_candidates=[50] * 9, indptr=range(0, 19, 2), grades=[3, 1] * 9)
-    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 9, n=50, grades=[[3.0, 1.0]] * 9)}
+    starts, grades = range(0, 81, 2), [3, 1] * 40
+    tied = tr.Ranks(above=[2, 2] * 40, tied=[3, 3] * 40, n_candidates=[50] * 40, indptr=starts, grades=grades)
+    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 40, n=50, grades=[[3.0, 1.0]] * 40)}
     sentence = headline(material(ranks, "gndcg@10"))
     assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
 
