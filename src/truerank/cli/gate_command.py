@@ -99,8 +99,9 @@ def judge(found: Difference, margin: float) -> tuple[str, int]:
     verdict = {"passes": _passed, "fails": _failed, "cannot tell": _open}[decision](found, margin)
     remark = f"; {found.finding.remark}" if found.finding.remark else ""
     needed = f"; {_needed(found, margin)}" if decision == "cannot tell" else ""
-    # a loss of a margin is ruled out, or shown, by a one-sided test
-    level = found.level if not margin or decision == "cannot tell" else one_sided(found.level)
+    # who is better, a two-sided test says; that a loss of the margin is ruled out, or more than it is lost, a one-sided
+    two_sided = not margin or decision == "cannot tell" or found.finding.winner == found.recommender
+    level = found.level if two_sided else one_sided(found.level)
     return f"{verdict}: {_values(found, level)}{remark}{needed}.", EXIT_CODES[decision]
 
 

@@ -91,7 +91,7 @@ class Comparison(Tabular):
 
         Of sampled ranks it also shows the parts of the error, and how probable the order is on these very users.
         """
-        adjustment = "" if self.adjustment == "none" else f" ({self.adjustment})"
+        adjustment = "" if self.adjustment == "none" or self.n_tests < 2 else f" ({self.adjustment})"
         grouped, sampled = bool(self.groups), any(each.sampling_error != 0 for each in self.differences)
         header = (
             "",
@@ -124,7 +124,8 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
 def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
     """Return the errors from users and from candidates, and how probable the order is."""
     errors = "unknown" if math.isnan(each.sampling_error) else f"{each.user_error:.4f}, {each.sampling_error:.4f}"
-    probable = "unknown" if math.isnan(each.order_probability) else f"{each.order_probability:.1%}"
+    contradicted = math.isnan(each.order_probability) or each.finding.remark
+    probable = "unknown" if contradicted else f"{each.order_probability:.1%}"
     return Cell(errors), Cell(probable)
 
 
