@@ -37,8 +37,9 @@ class Difference:
         The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
         does not tell.
     order_probability : float
-        That the order shown is the one on these very users, over all samples of candidates: 1 for exact ranks, NaN for
-        a sampled metric that is biased. Of a corrected metric it leaves out the bias of the correction.
+        That the order shown is the one on these very users, over all samples of candidates, if all differences were
+        equally likely beforehand: between recommenders that hardly differ it is too sure. 1 for exact ranks, NaN for a
+        sampled metric that is biased. Of a corrected metric it leaves out the bias of the correction.
     n : int
         Instances where the metric is defined for all recommenders.
     n_undefined : int

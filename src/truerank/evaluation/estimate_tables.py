@@ -44,7 +44,8 @@ class Evaluation(Tabular):
     """Compares the recommenders, when bold type is asked for; it holds their ranks. None: nothing is bold."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "contest": None}  # a pickle does not carry all ranks
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return own | {"contest": None}  # a pickle does not carry all ranks
 
     def __getitem__(self, key: tuple[str, ...] | str) -> Estimate:
         """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
