@@ -13,8 +13,9 @@ from truerank.errors import InputError
 
 _UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""
-_BITS = 42
+_LEFT_OUT = np.uint64(42)
 """Bits of a number that are left out when it is put into a bin: 10 of the mantissa stay."""
+_SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
 
@@ -100,12 +101,18 @@ class Units:
         clusters : array of int, optional
             The user of each instance, if some have several.
         """
-        defined = ~np.isnan(values)
-        sums, sizes = values[defined], (np.ones(values.size) if sizes is None else sizes)[defined]
+        if (undefined := np.isnan(values)).any():
+            kept = ~undefined
+            sizes, clusters = (None if each is None else each[kept] for each in (sizes, clusters))
+            values = values[kept]
         if clusters is not None:
-            _, which = np.unique(clusters[defined], return_inverse=True)
-            sums, sizes = np.bincount(which, sums), np.bincount(which, sizes)
-        return _binned(np.ones(sums.size), sums.astype(np.float64), sizes.astype(np.float64))
+            _, which = np.unique(clusters, return_inverse=True)
+            values, sizes = np.bincount(which, values), np.bincount(which, sizes).astype(np.float64)
+        if sizes is None:
+            which = _codes(_leading_bits(values))
+            counts = np.bincount(which).astype(np.float64)
+            return cls(counts, np.bincount(which, values).astype(np.float64), counts)
+        return _binned(np.ones(values.size), values, sizes)
 
     def __add__(self, other: Units) -> Units:
         mine, others = (self.counts, self.sums, self.sizes), (other.counts, other.sums, other.sizes)
@@ -162,10 +169,28 @@ class Units:
 
 def _binned(counts: Floats, sums: Floats, sizes: Floats) -> Units:
     """Return units by bins of their values and sizes."""
-    values, per_unit = sums / sizes + 0.0, sizes / counts
-    keys = (values.view(np.uint64) >> _BITS << 22) | (per_unit.view(np.uint64) >> _BITS)
-    _, which = np.unique(keys, return_inverse=True)
+    values, per_unit = (_codes(_leading_bits(each)) for each in (sums / sizes, sizes / counts))
+    which = _codes(values * (per_unit.max(initial=0) + 1) + per_unit)
     return Units(*(np.bincount(which, each).astype(np.float64) for each in (counts, sums, sizes)))
+
+
+def _leading_bits(numbers: Floats) -> Ints:
+    """Return sign, exponent and the first ten binary digits of numbers as whole numbers."""
+    # minus zero becomes zero
+    return ((numbers + 0.0).view(np.uint64) >> _LEFT_OUT).astype(np.int64)
+
+
+def _codes(keys: Ints) -> Ints:
+    """Return the place of each key among the distinct ones, as ``np.unique`` does by sorting."""
+    if not keys.size:
+        return keys
+    least = int(keys.min())
+    span = int(keys.max()) - least + 1
+    if span > 4 * keys.size + _SMALL_SPAN:
+        return np.unique(keys, return_inverse=True)[1]
+    there = np.zeros(span, dtype=np.bool_)
+    there[keys - least] = True
+    return (np.cumsum(there) - 1)[keys - least]
 
 
 @dataclass(frozen=True, eq=False)
