@@ -300,7 +300,9 @@ def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own
     if metric.estimated is not metric:
         return [f"{metric} by groups of items: its errors leave out the bias of the correction"]
     if whole is not None and own is not None and own.high > whole.high:
-        return [f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"]
+        return [
+            f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"
+        ]
     return []
 
 

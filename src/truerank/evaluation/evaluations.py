@@ -15,6 +15,7 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
+from truerank.evaluation.comparisons import compare
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
@@ -141,7 +142,8 @@ def evaluate(
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
     notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
+    contest = partial(compare, broken, chosen, by=groups, assume=assume)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen), contest)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
@@ -150,13 +152,13 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any,
 
     if not all(isinstance(one, Recommendations) for one in given.values()):
         raise InputError("lists and ranks can't be in one table.")
-    columns, shown, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
     cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
     width = len(cells) // len(given)
     rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
     own = table_notes({name: lists.notes for name, lists in given.items()}, rows, shown)
     names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs)
+    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
 
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:

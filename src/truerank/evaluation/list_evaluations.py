@@ -39,6 +39,15 @@ class Column(NamedTuple):
     """Whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that only describe lists."""
 
 
+class ListColumns(NamedTuple):
+    """A column per metric, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
+
+    columns: list[Column]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+    contest: Callable[[], Any] | None
+
+
 Parts = Mapping[str, Mapping[str, Recommendations]]
 """Lists by group and recommender; if there are no groups, the name of the only one is empty."""
 
@@ -52,8 +61,8 @@ def list_columns(
     truth: Source = None,
     train: PerUser | None = None,
     item_vectors: AnyArray | None = None,
-) -> tuple[list[Column], tuple[str, ...], tuple[str, ...]]:
-    """Return a column per metric, the groups that have users, and notes on the table as a whole.
+) -> ListColumns:
+    """Return the parts of a table of metrics of lists and of ranks.
 
     Parameters
     ----------
@@ -79,7 +88,8 @@ def list_columns(
         _column(named, parts, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen
     ]
     notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
-    return columns, () if groups is None else tuple(parts), notes
+    contest = None if ranked is None else ranked.contest
+    return ListColumns(columns, () if groups is None else tuple(parts), notes, contest)
 
 
 def _groups_of_users(by: Any) -> Groups | None:
