@@ -88,6 +88,8 @@ def test_bad_input(files: dict[str, Path], tmp_path: Path) -> None:
     assert "leave them out with --unmatched drop" in refusal(*gate, "--margin", "0")
     assert run_here(*gate, "--margin", "0", "--unmatched", "drop").exit_code == 3
     assert refusal(*gate, "--margin", "-1") == "--margin must be a number from 0, got '-1'."
+    assert refusal(*gate, "--margin", ".") == "--margin must be a number from 0, got '.'."
+    assert refusal(*gate, "--margin", "0", "--level", ".") == "--level must be a number between 0 and 1, got '.'."
     assert refusal(*gate, "--margin", "x") == "--margin must be a number from 0, got 'x'."
     assert "--level must be a number between 0 and 1" in refusal(*gate, "--margin", "0", "--level", "1")
     assert "--level must lie between 0.5 and 1" in refusal(*gate, "--margin", "0", "--level", "0.4")

@@ -169,11 +169,11 @@ def _define(path: str) -> None:
         if error.filename != path:
             raise
         raise InputError(f"can't read {path!r}: {error.strerror}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path!r} fails in line {_line(error, path)}: {type(error).__name__}: {error}") from error
 
 
-def _line(error: Exception, path: str) -> int | None:
+def _line(error: BaseException, path: str) -> int | None:
     if isinstance(error, SyntaxError):
         return error.lineno
     return next(
