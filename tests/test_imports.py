@@ -112,6 +112,10 @@ def test_nothing_heavy_is_imported_before_it_is_used(statement: str) -> None:
     assert loaded_by(statement).isdisjoint(HEAVY)
 
 
+def test_the_command_line_hears_ctrl_c_before_it_imports_anything() -> None:
+    assert loaded_by("import truerank.cli") - loaded_by("") <= {"truerank", "__future__"}
+
+
 def test_values_need_numpy_alone() -> None:
     loaded = loaded_by("import truerank as tr\ntr.values(tr.Ranks.from_ranks([1, 2], n=5), 'ap')")
     assert loaded & set(HEAVY) == {"numpy"}

@@ -256,15 +256,18 @@ import truerank.cli
 from truerank.cli import {module}
 def broken(*_, **__): raise ZeroDivisionError("a bug")
 {module}.{name} = broken
-truerank.cli.main(["--version"])
+truerank.cli.main(["--help"])
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("program", "buffered"), ("program", "_own_modules"), ("interruption", "end_soon_after_interrupt")]
+    ("module", "name"),
+    [("program", "buffered"), ("program", "_own_modules"), ("interruption", "end_soon_after_interrupt")],
 )
 def test_an_error_of_our_own_is_no_verdict(module: str, name: str) -> None:
-    code = BROKEN.format(module=module, name=name).replace("--version", "--help" if name == "_own_modules" else "--version")
+    code = BROKEN.format(module=module, name=name).replace(
+        "--version", "--help" if name == "_own_modules" else "--version"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (70, "")
     assert done.stderr.startswith("Traceback")

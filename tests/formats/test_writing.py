@@ -135,7 +135,7 @@ def test_a_disk_that_fails_when_synced_leaves_the_earlier_file(tmp_path: Path, m
     path = tmp_path / "out.csv"
     path.write_text("earlier")
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(OSError, match="Input/output error: '.*out.csv'"):
+    with pytest.raises(OSError, match=r"Input/output error: '.*out.csv'"):
         write_text(path, "later")
     assert path.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [path]

@@ -11,7 +11,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.cli.sources import STANDARD_INPUT, noted, read_groups
+from truerank.cli.sources import STANDARD_INPUT, check_output, noted, read_groups
 from truerank.conventions import CONVENTIONS
 from truerank.errors import InputError
 
@@ -99,6 +99,7 @@ def command(
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
+    check_output(per_instance, *sources.values(), truth, by, *definitions)
     _check_convention(convention, by, per_instance)
     for definition in definitions:
         _define(definition)

@@ -6,6 +6,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
+from truerank.cli.sources import check_output
 from truerank.errors import InputError
 
 _NAME = "{name}"
@@ -66,4 +67,5 @@ def _outputs(sources: dict[str, str], output: str) -> dict[str, str]:
     outputs = {name: output.replace(_NAME, name) for name in sources}
     for path in outputs.values():
         check_path(path)
+        check_output(path, *sources.values())
     return outputs
