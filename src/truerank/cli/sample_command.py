@@ -46,12 +46,10 @@ def command(
     truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
     """
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.registry import read_design
-    from truerank.sampling.uniform import as_design
+    from truerank.sampling.registry import as_design
 
     outputs = _outputs(sources, output)
-    given = None if design is None else read_design(design)
-    chosen = as_design(given, m=_DEFAULT if given is None and m is None else m, replace=replace)
+    chosen = as_design(design, m=_DEFAULT if design is None and m is None else m, replace=replace)
     ranks = {name: read_ranks(path) for name, path in sources.items()}
     sampled = {name: chosen.draw(places, rng=rng) for name, places in ranks.items()}
     for name, places in sampled.items():

@@ -197,7 +197,7 @@ def compare(
     True
     """
     chosen = as_metrics(metrics)
-    if len(ranks) < 2 or not chosen:
+    if not isinstance(ranks, Mapping) or len(ranks) < 2 or not chosen:
         raise InputError("compare needs at least two recommenders, by name, and one metric.")
     check_level(level)
     check_assumption(assume)

@@ -65,6 +65,8 @@ def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | i
     check_format(given)
     if isinstance(source, str | Path):
         return _open_file(locate(source), contents, chosen, given)
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise InputError("can't read from bytes; give a path as text, a dataframe, a dict or a list.")
     if isinstance(source, Mapping):
         return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
     if isinstance(source, Sequence | np.ndarray):

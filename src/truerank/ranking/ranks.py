@@ -557,6 +557,14 @@ class Ranks:
         return cls(**files.fields_from_arrow(table))
 
 
+def check_ranks(*given: object) -> None:
+    """Raise `InputError` unless all are `Ranks`."""
+    for each in given:
+        if not isinstance(each, Ranks):
+            several = "several recommenders are a dict of name to Ranks"
+            raise InputError(f"`ranks` must be Ranks, got {type(each).__name__}; {several}.")
+
+
 def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:
     return None if array is None else array[at]
 

@@ -40,6 +40,12 @@ class PopularitySampling(SamplingDesign):
     power: float = 1.0
     replace: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.power, int | float | np.integer | np.floating) or not np.isfinite(self.power):
+            shown = f"an array of shape {np.shape(self.power)}" if np.ndim(self.power) else repr(self.power)
+            raise InputError(f"`power` must be a finite number, got {shown}; how popular items are is seen in `train`.")
+
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
         if pool.popularity is None:
             raise InputError("popularity-weighted sampling counts training interactions; give `train`.")
