@@ -14,7 +14,7 @@ import truerank as tr
 SOURCE = Path(tr.__file__).parent
 
 ROOMS = [
-    ["errors", "arrays", "conventions", "notes", "sums", "text_forms", "threads"],
+    ["errors", "arrays", "caching", "conventions", "notes", "sums", "text_forms", "threads"],
     ["compiled"],
     ["display"],
     ["formats"],

@@ -119,7 +119,7 @@ def test_a_file_that_is_too_large(site: Site, tmp_path: Path, monkeypatch: pytes
 def test_a_server_that_never_ends(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site.endless = True
     monkeypatch.setattr(downloads, "_LONGEST", 0.2)
-    with pytest.raises(tr.InputError, match=r"stopped after 0\.2 seconds at \d+ bytes; the next one resumes it"):
+    with pytest.raises(tr.InputError, match=r"stopped after 0\.2 seconds at \d+ bytes; the next attempt resumes it"):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert (tmp_path / "ml-1m.zip.part").stat().st_size > 0
 

@@ -289,6 +289,10 @@ class Ranks:
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle keeps: the fields, without what was computed from them."""
+        return self._fields()
+
     def __len__(self) -> int:
         return self.indptr.size - 1
 
