@@ -85,24 +85,24 @@ def test_keywords_and_places_are_told_apart() -> None:
 
 
 def test_tables_are_bounded_and_can_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def correct(n: int) -> None:
-        ranks = tr.UniformSampling(300).draw(tr.Ranks.from_ranks(range(1, 200), n=n), rng=0)
+    def correct(m: int) -> None:
+        ranks = tr.UniformSampling(m).draw(tr.Ranks.from_ranks(range(1, 200), n=2_000), rng=0)
         tr.values(ranks, "ndcg@10~bv(0.1)")
 
-    correct(1_999)  # which imports what is needed
+    correct(99)  # which imports what is needed
     caching.clear()
-    monkeypatch.setattr(caching._CACHE, "limit", 500_000)
+    monkeypatch.setattr(caching._CACHE, "limit", 2_000_000)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    for n in range(2_000, 2_040):
-        correct(n)
+    for m in range(100, 300, 10):  # which would keep 6 MB
+        correct(m)
     gc.collect()
     kept = tracemalloc.get_traced_memory()[0] - before
     caching.clear()
     gc.collect()
     left = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert 200_000 < kept < 800_000
+    assert 1_000_000 < kept < 3_000_000
     assert left < 100_000
 
 

@@ -20,7 +20,7 @@ def frozen(array: AnyArray) -> AnyArray:
     return array
 
 
-def check_whole(name: str, number: object, least: int = 1) -> None:
+def check_whole(name: str, number: Any, least: int = 1) -> None:
     """Raise `InputError` unless a setting is a whole number, which 3.0 is and True is not, from `least` on."""
     numeric = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
     if not (numeric and math.isfinite(number) and number == math.floor(number) and number >= least):

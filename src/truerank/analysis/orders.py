@@ -23,7 +23,7 @@ from truerank.corrections.reading import metric as as_metric
 from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.estimates import estimate
-from truerank.ranking.ranks import Ranks, check_ranks
+from truerank.ranking.ranks import Ranks, check_ranks, n_named
 from truerank.sampling.designs import SamplingDesign
 from truerank.sampling.registry import AnyDesign, as_design
 
@@ -148,8 +148,8 @@ def consistency(
     """
     chosen = as_metric(metric)
     kind = as_design(design, replace=replace)
-    if not isinstance(ranks, Mapping) or len(ranks) < 2:
-        raise InputError(f"consistency needs at least two recommenders, by name, got {len(ranks)}.")
+    if n_named(ranks) < 2:
+        raise InputError(f"consistency needs at least two recommenders, by name, got {n_named(ranks)}.")
     check_ranks(*ranks.values())
     for one in ranks.values():
         check_exact(one)

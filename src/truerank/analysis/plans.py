@@ -17,7 +17,7 @@ from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks, check_ranks
+from truerank.ranking.ranks import Ranks, check_ranks, n_named
 from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.registry import AnyDesign, as_design
 from truerank.sampling.uniform import UniformSampling
@@ -192,8 +192,8 @@ def plan(
     [('all candidates', True), ('uniform(100)', True)]
     """
     chosen = as_metrics(metrics)
-    if not isinstance(ranks, Mapping) or len(ranks) != 2 or not chosen:
-        given = f"{len(ranks)} and {len(chosen)}"
+    if n_named(ranks) != 2 or not chosen:
+        given = f"{n_named(ranks)} and {len(chosen)}"
         raise InputError(f"a plan needs exactly two recommenders, by name, and at least one metric, got {given}.")
     check_ranks(*ranks.values())
     if not 0.5 < probability < 1.0:

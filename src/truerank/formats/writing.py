@@ -321,7 +321,7 @@ class _Stream(_Target):
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        self.file = io.BytesIO()
+        self.file = self._content = io.BytesIO()
 
     def complete(self) -> None:
         pass
@@ -329,12 +329,12 @@ class _Stream(_Target):
     def publish(self) -> None:
         if str(self._path) != "-":
             with _named(self._path), Path(self._path).open("wb", buffering=0) as out:
-                _write_all(out, self.file.getvalue())
+                _write_all(out, self._content.getvalue())
         elif sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed", str(self._path))
         else:
             sys.stdout.flush()
-            _write_all(sys.stdout.buffer, self.file.getvalue())
+            _write_all(sys.stdout.buffer, self._content.getvalue())
             sys.stdout.buffer.flush()
 
     def discard(self) -> None:

@@ -8,7 +8,7 @@ relevant item from the top then has rank ``above + i``, plus its share of the ti
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -559,6 +559,11 @@ class Ranks:
     def from_arrow(cls, table: pa.Table) -> Ranks:
         """Read a table laid out as by `to_arrow`."""
         return cls(**files.fields_from_arrow(table))
+
+
+def n_named(given: object) -> int:
+    """Return how many recommenders are given by name, 0 if it is no dict."""
+    return len(given) if isinstance(given, Mapping) else 0
 
 
 def check_ranks(*given: object) -> None:
