@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
+from tests.instances import sparse
 from truerank.compiled import library
 from truerank.counting.blocks import Lists
 from truerank.counting.factors import best_factors, count_factors
@@ -81,7 +82,7 @@ def test_structures_have_the_fields_of_the_header(structure: Any) -> None:
 def results() -> dict[str, Any]:
     """Return what every loop gives for numbers whose sums depend on the order of addition, with many ties."""
     rng = np.random.default_rng(0)
-    train, test = (sp.random_array((80, 5000), density=d, format="csr", rng=rng) for d in (0.01, 0.002))
+    train, test = (sparse(rng, 80, 5000, density) for density in (0.01, 0.002))
     lists = [Lists(part.indptr, part.sorted_indices().indices) for part in (train, test)]
     found: dict[str, Any] = {}
     number: Any
@@ -103,7 +104,7 @@ def results() -> dict[str, Any]:
         found[f"sampled {name}"] = count_sampled(pairs[::10].copy(), bounds * 5, pairs, bounds * 50)
         found[f"dense {name}"] = (score_histories(histories, similarity),)
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
-        square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
+        square = sparse(rng, 5000, 5000, density=0.002).astype(number)
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
         found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
     pool = Pool(5000, [train.indices[slice(*span)] for span in pairwise(train.indptr)])
