@@ -3,6 +3,7 @@
 import fcntl
 import io
 import os
+import re
 import resource
 import stat
 import subprocess
@@ -46,6 +47,14 @@ def test_commands_are_the_files_of_that_name() -> None:
     assert program.truerank.list_commands(click.Context(program.truerank)) == COMMANDS
     folder = Path(program.__file__).parent
     assert sorted(path.stem.removesuffix("_command") for path in folder.glob("*_command.py")) == COMMANDS
+
+
+def test_version_tells_which_loops_run() -> None:
+    done = truerank("--version", TRUERANK_LOOPS="numpy")
+    assert re.fullmatch(r"truerank 0\S+\nPython 3\S+, numpy \S+, scipy \S+, pyarrow \S+, loops numpy\n", done.stdout)
+    done = truerank("--version", TRUERANK_LOOPS="fast")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "TRUERANK_LOOPS must be one of" in done.stderr
 
 
 def test_no_command_of_that_name() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import truerank as tr
 from tests.hostile import zipped
+from tests.patience import HANGS
 from truerank.formats.limits import LIMIT_VARIABLE
 
 CSV = b"user,item,score,rank,n\nann,x,0.5,1,9\nann,y,0.4,2,9\n"
@@ -133,7 +134,8 @@ except tr.InputError as error:
 def refused_in_little_memory(reader: str, path: Path) -> str:
     """Return the refusal of a reader that may use 4 GiB."""
     command = [sys.executable, "-c", SMALL_MEMORY, reader, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each reserves memory
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANGS, env=one_thread).stdout
 
 
 def write_zip_bomb(path: Path) -> None:

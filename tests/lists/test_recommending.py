@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import shared
+from tests.instances import sparse
 from truerank.lists import recommendations
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
@@ -67,7 +68,7 @@ def test_the_numbering_of_the_model_does_not_matter() -> None:
 def test_all_kinds_of_scorers_give_the_same_lists() -> None:
     rng = np.random.default_rng(2)
     users, items = rng.integers(-3, 4, (25, 6)).astype(float), rng.integers(-3, 4, (40, 6)).astype(float)
-    train = sp.random_array((25, 40), density=0.2, rng=rng, format="csr")
+    train = sparse(rng, 25, 40, density=0.2)
     scores, factors = users @ items.T, tr.Factors(users, items)
     kinds = [
         scores,

@@ -148,8 +148,30 @@ def _give_up_standard_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _print_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print what a bug report needs, and which of the compiled loops run."""
+    if not wanted or context.resilient_parsing:
+        return
+    import platform
+    from importlib.metadata import version
+
+    from truerank.compiled import library
+
+    packages = [f"{name} {version(name)}" for name in ("numpy", "scipy", "pyarrow")]
+    below = [f"Python {platform.python_version()}", *packages, f"loops {library.variant()}"]
+    click.echo(f"truerank {version('truerank')}\n{', '.join(below)}")
+    context.exit()
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="truerank")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_versions,
+    help="Show the version and what it runs on, then exit.",
+)
 def truerank() -> None:
     """How good is a recommender really: exact, sampled and corrected ranking metrics.
 

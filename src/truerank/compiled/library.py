@@ -7,6 +7,7 @@ states what each function expects; the types declared here are the same.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import warnings
 from functools import cache
@@ -16,9 +17,14 @@ from typing import Any
 import numpy as np
 
 from truerank.arrays import AnyArray, Ints
+from truerank.errors import InputError
 
 FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+LOOPS_VARIABLE, NUMPY = "TRUERANK_LOOPS", "numpy"
+LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1, "arm64": 0, "native": 0}
+"""The variants of the library, each with the `processor_level` that it needs."""
 
 DONE, GAVE_UP, INVALID, NO_MEMORY = 0, 1, -2, -3
 """Status codes of functions; some functions return an index instead."""
@@ -248,17 +254,40 @@ ENTRIES: dict[str, list[Any]] = {
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """Return the library for this processor; None, with one warning, if none can be loaded."""
-    first = next((library for library in map(load_variant, ("arm64", "x86-64", "native")) if library), None)
-    if first is None:
+    """Return the library that the environment variable TRUERANK_LOOPS names, or else the best for this processor.
+
+    None means that NumPy computes, because the variable says so or, after one warning, because there is no library.
+    """
+    names, wanted = [*runnable(), NUMPY], os.environ.get(LOOPS_VARIABLE)
+    if wanted and wanted not in names:
+        raise InputError(_wrong_choice(wanted, names))
+    if not wanted and names == [NUMPY]:
         warnings.warn(
             f"{FOLDER} has no compiled library for this computer: NumPy is used, which is several times slower.",
             RuntimeWarning,
             stacklevel=2,
         )
-        return None
-    better = (load_variant(f"x86-64-v{level}") for level in (4, 3) if level <= first.processor_level())
-    return next((library for library in better if library), first)
+    chosen = wanted or names[0]
+    return None if chosen == NUMPY else load_variant(chosen)
+
+
+def _wrong_choice(wanted: str, names: list[str]) -> str:
+    if wanted in LEVELS:
+        return f"{LOOPS_VARIABLE} is {wanted}, which this computer can't run; choose from {', '.join(names)}."
+    return f"{LOOPS_VARIABLE} must be one of {', '.join(names)}, got {wanted!r}."
+
+
+def variant() -> str:
+    """Return the name of the loops in use: a variant of the library, or numpy."""
+    loaded = load()
+    return NUMPY if loaded is None else Path(loaded._name).stem.removeprefix("kernels-")
+
+
+def runnable() -> list[str]:
+    """Return the names of the variants that are here and that this processor runs, the best one first."""
+    plain = load_variant("x86-64")
+    level = plain.processor_level() if plain else 0
+    return [name for name, least in LEVELS.items() if least <= level and load_variant(name)]
 
 
 def load_variant(name: str) -> ctypes.CDLL | None:
