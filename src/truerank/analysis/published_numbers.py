@@ -292,9 +292,7 @@ def _least(mean: float, users: int, missed: float) -> float:
     return float(brentq(excess, tiny, mean)) if mean > 0 and excess(tiny) > 0 else 0.0
 
 
-def _range(
-    target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], conditions: Any, system: str
-) -> Interval:
+def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], conditions: Any, system: str) -> Interval:
     """Least and largest mean of the target over all mixtures of the laws with these means of the rows."""
     from scipy import sparse
     from scipy.optimize import linprog
