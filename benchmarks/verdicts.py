@@ -404,7 +404,7 @@ def main() -> None:
     print("\n".join([f"{len(failed)} of {len(shown)} cells fail", *failed]))
     if given.docs:
         write_table(PAGE, lines)
-    sys.exit(bool(failed))
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
