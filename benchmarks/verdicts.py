@@ -59,7 +59,8 @@ class Setting:
     sizes : tuple of int
         Numbers of users.
     estimator : str
-        What is added to the name of a metric.
+        What `tr.evaluate` needs for intervals of the exact metric; `tr.compare` is asked for plain ones, which show the
+        difference of sampled values and decide about the exact one.
     sessions : int
         The most instances of a user, who has any number from 1 on; the item is at the same place in all of them.
     """
@@ -216,7 +217,7 @@ def _compared(cell: Cell, setting: Setting, pair: Pair, repetitions: int, rng: n
     places = pair.draw(cell.users * repetitions, rng)
     ranks = {name: users.ranks(own, setting, rng) for name, own in zip("AB", places, strict=True)}
     asked = setting.metric(pair.metric)
-    found = differences(ranks, asked + setting.estimator, users)
+    found = differences(ranks, asked, users)
     return judged(found, pair.gain(asked), alike=pair.alike_under == setting.name)
 
 

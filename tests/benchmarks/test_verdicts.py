@@ -49,10 +49,10 @@ def test_repetitions_as_groups_are_as_repetitions_apart(name: str) -> None:
     users = verdicts.Users.of(12, 6, setting.sessions, rng)
     ranks = {own: users.ranks(places, setting, rng) for own, places in zip("AB", pair.draw(72, rng), strict=True)}
     metric = pair.metric + setting.estimator
-    together = verdicts.differences(ranks, metric, users)
+    together = verdicts.differences(ranks, pair.metric, users)
     means = verdicts.estimates({"A": ranks["A"]}, metric, users)
     for found, mean, own in zip(together, means, users.apart(ranks), strict=True):
-        alone = tr.compare(own, metric).differences[0]
+        alone = tr.compare(own, pair.metric).differences[0]
         assert found.verdict == alone.verdict
         assert found.confidence_interval() == pytest.approx(alone.confidence_interval())
         single = tr.evaluate(own["A"], metric)[metric]
