@@ -6,7 +6,7 @@ chosen to break something. Metrics are written out here, so that the truth does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,12 +18,12 @@ from truerank.arrays import Floats, Ints
 
 N = 1_201
 K = 10
-AT_RANK: dict[str, Callable[[Floats], Floats]] = {
-    "recall@10": lambda rank: (rank <= K) * 1.0,
-    "ndcg@10": lambda rank: (rank <= K) / np.log2(rank + 1),
-    "ap": lambda rank: 1 / rank,
+_RANKS = np.arange(1.0, N + 1)
+VALUES: dict[str, Floats] = {
+    "recall@10": np.where(_RANKS <= K, 1.0, 0.0),
+    "ndcg@10": np.where(_RANKS <= K, 1 / np.log2(_RANKS + 1), 0.0),
+    "ap": 1 / _RANKS,
 }
-VALUES: dict[str, Floats] = {name: at(np.arange(1.0, N + 1)) for name, at in AT_RANK.items()}
 """Metrics of one relevant item at each rank."""
 
 
@@ -65,16 +65,15 @@ def at_ranks(chances: Floats) -> Law:
 
 
 def power(exponent: float) -> Law:
-    return at_ranks(np.arange(1.0, N + 1) ** -exponent)
+    return at_ranks(_RANKS**-exponent)
 
 
 def evenly(first: int, last: int) -> Law:
-    ranks = np.arange(1, N + 1)
-    return at_ranks(((first <= ranks) & (ranks <= last)) * 1.0)
+    return at_ranks(np.where((first <= _RANKS) & (last >= _RANKS), 1.0, 0.0))
 
 
 def hump(centre: float, width: float) -> Law:
-    return at_ranks(stats.norm.pdf(np.log(np.arange(1.0, N + 1)), np.log(centre), width))
+    return at_ranks(stats.norm.pdf(np.log(_RANKS), np.log(centre), width))
 
 
 def in_a_tie(above: int, tied: int) -> Law:

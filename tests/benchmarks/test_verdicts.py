@@ -82,7 +82,7 @@ def test_a_run_goes_on_where_it_ended(
     choice = [
         "--cell",
         "head-first, 30",
-        "a tie of 20",
+        "a hump at 12",
         "--repetitions",
         "20",
         "--processes",
