@@ -2,7 +2,7 @@
 
 Every cell has a pair of laws (`rank_laws.py`), a way to rank and a number of users, who are drawn anew in each
 repetition; the truth is the expectation under the law. `tr.compare` is asked for the verdict, the interval, and whether
-the worse recommender passes as not worse by the margin that is its true loss; `tr.evaluate` for the interval of each
+the worse recommender passes as not worse by a margin just below its true loss; `tr.evaluate` for the interval of each
 law. What must hold in every cell: false "better" and false "not worse" at most 5 %, and intervals that cover at least
 94 %. A cell fails if that can be ruled out at the 0.1 % level; if it is near, four times as many repetitions are made.
 
@@ -44,6 +44,8 @@ LEVEL, FALSE, COVERED = 0.95, 0.05, 0.94
 NEAR, FAILED = 0.02, 0.001
 """Chances of a count as bad as this one, if the limit holds: to repeat more often, and to fail."""
 MORE = 4
+JUST_BELOW = 1 - 1e-6
+"""The margin as a part of the loss, which is thus beyond it."""
 AT_ONCE = 200_000
 """Instances that are compared in one call, to bound memory."""
 
@@ -118,8 +120,9 @@ class Counts:
         Intervals that hold the truth.
     false_better : int
         Verdicts for one that is not better; for any, if what is seen can't tell.
-    false_not_worse : int
-        Margins passed although the loss is that large.
+    a_passes, b_passes : int
+        False "not worse" of either: the margin is passed although the loss is a little larger, or no gain passes a
+        margin of 0.
     decided : int
         Verdicts for the better one.
     """
@@ -127,11 +130,16 @@ class Counts:
     repetitions: int = 0
     covered: int = 0
     false_better: int = 0
-    false_not_worse: int = 0
+    a_passes: int = 0
+    b_passes: int = 0
     decided: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def false_not_worse(self) -> int:
+        return max(self.a_passes, self.b_passes)
 
     @property
     def rarity(self) -> float:
@@ -244,15 +252,13 @@ def judged(found: Sequence[Difference], gain: float, *, alike: bool) -> Counts:
     """Return what came out how; `gain` is by how much B is better, and `alike` whether samples can't tell it."""
     named = np.array([[each.verdict.startswith(f"{name} is better") for name in "AB"] for each in found])
     better = np.array([gain < 0, gain > 0])
-    losers = [each.reversed() if gain > 0 else each for each in found]
-    passed = sum(each.not_worse(abs(gain)) for each in losers)
-    if gain == 0:
-        passed = max(passed, sum(each.reversed().not_worse(0.0) for each in found))
+    margin = JUST_BELOW * abs(gain)
     return Counts(
         repetitions=len(found),
         covered=sum(_holds(each.confidence_interval(), gain) for each in found),
         false_better=int(named[:, ~better].any(axis=1).sum() if not alike else named.any(axis=1).sum()),
-        false_not_worse=passed,
+        a_passes=sum(each.reversed().not_worse(margin) for each in found) if gain >= 0 else 0,
+        b_passes=sum(each.not_worse(margin) for each in found) if gain <= 0 else 0,
         decided=int(named[:, better].any(axis=1).sum()),
     )
 

@@ -71,7 +71,7 @@ def test_false_verdicts_are_counted() -> None:
 
 def test_cells_fail_beyond_what_chance_explains() -> None:
     assert verdicts.Counts(1_000, 950, 50, 50).rarity > verdicts.NEAR
-    for bad in (verdicts.Counts(1_000, 905), verdicts.Counts(1_000, 950, 80), verdicts.Counts(1_000, 950, 0, 80)):
+    for bad in (verdicts.Counts(1_000, 905), verdicts.Counts(1_000, 950, 80), verdicts.Counts(1_000, 950, 0, 0, 80)):
         assert bad.rarity < verdicts.FAILED
 
 
@@ -106,3 +106,11 @@ def test_the_table_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     page.write_text("Before\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter\n")
     verdicts.write_table(page, ["| a | b |", "|---|---|", "| 3 | 4 |", "| 5 | 6 |"])
     assert page.read_text() == "Before\n\n| a | b |\n|---|---|\n| 3 | 4 |\n| 5 | 6 |\n\nAfter\n"
+
+
+def test_margins_that_are_passed_falsely_are_counted_for_each_of_two_equal_recommenders() -> None:
+    good, bad = (tr.Ranks.from_ranks([rank] * 100, n=rank_laws.N) for rank in (1, 50))
+    found = [tr.compare({"A": a, "B": b}, "ap").differences[0] for a, b in ((good, bad), (bad, good))]
+    counts = verdicts.judged(found, 0.0, alike=False)
+    assert (counts.a_passes, counts.b_passes, counts.false_not_worse) == (1, 1, 1)
+    assert verdicts.judged(found, -0.98, alike=False).b_passes == 1
