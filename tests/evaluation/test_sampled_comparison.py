@@ -61,15 +61,17 @@ def test_common_candidates() -> None:
     runs = [shared_runs(seed) for seed in range(2, 102)]
     differences = [tr.estimate(run["B"], "auc").mean - tr.estimate(run["A"], "auc").mean for run in runs]
     true = float(np.std(differences, ddof=1))
-    several = tr.compare({name: [run[name] for run in runs[:20]] for name in "AB"}, "auc")["B", "A"]
-    assert several.sampling_error * math.sqrt(20) == pytest.approx(true, rel=0.3)
-    assert several.difference == pytest.approx(np.mean(differences[:20]), rel=1e-9)
+    together = {name: [run[name] for run in runs[:20]] for name in "AB"}
+    for same in (False, True):
+        several = tr.compare(together, "auc", same_candidates=same)["B", "A"]
+        assert several.sampling_error * math.sqrt(20) == pytest.approx(true, rel=0.3)
+        assert several.difference == pytest.approx(np.mean(differences[:20]), rel=1e-9)
     apart, told = (tr.compare(runs[0], "auc", same_candidates=same)["B", "A"] for same in (False, True))
     assert 0.9 * true < told.sampling_error < 0.8 * apart.sampling_error
     assert told.order_probability > apart.order_probability
 
 
-def test_order_probability_is_that_of_a_normal_difference() -> None:
+def test_order_probability_is_the_posterior_of_a_flat_prior() -> None:
     found = tr.compare(sampled(100), "ap~bv(0.1)")["Y", "X"]
     expected = stats.norm.cdf(abs(found.difference) / found.sampling_error)
     assert 0.5 < expected < 1
@@ -189,8 +191,8 @@ def test_designs_without_a_law_determine_nothing() -> None:
 def test_exact_ranks_have_no_error_from_candidates() -> None:
     result = tr.compare(STUDY, "ap")
     assert (result["Y", "X"].sampling_error, result["Y", "X"].order_probability) == (0.0, 1.0)
-    assert "order on these users" not in str(result)
-    assert "order on these users" in str(tr.compare(sampled(100), "auc"))
+    assert "from users, candidates" not in str(result)
+    assert "from users, candidates" in str(tr.compare(sampled(100), "auc"))
 
 
 def test_runs_are_equally_many() -> None:
