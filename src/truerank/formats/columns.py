@@ -54,6 +54,11 @@ class Contents:
     lists_need: str = ""
     format_argument: str = "format"
 
+    def recognises(self, names: Sequence[str]) -> bool:
+        """Whether any of these is a usual name of a column."""
+        usual = {_plain(alias) for aliases in self.roles.values() for alias in aliases}
+        return any(_plain(name) in usual for name in names)
+
 
 _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from truerank.arrays import AnyArray
+from truerank.data.matrices import in_order
 from truerank.errors import InputError
 
 Matrix = AnyArray | Any
@@ -45,19 +46,17 @@ def to_numpy(array: Any, name: str) -> AnyArray:
 
 
 def as_matrix(given: Matrix, name: str) -> Matrix:
-    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form.
+    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form, in order.
 
     Examples
     --------
     >>> as_matrix([[1, 2]], "`matrix`").shape
     (1, 2)
     """
-    matrix = sp.csr_array(given) if sp.issparse(given) else to_numpy(given, name)
+    matrix = given if sp.issparse(given) else to_numpy(given, name)
     if matrix.ndim != 2:
         raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
-    if matrix.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
-    return matrix
+    return in_order(matrix, name) if sp.issparse(matrix) else matrix
 
 
 def as_dense(matrix: Matrix) -> AnyArray:
