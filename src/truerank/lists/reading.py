@@ -15,7 +15,7 @@ from truerank.formats.rows import Rows, load
 from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
 
-_NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
+NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
 
 
 def read_recommendations(
@@ -75,7 +75,7 @@ def read_recommendations(
         item_ids=item_ids,
         k=k or longest,
         scores=None if scores is None else scores[order],
-        notes=rows.notes if train is not None else (*rows.notes, _NO_CATALOGUE),
+        notes=rows.notes if train is not None else (*rows.notes, NO_CATALOGUE),
     )
 
 
