@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids, refuse_masked
 from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.display.tables import fact_table
 from truerank.errors import InputError
@@ -76,6 +76,7 @@ class Interactions:
                 put(self, name, as_ids(name, given, size))
         for name in ALIGNED:
             given, size = getattr(self, name), self.items.size
+            refuse_masked(given, f"`{name}`")
             if given is not None and np.shape(given) != (size,):
                 raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, refuse_masked
 from truerank.errors import InputError
 from truerank.formats.frames import refuse_pairs
 from truerank.notes import counted
@@ -171,6 +171,7 @@ def _numbers(lists: Sequence[Any], name: str) -> tuple[Ints, Ints]:
 
 def _row(items: Any, user: int, name: str) -> AnyArray:
     """Return one list as an array, or raise `InputError` if it holds anything but whole numbers."""
+    refuse_masked(items, f"`{name}`")
     try:
         row = np.asarray(items)
     except ValueError:  # lists of different lengths inside it

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, refuse_masked
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.lists.recommendations import Recommendations
@@ -79,6 +79,7 @@ def _popularity(lists: Recommendations, train: Interactions, place: Ints | None)
 
 
 def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
+    refuse_masked(vectors, "`item_vectors`")
     given = np.asarray(vectors, dtype=np.float64)
     if given.ndim != 2 or len(given) != lists.n_items:
         raise InputError(

@@ -18,6 +18,7 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.score_ties import same_scores
 from truerank.sampling.designs import Rng
 from truerank.scoring.conversion import Scoreable
+from truerank.scoring.numbers import to_numpy
 from truerank.threads import check_threads
 
 # explicit candidates are scored and sorted this many at a time, whole users together
@@ -137,7 +138,8 @@ def _rank_among(held: HeldOut, listed: Interactions, progress: bool) -> Ranks:
     for block in tqdm(_blocks(users, chosen), desc="blocks", disable=None if progress else True, delay=0.5):
         user, item = users[block], sets.indices[block].astype(np.int64)
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
-        parts.append(rank_pairs(user, item, scorer.pairs(user, item), relevant[block], grades))
+        scores = to_numpy(scorer.pairs(user, item), "scores")
+        parts.append(rank_pairs(user, item, scores, relevant[block], grades))
     both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
     notes = (*held.notes, *_notes(held.n_without, both))
     return held.named(Ranks.concatenate(parts), notes=notes)
