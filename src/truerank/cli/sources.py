@@ -64,7 +64,8 @@ def read_groups(path: str | None) -> Groups | None:
         return None
     roles, columns = ("user", "group"), {"user": 0, "group": 1}
     usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
-    contents = Contents("groups", usual, roles, "group", unnamed={2: roles})
+    hint = "give it a first line with the names user and group"
+    contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
     opened = open_source(path, contents, columns, None)
     if len(opened.names) != 2:
         raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")

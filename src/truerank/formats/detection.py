@@ -165,10 +165,8 @@ def _has_header(
     if named or any(all(map(_NUMBER.fullmatch, column)) for column in zip(*rows, strict=False)):
         return True
     header = contents.format_argument.replace("format", "header")
-    raise InputError(
-        f"{file} may begin with a header or with a row, because all of it is text: "
-        f"give {header}=True or {header}=False."
-    )
+    hint = contents.header_hint or f"give {header}=True or {header}=False"
+    raise InputError(f"{file} may begin with a header or with a row, because all of it is text: {hint}.")
 
 
 def _unnamed(
