@@ -66,7 +66,7 @@ def test_scores_in_another_numbering_are_noted(seed: int) -> None:
     mixed = tr.rank(scores[:, np.random.default_rng(seed).permutation(400)], split)
     (note,) = chance_notes(mixed)
     assert note.startswith("recall@10")
-    assert note.endswith("usually users or items are numbered otherwise in the scores than in the data")
+    assert note.endswith("check that the scores number users and items as the data do")
     sampled = tr.rank_sampled({"right": scores, "wrong": -scores}, split, m=50, rng=seed)
     (note,) = chance_notes(sampled)
     assert note.startswith("wrong: recall@10")

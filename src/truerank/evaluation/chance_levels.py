@@ -99,7 +99,7 @@ def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Es
     >>> import truerank as tr
     >>> ranks = tr.Ranks.from_ranks(range(1, 1001), n=1000)
     >>> chance_notes(ranks, [tr.metric("auc")], [tr.estimate(ranks, "auc")])[0]
-    'auc is no better than chance (0.5): usually users or items are numbered otherwise in the scores than in the data'
+    'auc is no better than chance (0.5): if it should be, check that the scores number users and items as the data do'
     """
     if ranks.depth is not None or ranks.drawn is not None or len(ranks) < _ENOUGH or _mean_place(ranks) < _SUSPICIOUS:
         return ()
@@ -112,8 +112,8 @@ def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Es
     if not poor:
         return ()
     names, numbers = ", ".join(poor), ", ".join(f"{chance:.3g}" for chance in poor.values())
-    are = "is" if len(poor) == 1 else "are"
-    cause = "usually users or items are numbered otherwise in the scores than in the data"
+    are, they = ("is", "it") if len(poor) == 1 else ("are", "they")
+    cause = f"if {they} should be, check that the scores number users and items as the data do"
     return (f"{names} {are} no better than chance ({numbers}): {cause}",)
 
 
