@@ -289,7 +289,7 @@ def test_groups_are_the_metrics_of_their_users() -> None:
         alone = table([user for user in rows if names.get(user, "unknown") == group])
         for metric in metrics:
             assert whole["other", metric, group] == alone["other", metric]
-    assert "unknown: only 4 instances: the interval rests on the t distribution and is rough" in whole.notes
+    assert "unknown: only 4 instances: expect a wide interval" in whole.notes
 
 
 def test_a_group_may_lack_lists_or_relevant_items() -> None:

@@ -273,8 +273,8 @@ groups_option = click.option(
 )
 test_option = click.option(
     "--test",
-    type=click.Choice(["t", "bootstrap", "randomisation"]),
-    default="t",
+    type=click.Choice(["likelihood", "t", "bootstrap", "randomisation"]),
+    default="likelihood",
     show_default=True,
     help="How differences are tested.",
 )

@@ -21,7 +21,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
-from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
@@ -29,13 +29,11 @@ from truerank.metrics.base import Metric
 from truerank.notes import by_name, counted
 from truerank.sampling.designs import Rng
 
-TestName = Literal["t", "bootstrap", "randomisation"]
+TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 """The tests by name."""
 
 _NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
 _FEW = 30
-# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
-_PER_SKEWNESS = 25.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +124,7 @@ def compare(
     *,
     baseline: str | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
-    test: TestName | PairedTest = "t",
+    test: TestName | PairedTest = "likelihood",
     adjustment: Adjustment = "holm",
     level: float = 0.95,
     margin: float | None = None,
@@ -150,8 +148,9 @@ def compare(
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
-    test : {"t", "bootstrap", "randomisation"} or PairedTest
-        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says when to use which.
+    test : {"likelihood", "t", "bootstrap", "randomisation"} or PairedTest
+        Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
+        exchange of the two recommenders. docs/comparing.md says when to use which.
     adjustment : {"holm", "benjamini-hochberg", "none"}
         How p-values allow for the number of tests, which are all pairs, metrics and groups of this comparison.
     level : float
@@ -218,7 +217,7 @@ def compare(
     found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
     p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
     final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found.differences, p_values, strict=True))
-    notes = dict.fromkeys((*found.notes, *_rough(final, method)))
+    notes = dict.fromkeys((*found.notes, *_rough(final)))
     return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
 
 
@@ -264,6 +263,7 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: b
     if isinstance(test, PairedTest):
         return test
     tests: dict[str, PairedTest] = {
+        "likelihood": LikelihoodTest(),
         "t": StudentTest(),
         "bootstrap": Bootstrap(replicates, rng, progress),
         "randomisation": Randomisation(replicates, rng, progress),
@@ -302,7 +302,7 @@ def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant]
     ]
 
 
-def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
+def _rough(differences: Sequence[Difference]) -> list[str]:
     """Return notes on numbers that are not to be trusted to the digit."""
     notes = []
     for each in differences:
@@ -315,7 +315,7 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < _FEW:
             few = counted(each.n_units, "independent instance", "independent instances")
             notes.append(f"{about}only {few}: intervals and p-values are rough")
-        elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
+        elif each.outcome.too_skewed:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))

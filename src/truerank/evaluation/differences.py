@@ -43,8 +43,6 @@ class Difference:
         Other instances, which are left out.
     n_units : int
         Independent units: instances, or users if some have several instances.
-    skewness : float
-        Of the units' differences.
     p_value : float
         Two-sided p-value of no difference; of exact metrics, if `bounded`.
     adjusted_p_value : float
@@ -72,7 +70,6 @@ class Difference:
     n: int
     n_undefined: int
     n_units: int
-    skewness: float
     p_value: float
     adjusted_p_value: float
     level: float
@@ -176,7 +173,6 @@ class Difference:
             mean=self.baseline_mean,
             baseline_mean=self.mean,
             difference=-self.difference,
-            skewness=-self.skewness,
             outcome=Reversed(self.outcome),
             expectation=Reversed(self.expectation),
         )

@@ -151,7 +151,7 @@ def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     # the first is among the notes, the second a label, the others say how the interval was found
-    hidden = ("caveats", "weight", "n_users", "binary", "skewness", "exact_range", "attainable")
+    hidden = ("caveats", "weight", "n_users", "units", "hidden_error", "exact_range", "attainable")
     record = {field.name: getattr(cell, field.name) for field in fields(cell) if field.name not in hidden}
     return record | {"tied_share": cell.tied_share, "determined": cell.determined}
 

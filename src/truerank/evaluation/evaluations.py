@@ -98,7 +98,7 @@ def evaluate(
                    auc               ap  instances  tied
     A  0.9901 ± 0.0000  0.0100 ± 0.0000          5  0.0%
     C  0.8431 ± 0.0980  0.1014 ± 0.0997          5  0.0%
-    note: only 5 instances: the interval rests on the t distribution and is rough
+    note: only 5 instances: expect a wide interval
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
@@ -205,4 +205,4 @@ def _summary(
     own = ranks[part.rows] if part.name else ranks
     if part.items is None:
         return summary(values, own, metric, ties, exact_range)
-    return weighted_summary(values, part.weights, own, metric, ties)
+    return weighted_summary(values, part.weights, own, metric, ties, part)

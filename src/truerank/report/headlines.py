@@ -20,7 +20,7 @@ def headline(material: Material) -> str:
     >>> import truerank as tr
     >>> ranks = {"A": tr.Ranks.from_ranks([20] * 99, n=1_000), "B": tr.Ranks.from_ranks([2, 500] * 49 + [2], n=1_000)}
     >>> print(headline(Material.of(ranks, "ap", m=50, split=None, by=None)))
-    B is better than A on AP by 0.204 (0.154 to 0.253); 50 sampled candidates would have shown the opposite.
+    B is better than A on AP by 0.204 (0.139 to 0.260); 50 sampled candidates would have shown the opposite.
     """
     metric = material.metrics[0]
     if material.comparison is None:
