@@ -53,6 +53,11 @@ class Unbiased(Estimator):
 
     name = "unbiased"
 
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether no draw could have reached a cap."""
+        most = getattr(ranks.design, "most", None)
+        return ranks.count_weights is not None or most is None or bool(np.all(ranks.item_irrelevant <= most))
+
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         if ranks.count_weights is not None:
             return weighted_terms(parts, ranks, ranks.count_weights, name)

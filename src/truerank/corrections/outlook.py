@@ -10,7 +10,7 @@ from truerank.arrays import Floats
 from truerank.corrections.base import Case
 from truerank.corrections.bias_variance import BiasVariance
 from truerank.corrections.bounds import Bound
-from truerank.corrections.brackets import Setting, reference, setting
+from truerank.corrections.brackets import FixedDraws, Setting, reference, setting
 from truerank.metrics.base import Term
 from truerank.sampling.laws import Law
 
@@ -68,4 +68,4 @@ def _squared_error(table: Floats, shown: Floats, exact: float, instances: int) -
 
 
 def _setting(law: Law, case: Case) -> Setting:
-    return setting(case.N, case.m, law)
+    return setting(FixedDraws(case.N, case.m, law))
