@@ -14,7 +14,7 @@ from truerank.corrections.assumptions import Assumption
 from truerank.corrections.base import Case, Correction, CorrectionTable, require_design
 from truerank.corrections.brackets import Draws, FixedDraws, Setting, setting
 from truerank.corrections.count_weights import ValueTerm
-from truerank.corrections.hit_times import Ended, HitTimes, Readings, last_time, readings
+from truerank.corrections.hit_times import Ended, HitTimes, Readings, readings
 from truerank.corrections.thinning import rounded_down, rounded_up
 from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
@@ -134,17 +134,21 @@ class _Problem:
         """Solve for each function that differs by more than a factor, and fit the tables to each N."""
         i, n_relevant, n, m = self.columns.T
         shared = self._setting()
-        targets, factors = self._functions(shared)
+        functions, factors = self._functions(shared)
         rows = np.zeros((i.size, self.draws.width(int(m[0]))))
-        keys = np.round(targets, _DIGITS)
+        keys = np.round(functions, _DIGITS)
         _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         for at, start in enumerate(first.tolist()):
             mine = np.flatnonzero((which.ravel() == at) & (factors != 0))
             if mine.size:
-                table = shared.solve(targets[start], upper=self.bound.upper)
+                table = self._table(shared, functions[start])
                 sizes, size = np.unique((n - n_relevant)[mine], return_inverse=True)
                 rows[mine] = self.draws.fitted(table, int(m[0]), sizes)[size] * factors[mine, None]
         return rows
+
+    def _table(self, shared: Setting, function: Floats) -> Floats:
+        decided = self.draws.decided(shared.counts, function)
+        return shared.solve(shared.targets(function), upper=self.bound.upper) if decided is None else decided
 
     def _setting(self) -> Setting:
         i, n_relevant = self.columns.T[:2]
@@ -156,13 +160,12 @@ class _Problem:
         return setting(self.draws, inside, assume=assume, **single)
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
-        """Return what the table of each case must bound, scaled to a peak of 1, and the factor for that table."""
+        """Return what the table of each case must bound at the counts, scaled to a peak of 1, and the table's factor."""
         exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
         ratio = self._ratios(exact, rough)
         chosen = np.where(np.isnan(ratio)[:, None], exact, rough)
         peak = np.abs(chosen).max(axis=1)
-        targets = shared.targets(chosen / np.where(peak > 0, peak, 1.0)[:, None])
-        return targets, peak * np.where(np.isnan(ratio), 1.0, ratio)
+        return chosen / np.where(peak > 0, peak, 1.0)[:, None], peak * np.where(np.isnan(ratio), 1.0, ratio)
 
     def _places(self) -> Ints:
         """Places of the relevant items for which tables are solved: deep ones share them."""
@@ -200,12 +203,13 @@ class BoundTerm(ValueTerm):
 
 def _alike(ranks: Ranks, stops: Stops) -> Iterator[tuple[HitTimes, Ints]]:
     """Yield items with about the same number of candidates and the same cap, with what their draws can show."""
-    candidates = rounded_up(ranks.item_irrelevant, _CANDIDATE_BITS)
-    limit = np.where(stops.limit < ranks.item_irrelevant, stops.limit, candidates)
-    first, which = distinct_columns(candidates, limit)
-    for at, start in enumerate(first.tolist()):
-        N = int(candidates[start])
-        yield HitTimes(N, stops.hits, last_time(N, int(limit[start]))), np.flatnonzero(which == at)
+    N, limit = ranks.item_irrelevant, stops.limit
+    sizes, size = np.unique(np.stack([N, np.minimum(limit, N)]), axis=1, return_inverse=True)
+    served: dict[HitTimes, list[int]] = {}
+    for at, (own, most) in enumerate(sizes.T.tolist()):
+        served.setdefault(HitTimes.serving(own, stops.hits, most), []).append(at)
+    for draws, places in served.items():
+        yield draws, np.flatnonzero(np.isin(size, places))
 
 
 def _cases(ranks: Ranks, items: Ints) -> tuple[tuple[Case, ...], Ints]:
@@ -230,7 +234,7 @@ def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) 
 
 def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readings:
     """Return how the tables of these items are read; all metrics share it."""
-    key = ("readings", draws, stops.hits)
+    key = ("readings", draws)
     if key not in ranks.fits:
         own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
         ranks.fits[key] = readings(draws, Ended(*(numbers[items] for numbers in own)))

@@ -43,9 +43,6 @@ _STEP, _FINEST, _COARSEST = 0.4, 0.02, 0.1
 # each step is checked at so many places, and for what a parabola could do between them, twice over
 _CHECKED = 2
 _SAFETY = 2.0
-# something is assumed of the law among this part of the candidates: a little less than the stated tenth, because tables
-# for N candidates serve some 6 % fewer
-_TOP = 11
 # laws that are added to the conditions, and by how much the table may miss the last of them before it is raised
 _MOST_LAWS = 60
 _SLACK = 3e-5
@@ -58,6 +55,11 @@ class Draws(ABC):
     """What draws from N candidates can show, and how likely that is for each count above an item."""
 
     N: int
+
+    @property
+    @abstractmethod
+    def top(self) -> int:
+        """The last count that may be in the top, a tenth of the candidates of any sample that tables are fitted to."""
 
     @abstractmethod
     def rows(self, g: Ints) -> Floats:
@@ -79,6 +81,10 @@ class Draws(ABC):
     def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
         """Return a table for samples of m draws from each of these numbers of candidates, all at most N."""
 
+    def decided(self, g: Ints, values: Floats) -> Floats | None:
+        """Return a table that is exact at every count for a function with these values; None if there is none."""
+        return None
+
     @abstractmethod
     def width(self, m: int) -> int:
         """Return how many values such a table has."""
@@ -95,6 +101,10 @@ class FixedDraws(Draws):
 
     m: int
     law: Law
+
+    @property
+    def top(self) -> int:
+        return self.N // 11  # tables serve some 6 % fewer candidates
 
     def rows(self, g: Ints) -> Floats:
         return self.law.rows(g, self.m, self.N)
@@ -158,7 +168,7 @@ class Setting:
     @classmethod
     def of(cls, draws: Draws, breaks: tuple[int, ...], single: int) -> Self:
         """Return the setting for some draws; see `setting`."""
-        last = min(draws.N // _TOP, cls.longest_top)
+        last = min(draws.top, cls.longest_top)
         solved = _places(draws, (*breaks, last), single)
         g, within = cls._checked(solved, last)
         n_top = int(np.searchsorted(g, last, side="right"))

@@ -19,19 +19,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 
 from truerank.arrays import Floats, Ints, distinct_columns, frozen
 from truerank.corrections.brackets import Draws
+from truerank.corrections.thinning import rounded_up
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 # knots are so far apart, relatively and at most: less for many hits, whose time is told more exactly
 _APART, _OF_SPREAD = 0.12, 0.4
 # beyond so many standard deviations, and so many draws, from its mean a time has no chance above rounding errors
-_FAR, _FEW = 9.0, 80.0
+_FAR, _FEW = 9.0, 30.0
+# significant bits of the numbers of candidates that tables are solved for: they serve all smaller ones; a cap on the
+# time has to come before that on the draws for all of them
+_CANDIDATE_BITS, _CAPPED_BITS = 3, 6
 # standard deviations between the cap on the draws and that on the time
 _BEFORE = 4.8
 _NEGLIGIBLE = 1e-17
@@ -47,6 +51,17 @@ class HitTimes(Draws):
 
     hits: int
     end: float = 1.0
+
+    @classmethod
+    def serving(cls, N: int, hits: int, limit: int) -> Self:
+        """Return those that serve draws of at most `limit` of N candidates; similar N share them."""
+        capped = limit < N
+        shared = int(rounded_up(np.array([N]), _CAPPED_BITS if capped else _CANDIDATE_BITS)[0])
+        return cls(shared, hits, _last_time(shared, limit) if capped else 1.0)
+
+    @property
+    def top(self) -> int:
+        return self.N // 13  # tables serve some 25 % fewer candidates
 
     @property
     def knots(self) -> Floats:
@@ -94,6 +109,13 @@ class HitTimes(Draws):
     def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
         return np.repeat(table[None], sizes.size, axis=0)
 
+    def decided(self, g: Ints, values: Floats) -> Floats | None:
+        """Return f(j) for items with j < hits above, if f is the same for all others."""
+        known, others = np.flatnonzero(g < self.hits), values[g >= self.hits]
+        if self.end < 1.0 or known.size < self.hits or np.any(others != values[-1]):
+            return None
+        return np.concatenate([values[known], np.full(self.knots.size, values[-1])])
+
     def width(self, m: int) -> int:
         return self.n_outcomes
 
@@ -112,10 +134,8 @@ def _knots(hits: int, N: int) -> Floats:
     return frozen(np.array([0.0, *reversed(found)]))
 
 
-def last_time(N: int, limit: int) -> float:
-    """Return a time that comes before the draw after `limit`, nearly surely; 1 if all N candidates may be drawn."""
-    if limit >= N:
-        return 1.0
+def _last_time(N: int, limit: int) -> float:
+    """Return a time that comes before the draw after the limit, nearly surely."""
     share = limit / N
     return max(share - _BEFORE * float(np.sqrt(share * (1 - share) / N)), share / 4)
 
@@ -188,11 +208,12 @@ def _weights(draws: HitTimes, ended: Ended, shift: int) -> tuple[Ints, Ints, Flo
     """Return rows, outcomes and weights; rows are counted from a shift."""
     dense = np.zeros((ended.N.size, draws.n_outcomes))
     found = np.flatnonzero(ended.above >= draws.hits)
-    row, drawn, likely = _last_hits(draws.hits, Ended(*(numbers[found] for numbers in ended)))
-    for start in range(0, row.size, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        own, N, T = found[row[part]], ended.N[found[row[part]]], drawn[part]
-        np.add.at(dense, own, likely[part, None] * _of_hit(draws, N, T))
+    row, T, likely = _last_hits(draws.hits, Ended(*(numbers[found] for numbers in ended)))
+    first, which = distinct_columns(ended.N[found[row]], T)
+    mixed = sparse.csr_array((likely, (row, which)), shape=(found.size, first.size)).tocsc()
+    for start in range(0, first.size, _CHUNK):
+        own = first[start : start + _CHUNK]
+        dense[found] += mixed[:, start : start + _CHUNK] @ _of_hit(draws, ended.N[found[row[own]]], T[own])
     for at in np.flatnonzero(ended.above < draws.hits).tolist():
         N, above, last = (int(numbers[at]) for numbers in ended[:3])
         dense[at, : draws.hits] = _before_end(draws, N, last, above)
@@ -238,12 +259,16 @@ def _before_end(draws: HitTimes, N: int, drawn: int, above: int) -> Floats:
     if draws.end == 1.0:
         law[above] = float(drawn == N)
         return law
-    early = np.arange(drawn + 1)
-    chance = BINOMIAL.pmf(early, draws.end, N, 1)
-    likely = np.flatnonzero(chance > _NEGLIGIBLE)
-    if likely.size:
-        law[: above + 1] = chance[likely] @ HYPERGEOMETRIC.rows(early[likely], above, drawn) if drawn else chance[0]
+    mean, reach = N * draws.end, _FAR * (N * draws.end * (1 - draws.end)) ** 0.5 + _FEW
+    early = np.arange(max(0, int(mean - reach)), min(drawn, int(mean + reach)) + 1)
+    if early.size:
+        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ _shares(early, above, drawn)
     return law
+
+
+def _shares(early: Ints, above: int, drawn: int) -> Floats:
+    """Law of how many of those above are among the first `early` of the candidates drawn, a row each."""
+    return HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
 
 
 def _knot_law(a: Ints, b: Ints, knots: Floats) -> Floats:
