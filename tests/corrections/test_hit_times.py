@@ -198,11 +198,23 @@ def test_draws_that_ended_for_unknown_reasons_leave_what_is_possible() -> None:
     assert bounds.upper.tolist() == [1.0, 1.0, 1.0, 0.0]
     found = tr.estimate(ranks, "recall@10")
     assert not found.determined
+    assert any(
+        note.endswith("is not determined by this sample; rank all candidates, or draw by inverse(10), which decides it")
+        for note in found.notes
+    )
     budget = tr.rank_sampled(
         np.random.default_rng(0).random((40, 500)), test=[[user] for user in range(40)],
         design=tr.InverseSampling(2), rng=0, most_scores=400,
     )  # fmt: skip
     assert set(bound_values(budget, tr.metric("recall@1")).upper.tolist()) == {0.0, 1.0}
+
+
+def test_notes_say_what_the_interval_rests_on_and_what_would_tell_more() -> None:
+    sampled = tr.InverseSampling(2).draw(tr.Ranks.from_ranks([3, 15, 500] * 20, n=1_000), rng=1)
+    notes = tr.estimate(sampled, "recall@10").notes
+    assert "values by ~smooth are those of a fitted law of ranks; their intervals do not rest on it" in notes
+    assert "in brackets: 95 % interval of the exact metric, whatever the distribution of the ranks" in notes
+    assert any("draw by inverse(10), which decides it, or try assume='falling'" in note for note in notes)
 
 
 def test_estimates_without_bias_keep_their_own_error() -> None:

@@ -74,6 +74,11 @@ class Unbiased(Estimator):
         places = np.arange(ranks.above.size)
         return tuple(Terms(ValueTerm(_values(part.term, ranks, hits)), places, part.weight) for part in parts)
 
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        if ranks.count_weights is None:
+            return ()
+        return (f"intervals of {ranks.design} rest on the changes seen: if rare ones far down decide, they are too short",)
+
 
 CORRECTIONS.add_built_in(Unbiased)
 

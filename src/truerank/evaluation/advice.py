@@ -63,7 +63,8 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
     term = metric.terms(ranks)[0].term
     more = _more(term, design.law("advice"), case) if ranks.drawn is None else _more_hits(term, ranks)
     stronger = ASSUMPTIONS[ASSUMPTIONS.index(assumption) + 1 :]
-    return f"; {more}" + (f", or try assume={stronger[0]!r}" if stronger else "")
+    helps = stronger and (ranks.drawn is None or design.stops(ranks) is not None)
+    return f"; {more}" + (f", or try assume={stronger[0]!r}" if helps else "")
 
 
 def _more(term: Term, law: Law, case: Case) -> str:
@@ -76,7 +77,7 @@ def _more_hits(term: Term, ranks: Ranks) -> str:
     deepest = term.cutoff(ranks.n_relevant)
     if deepest is None:
         return "rank all candidates"
-    return f"rank all candidates, or draw by inverse({int(deepest.max())}), which decides it exactly"
+    return f"rank all candidates, or draw by inverse({int(deepest.max())}), which decides it"
 
 
 def _typical(ranks: Ranks) -> Case | None:
