@@ -119,7 +119,7 @@ def test_tables_hold_for_steps_at_and_around_the_cut_off(step: int) -> None:
     top = case.N // 11 + 1
     rank = np.arange(1, top + 1)
     for steps in ([step], [step, 2 * step], [step // 2, step], [step, 5 * step]):
-        law = 0.25 ** np.searchsorted(steps, rank)
+        law = np.power(0.25, np.searchsorted(steps, rank), dtype=np.float64)
         assert is_smooth(law)
         for metric, upper in itertools.product(("recall@10", "ndcg@10"), (False, True)):
             over = excess(metric, case, HYPERGEOMETRIC, upper=upper, assume="smooth")

@@ -8,6 +8,7 @@ import pytest
 from scipy import special
 
 import truerank as tr
+from tests.corrections.test_bounds import least_smooth_mean
 from truerank.arrays import Floats, Ints
 from truerank.corrections.assumptions import ASSUMPTIONS, Assumption
 from truerank.corrections.base import Case
@@ -16,8 +17,6 @@ from truerank.corrections.corrected import Corrected
 from truerank.corrections.hit_times import HitTimes
 from truerank.evaluation.exact_ranges import bound_values, exact_range
 from truerank.metrics.base import Term
-
-from tests.corrections.test_bounds import least_smooth_mean
 
 DESIGNS = [
     tr.InverseSampling(1), tr.InverseSampling(2), tr.InverseSampling(5), tr.InverseSampling(12),
@@ -53,7 +52,7 @@ def outcomes(design: tr.InverseSampling, N: int) -> tuple[Ints, Ints, Floats]:
     """
     g, h, edges = np.arange(N + 1)[:, None], design.hits, batch_edges(design, N)
     shown, columns = [], []
-    for before, T in zip(edges, edges[1:], strict=False):
+    for before, T in itertools.pairwise(edges):
         last = np.arange(before + 1, T + 1)[:, None]  # the number of the last of the hits
         for j in range(h, min(T, T if design.whole else h) + 1):
             ways = special.logsumexp(log_choose(last - 1, h - 1) + log_choose(T - last, j - h))
@@ -69,13 +68,12 @@ def outcomes(design: tr.InverseSampling, N: int) -> tuple[Ints, Ints, Floats]:
 
 
 def shown_ranks(design: tr.InverseSampling, case: tuple[int, int, int], T: Ints, j: Ints) -> tr.Ranks:
-    """One instance per outcome; its i-th relevant item has shown it, and the others as much as the rule allows."""
-    i, n_relevant, N = case
+    """One instance per outcome, which all of its relevant items have shown."""
+    _, n_relevant, N = case
     size = T.size * n_relevant
-    first = np.arange(n_relevant) + 1
     above, drawn = (np.repeat(numbers, n_relevant) for numbers in (j, T))
     return tr.Ranks(
-        above=above, drawn=drawn, indptr=np.arange(0, size + 1, n_relevant), n_candidates=T + first.size,
+        above=above, drawn=drawn, indptr=np.arange(0, size + 1, n_relevant), n_candidates=T + n_relevant,
         n_catalogue=np.full(T.size, N + n_relevant), design=design,
     )  # fmt: skip
 
@@ -129,9 +127,7 @@ def test_bounds_hold_at_every_count_of_a_large_catalogue(metric: str, hits: int)
 
 @pytest.mark.parametrize("design", [DESIGNS[1], DESIGNS[5], DESIGNS[6]], ids=str)
 @pytest.mark.parametrize("metric", ["recall@10", "ap"])
-def test_under_an_assumption_bounds_hold_for_every_law_that_it_allows(
-    metric: str, design: tr.InverseSampling
-) -> None:
+def test_under_an_assumption_bounds_hold_for_every_law_that_it_allows(metric: str, design: tr.InverseSampling) -> None:
     N = 301
     least = {"falling": lambda top: (np.cumsum(top) / np.arange(1, top.size + 1)).min(), "smooth": least_smooth_mean}
     for assume, upper in itertools.product(ASSUMPTIONS[1:], (False, True)):
@@ -172,8 +168,7 @@ def test_intervals_cover_the_exact_metric(law: str) -> None:
 def test_own_numbers_of_candidates_and_several_items() -> None:
     rng, missed = np.random.default_rng(2), 0
     sizes, n = rng.integers(1, 5, 300), rng.integers(400, 900, 300)
-    places = [np.sort(rng.choice(size, own, replace=False, p=np.arange(1, size + 1) ** -1.0 / (1 / np.arange(1, size + 1)).sum())) + 1
-              for own, size in zip(sizes.tolist(), n.tolist(), strict=True)]  # fmt: skip
+    places = [np.unique((size ** rng.random(own)).astype(np.int64)) for own, size in zip(sizes, n, strict=True)]
     exact = tr.Ranks.from_ranks(places, n=n)
     for seed, name in itertools.product(range(12), ("recall@10", "ndcg@10", "r-precision")):
         sampled = tr.InverseSampling(2, whole=seed % 2 == 0).draw(exact, rng=seed)

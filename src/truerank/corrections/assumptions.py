@@ -8,8 +8,8 @@ from truerank.errors import InputError
 
 Assumption = Literal["nothing", "falling", "smooth"]
 """What may be assumed of the exact ranks, among the top tenth of the candidates, for the first relevant item of an
-instance. "falling": a deeper rank is never more likely. "smooth": besides, a rank twice as deep is at least a quarter as
-likely, whether probabilities fall in steps or as 1 / rank^2. Each includes the one before."""
+instance. "falling": a deeper rank is never more likely. "smooth": besides, a rank twice as deep is at least a quarter
+as likely, whether probabilities fall in steps or as 1 / rank^2. Each includes the one before."""
 
 ASSUMPTIONS: tuple[Assumption, ...] = get_args(Assumption)
 """From the weakest to the strongest."""

@@ -160,7 +160,7 @@ class _Problem:
         return setting(self.draws, inside, assume=assume, **single)
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
-        """Return what the table of each case must bound at the counts, scaled to a peak of 1, and the table's factor."""
+        """Return what the table of each case must bound at the counts, scaled to a peak of 1, and its factor."""
         exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
         ratio = self._ratios(exact, rough)
         chosen = np.where(np.isnan(ratio)[:, None], exact, rough)

@@ -77,7 +77,9 @@ class Unbiased(Estimator):
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         if ranks.count_weights is None:
             return ()
-        return (f"intervals of {ranks.design} rest on the changes seen: if rare ones far down decide, they are too short",)
+        return (
+            f"intervals of {ranks.design} rest on the changes seen: if rare ones far down decide, they are too short",
+        )
 
 
 CORRECTIONS.add_built_in(Unbiased)

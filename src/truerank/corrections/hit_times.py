@@ -1,12 +1,12 @@
 r"""What draws until `hits` stand above tell, in a form that is the same for every number of candidates.
 
 Give each of the N candidates a time between 0 and 1 at random, and draw them in the order of their times. The h-th of g
-candidates above then comes at a time with the law Beta(h, g + 1 - h), *whatever N*. It is the T-th of all, whose time has
-the law Beta(T, N + 1 - T), which does not depend on g. So a function x of the time becomes a table, the mean of x over
-Beta(T, N + 1 - T), with the expectation of x over Beta(h, g + 1 - h): one x serves all N, and nothing is rounded.
+candidates above then comes at a time with the law Beta(h, g + 1 - h), *whatever N*. It is the T-th of all, whose time
+has the law Beta(T, N + 1 - T), which does not depend on g. So a function x of the time becomes a table, the mean of x
+over Beta(T, N + 1 - T), with the expectation of x over Beta(h, g + 1 - h): one x serves all N, exactly.
 
-x is linear between knots. In other words, each time is moved to one of its two neighbours among the knots at random, and
-the knot is the outcome; with the j < h for items that have fewer above, where all candidates are drawn.
+x is linear between knots. In other words, each time is moved to one of its two neighbours among the knots at random,
+and the knot is the outcome. For items with j < h above, all candidates are drawn, and j is the outcome.
 
 A cap on the draws becomes one on the time, early enough to come before that draw but for a chance of 10^-6 or so, for
 which the worst outcome is taken. Until then j < h were found of an item whose h-th comes later.

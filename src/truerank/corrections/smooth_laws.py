@@ -6,10 +6,10 @@ With r = g + 1 from 1 to R, a smooth law has
 
 Each of these linear conditions bounds one probability by a multiple of another, so a law at which as many of them as
 possible are equations has probabilities that are 1, 1/4, 1/16, ... of the first: every smooth law is a mixture of
-*staircases*, which fall to a quarter after the ranks b, b', b'', ... with b' >= 2 b, b'' >= 2 b' and so on. A mean of some
-numbers e(g) is least for one of them. It is found from the last rank to the first: what a staircase adds after a step at
-b depends on b alone, and its next step comes at 2 b or later, wherever that is best. If R is odd, nothing bounds p(R) from
-below.
+*staircases*, which fall to a quarter after the ranks b, b', b'', ... with b' >= 2 b, b'' >= 2 b' and so on. (If R is
+odd, nothing bounds p(R) from below, and it may be 0.) A mean of some numbers e(g) is least for one of them. It is found
+from the last rank to the first: what a staircase adds after a step at b depends on b alone, and its next step comes at
+2 b or later, wherever that is best.
 """
 
 from __future__ import annotations
