@@ -9,7 +9,7 @@ from scipy import stats
 
 import truerank as tr
 from tests.reference import lower_end
-from truerank.arrays import Floats
+from truerank.arrays import Floats, Ints
 from truerank.evaluation.exact_ranges import bound_values
 from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
 from truerank.papers.krichene_rendle_2020.experiment import embedded
@@ -147,8 +147,37 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     spread = stats.sem(np.subtract(*(tr.values(run, metric) for run in runs.values())))
     assert pooled.sampling_error == pytest.approx(hidden, rel=1e-9)
     assert pooled.standard_error == pytest.approx(math.hypot(hidden, spread), rel=1e-9)
-    wide = tr.compare(runs, "ndcg@10", test="bootstrap", rng=0)["Y", "X", "ndcg@10~smooth"].confidence_interval()
-    assert wide.high - wide.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
+    assert pooled.bounded
+    fitted = tr.compare(runs, "ndcg@10", test="bootstrap", rng=0)["Y", "X", "ndcg@10~smooth"].expectation_interval()
+    assert fitted.high - fitted.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
+    low, high = pooled.confidence_interval()
+    assert low < fitted.low < fitted.high < high
+
+
+def hump(users: int, lowest: int, highest: int, n: int, rng: np.random.Generator) -> Ints:
+    """Half of the items at ranks from the lowest to the highest, the others anywhere below."""
+    there = rng.integers(lowest, highest + 1, users)
+    return np.where(rng.random(users) < 0.5, there, rng.integers(highest + 1, n + 1, users))
+
+
+def test_a_hump_below_the_cut_off_is_never_named_the_better_one() -> None:
+    """Recall@10 of A is 0, as half of its items stand at ranks 11 to 20; 8 % of those of B are in the top 10."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        places = {"A": hump(1_500, 11, 20, 2_000, rng), "B": np.where(rng.random(1_500) < 0.08, 5, 700)}
+        runs = {
+            name: tr.InverseSampling(2).draw(tr.Ranks.from_ranks(own, n=2_000), rng=rng) for name, own in places.items()
+        }
+        found = tr.compare(runs, "recall@10")["B", "A"]
+        assert found.verdict in ("B is better", "not determined by this sample")
+        assert found.confidence_interval().low <= np.mean(places["B"] <= 10) <= found.confidence_interval().high
+
+
+def test_a_clear_order_is_determined_by_inverse_sampling() -> None:
+    rng = np.random.default_rng(0)
+    places = {"good": rng.integers(1, 4, 800), "bad": rng.integers(600, 1_000, 800)}
+    runs = {name: tr.InverseSampling(2).draw(tr.Ranks.from_ranks(own, n=1_000), rng=1) for name, own in places.items()}
+    assert tr.compare(runs, "recall@10")["good", "bad"].verdict == "good is better"
 
 
 def test_a_cap_that_only_other_samples_would_reach_leaves_the_error_from_candidates_open() -> None:

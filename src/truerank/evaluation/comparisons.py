@@ -188,9 +188,9 @@ def compare(
     Where an id occurs several times, e.g. for a user with several sessions, the user is the independent unit: errors
     are clustered by user, and users are resampled.
 
-    Where the metric of sampled ranks is biased, or corrected from a fixed number of draws, intervals, p-values and
-    verdicts are about the exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed
-    only if the sample determines it. `Difference.expectation_interval` is about the difference of the values shown.
+    Where the metric of sampled ranks is biased, corrected or fitted, intervals, p-values and verdicts are about the
+    exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed only if the sample
+    determines it. `Difference.expectation_interval` is about the difference of the values shown.
 
     Examples
     --------

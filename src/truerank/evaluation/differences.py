@@ -60,8 +60,8 @@ class Difference:
         A loss that does not matter, for the verdict.
     lower_is_better : bool
     bounded : bool
-        Whether the metric is biased, or corrected from a fixed number of draws. P-value, interval and verdict are then
-        about the exact metric, by bounds that hold whatever the distribution of the ranks.
+        Whether the metric is biased, corrected or fitted. P-value, interval and verdict are then about the exact
+        metric, by bounds that hold whatever the distribution of the ranks.
     """
 
     recommender: str
