@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints, distinct_columns, frozen
+from truerank.caching import cached
 from truerank.corrections.assumptions import Assumption
 from truerank.corrections.base import Case, Correction, CorrectionTable, require_design
 from truerank.corrections.brackets import Draws, FixedDraws, Setting, setting
@@ -220,7 +220,7 @@ def _cases(ranks: Ranks, items: Ints) -> tuple[tuple[Case, ...], Ints]:
     return tuple(Case(*row) for row in np.stack(per_item, axis=1)[first].tolist()), which
 
 
-@lru_cache(maxsize=64)
+@cached
 def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) -> Floats:
     """Return the tables of the cases, a row each; recommenders that are compared share them."""
     columns = np.array(cases, dtype=np.int64)

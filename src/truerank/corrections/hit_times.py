@@ -18,13 +18,13 @@ batch brought to stand above: a table is read at its mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse, special
 
 from truerank.arrays import Floats, Ints, distinct_columns, frozen
+from truerank.caching import cached
 from truerank.corrections.brackets import Draws
 from truerank.corrections.thinning import rounded_up
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
@@ -124,7 +124,7 @@ class HitTimes(Draws):
         return self.hits + self.knots.size
 
 
-@lru_cache(maxsize=256)
+@cached
 def _knots(hits: int, N: int) -> Floats:
     """Knots from 0 to 1 that become dense towards 0, down to half a draw."""
     apart = min(_APART, _OF_SPREAD / hits**0.5)
