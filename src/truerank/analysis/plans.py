@@ -19,8 +19,9 @@ from truerank.evaluation.comparisons import compare
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks, n_named
 from truerank.sampling.designs import Rng, SamplingDesign
+from truerank.sampling.registry import AnyDesign, as_design
 from truerank.sampling.uniform import UniformSampling
 
 SIZES = (10, 30, 100, 300, 1000)
@@ -163,7 +164,7 @@ def plan(
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
     sizes: Iterable[int] = SIZES,
-    designs: Iterable[SamplingDesign] = (),
+    designs: AnyDesign | Iterable[AnyDesign] = (),
     replace: bool = False,
     probability: float = 0.95,
     rng: Rng = None,
@@ -183,8 +184,9 @@ def plan(
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
     sizes : iterable of int
         Numbers of candidates to sample for each user, uniformly; sizes that some user does not have are left out.
-    designs : iterable of SamplingDesign
-        Other designs to look at, for instance ``[tr.InverseSampling(2)]``, with the recommended estimators.
+    designs : iterable of SamplingDesign or str (or one of them)
+        Other designs to look at, for instance ``[tr.InverseSampling(2)]`` or ``"inverse(2)"``, with the recommended
+        estimators.
     replace : bool
         Whether candidates are sampled with replacement.
     probability : float
@@ -203,16 +205,17 @@ def plan(
     [('all candidates', True), ('uniform(100)', True)]
     """
     chosen = as_metrics(metrics)
-    if len(ranks) != 2 or not chosen:
-        given = f"{len(ranks)} and {len(chosen)}"
-        raise InputError(f"a plan needs exactly two recommenders and at least one metric, got {given}.")
+    if n_named(ranks) != 2 or not chosen:
+        given = f"{n_named(ranks)} and {len(chosen)}"
+        raise InputError(f"a plan needs exactly two recommenders, by name, and at least one metric, got {given}.")
+    check_ranks(*ranks.values())
     if not 0.5 < probability < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
     same, notes = matched(ranks)
     work = _Work.of(same, chosen, replace, probability, np.random.default_rng(rng))
     usable = [size for size in dict.fromkeys(sizes) if replace or size <= work.most]
     by_size = [work.uniform(size) for size in usable]
-    others = [work.drawn(design) for design in designs]
+    others = [work.drawn(as_design(each)) for each in ([designs] if isinstance(designs, AnyDesign) else designs)]
     names = tuple(same)
     return Plan(
         (names[0], names[1]),

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints, frozen
+from truerank.caching import cached
 from truerank.corrections.assumptions import Assumption
 from truerank.corrections.quadratic import minimise
 from truerank.corrections.smooth_laws import starting_laws, worst_law
@@ -227,7 +227,7 @@ def _lowest(g: Ints, excess: Floats) -> float:
     return min(lowest, float(between.min()))
 
 
-@lru_cache(maxsize=256)
+@cached
 def setting(
     N: int, m: int, law: Law, breaks: tuple[int, ...] = (), *, assume: Assumption = "nothing", single: int = _SINGLE
 ) -> Setting:

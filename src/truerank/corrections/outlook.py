@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.caching import cached
 from truerank.corrections.base import Case
 from truerank.corrections.bias_variance import BiasVariance
 from truerank.corrections.bounds import Bound
@@ -23,7 +22,7 @@ _LARGEST = 4_096
 _FACTOR = 1.75
 
 
-@lru_cache(maxsize=1024)
+@cached
 def is_determined(term: Term, law: Law, case: Case) -> bool:
     """Return whether some thousand instances can be expected to tell the metric within a factor of three.
 

@@ -38,6 +38,9 @@ class Split:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name, part in (("train", self.train), ("test", self.test)):
+            if not isinstance(part, Interactions):
+                raise InputError(f"`{name}` must be Interactions, as `Interactions.of` makes them, got {part!r}.")
         if self.train.shape != self.test.shape:
             raise InputError(
                 f"`train` and `test` must have the same users and items, got shapes "
@@ -138,7 +141,7 @@ def read_split(
     """
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
-            raise InputError("`test` must be given, unless `train` is a directory that holds both.")
+            raise InputError(f"`test` must be given, unless `train` is a directory that holds both, got {train!r:.80}.")
         if (Path(train) / "users.parquet").is_file():
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))

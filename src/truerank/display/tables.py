@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 from truerank.display import render
 from truerank.display.dataframes import Framed
+from truerank.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,9 @@ class Tabular(Framed):
     @abstractmethod
     def to_table(self) -> Table:
         """Return the table that all text forms show."""
+
+    def __iter__(self) -> NoReturn:
+        raise InputError(f"{type(self).__name__} is a table: loop over `to_table().records`, a dict per row.")
 
     def __str__(self) -> str:
         return self.to_table().to_text()

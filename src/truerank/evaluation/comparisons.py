@@ -27,6 +27,7 @@ from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
 from truerank.metrics.base import Metric
 from truerank.notes import by_name, counted
+from truerank.ranking.ranks import n_named
 from truerank.sampling.designs import Rng
 
 TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
@@ -208,7 +209,7 @@ def compare(
     True
     """
     chosen = as_metrics(metrics)
-    if len(ranks) < 2 or not chosen:
+    if n_named(ranks) < 2 or not chosen:
         raise InputError("compare needs at least two recommenders, by name, and one metric.")
     check_level(level)
     check_assumption(assume)

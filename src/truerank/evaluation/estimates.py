@@ -21,7 +21,7 @@ from truerank.evaluation.intervals import Interval, Units, check_level, student_
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.notes import counted
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def estimate(
     >>> round(result.mean, 3), round(result.standard_error, 3), result.n
     (0.843, 0.098, 5)
     """
+    check_ranks(ranks)
     chosen = recommended(as_metric(metric), ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)

@@ -24,7 +24,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def evaluate(
     check_assumption(assume)
     if (engine := engine_of(named)) is not None:
         return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
+    check_ranks(*named.values())
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
     broken = untied(named, ties, rng)

@@ -18,6 +18,7 @@ from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.list_base import ListMetric, Surroundings
 from truerank.metrics.list_metrics import LIST_METRICS, Overlap
+from truerank.metrics.registry import METRICS
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
 
@@ -130,8 +131,12 @@ def _ranked(evaluation: Any, name: str, metric: str, group: str) -> Estimate:
 
 
 def as_list_metric(metric: Any) -> Any:
-    """Return a text that names a metric of lists as that metric, and anything else unchanged."""
-    return LIST_METRICS.read(metric) if isinstance(metric, str) and LIST_METRICS.has(metric) else metric
+    """Return a text that names a metric of lists as that metric, and any other metric unchanged."""
+    if not isinstance(metric, str) or LIST_METRICS.has(metric):
+        return LIST_METRICS.read(metric) if isinstance(metric, str) else metric
+    if not METRICS.has(metric):
+        raise METRICS.unknown(metric, LIST_METRICS)
+    return metric
 
 
 def _ranks(named: Mapping[str, Recommendations], truth: Source, metric: object) -> dict[str, Ranks]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, check_whole
 from truerank.errors import InputError
 from truerank.text_forms import Named, Registry
 
@@ -51,8 +51,8 @@ class SamplingDesign(Named, ABC):
     m: int | None = None
 
     def __post_init__(self) -> None:
-        if self.m is not None and (isinstance(self.m, bool) or self.m != int(self.m) or self.m < 1):
-            raise InputError(f"`m` must be a whole number from 1, got {self.m!r}.")
+        if self.m is not None:
+            check_whole("m", self.m)
 
     @property
     def size(self) -> int:

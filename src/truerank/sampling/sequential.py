@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, check_whole
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
 from truerank.sampling.courses import Course, batch_ends
@@ -135,10 +135,9 @@ class InverseSampling(SequentialDesign):
     whole: bool = False
 
     def __post_init__(self) -> None:
-        for role in ("hits", "most"):
-            number = getattr(self, role)
-            if (role, number) != ("most", None) and (isinstance(number, bool) or number != int(number) or number < 1):
-                raise InputError(f"`{role}` must be a whole number from 1, got {number!r}.")
+        check_whole("hits", self.hits)
+        if self.most is not None:
+            check_whole("most", self.most)
 
     def enough_above(self, i: Ints) -> Ints:
         return np.full_like(i, self.hits)
@@ -250,8 +249,7 @@ class HeadFirst(SequentialDesign):
     proxy: Any = field(default=None, compare=False, metadata={"only_in_code": True})
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1:
-            raise InputError(f"`k` must be a whole number from 1, got {self.k!r}.")
+        check_whole("k", self.k)
 
     def enough_above(self, i: Ints) -> Ints:
         return np.full_like(i, self.k)
