@@ -14,7 +14,7 @@ from truerank.corrections.assumptions import ASSUMPTIONS
 from truerank.errors import InputError
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
-TEXT_FORMATS = ("csv", "movielens", "trec")
+TEXT_FORMATS = ("csv", "csv-header", "csv-no-header", "movielens", "trec")
 
 LARGEST = 10**12
 """Largest number that an option takes, unless it says otherwise."""

@@ -78,14 +78,16 @@ def _stem(path: str) -> str:
 def read_groups(path: str | None) -> Groups | None:
     """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
     from truerank.evaluation.groups import by_column
-    from truerank.formats.columns import Contents
+    from truerank.formats.columns import INTERACTIONS, Contents
     from truerank.formats.rows import load_opened
     from truerank.formats.tables import open_source
 
     if path is None:
         return None
     roles, columns = ("user", "group"), {"user": 0, "group": 1}
-    contents = Contents("groups", dict.fromkeys(roles, ()), roles, "group", unnamed={2: roles})
+    usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
+    hint = "give it a first line with the names user and group"
+    contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
     opened = open_source(path, contents, columns, None)
     if len(opened.names) != 2:
         raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")

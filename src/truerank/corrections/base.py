@@ -111,6 +111,10 @@ class Estimator(Named, ABC):
         """Whether the estimate of an instance depends on the other instances."""
         return False
 
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether estimates from ranks sampled like these have the exact metric as their expectation."""
+        return False
+
     @abstractmethod
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         """Return terms that estimate those of exact ranks.

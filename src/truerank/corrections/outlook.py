@@ -9,7 +9,7 @@ from truerank.caching import cached
 from truerank.corrections.base import Case
 from truerank.corrections.bias_variance import BiasVariance
 from truerank.corrections.bounds import Bound
-from truerank.corrections.brackets import Setting, reference, setting
+from truerank.corrections.brackets import FixedDraws, Setting, reference, setting
 from truerank.metrics.base import Term
 from truerank.sampling.laws import Law
 
@@ -67,4 +67,4 @@ def _squared_error(table: Floats, shown: Floats, exact: float, instances: int) -
 
 
 def _setting(law: Law, case: Case) -> Setting:
-    return setting(case.N, case.m, law)
+    return setting(FixedDraws(case.N, case.m, law))

@@ -90,7 +90,7 @@ class Comparison(Tabular):
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
 
-        Of sampled ranks it also shows the parts of the error, and how probable the order is on these very users.
+        Of sampled ranks it also shows the parts of the error.
         """
         adjustment = "" if self.adjustment == "none" or self.n_tests < 2 else f" ({self.adjustment})"
         grouped, sampled = bool(self.groups), any(each.sampling_error != 0 for each in self.differences)
@@ -98,7 +98,7 @@ class Comparison(Tabular):
             "",
             *(("group",) if grouped else ()),
             *("metric", "mean", "baseline", "difference"),
-            *(("from users, candidates", "order on these users") if sampled else ()),
+            *(("from users, candidates",) if sampled else ()),
             *(f"{100 * self.level:g} % interval{adjustment}", "relative", f"p{adjustment}", "verdict"),
         )
         rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in self.differences)
@@ -114,7 +114,7 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
         Cell(f"{each.mean:.4f}"),
         Cell(f"{each.baseline_mean:.4f}"),
         measured(each.difference, each.standard_error),
-        *(_of_sampling(each) if sampled else ()),
+        *((_parts_of_error(each),) if sampled else ()),
         Cell(f"[{low:.4f}, {high:.4f}]"),
         Cell(f"{each.relative:+.1%}"),
         Cell(f"{each.adjusted_p_value:.2g}"),
@@ -122,12 +122,9 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
     )
 
 
-def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
-    """Return the errors from users and from candidates, and how probable the order is."""
-    errors = "unknown" if math.isnan(each.sampling_error) else f"{each.user_error:.4f}, {each.sampling_error:.4f}"
-    contradicted = math.isnan(each.order_probability) or each.finding.remark
-    probable = "unknown" if contradicted else f"{each.order_probability:.1%}"
-    return Cell(errors), Cell(probable)
+def _parts_of_error(each: Difference) -> Cell:
+    known = not math.isnan(each.sampling_error)
+    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown")
 
 
 def compare(
@@ -191,9 +188,9 @@ def compare(
     Where an id occurs several times, e.g. for a user with several sessions, the user is the independent unit: errors
     are clustered by user, and users are resampled.
 
-    Where the metric of sampled ranks is biased, or corrected from a fixed number of draws, intervals, p-values and
-    verdicts are about the exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed
-    only if the sample determines it. `Difference.expectation_interval` is about the difference of the values shown.
+    Where the metric of sampled ranks is biased, corrected or fitted, intervals, p-values and verdicts are about the
+    exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed only if the sample
+    determines it. `Difference.expectation_interval` is about the difference of the values shown.
 
     Examples
     --------

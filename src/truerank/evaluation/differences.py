@@ -37,9 +37,10 @@ class Difference:
         The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
         does not tell.
     order_probability : float
-        That the order shown is the one on these very users, over all samples of candidates, if all differences were
-        equally likely beforehand: between recommenders that hardly differ it is too sure. 1 for exact ranks, NaN for a
-        sampled metric that is biased. Of a corrected metric it leaves out the bias of the correction.
+        Posterior probability, under a flat prior, that the mean over all samples of candidates has the order shown on
+        these very users: Phi(abs(difference) / sampling_error). It is not how often such orders are right: between
+        equal recommenders it is 0.75 on average. 1 for exact ranks, NaN for a sampled metric that is biased. Of a
+        corrected metric it leaves out the bias of the correction.
     n : int
         Instances where the metric is defined for all recommenders.
     n_undefined : int
@@ -59,8 +60,8 @@ class Difference:
         A loss that does not matter, for the verdict.
     lower_is_better : bool
     bounded : bool
-        Whether the metric is biased, or corrected from a fixed number of draws. P-value, interval and verdict are then
-        about the exact metric, by bounds that hold whatever the distribution of the ranks.
+        Whether the metric is biased, corrected or fitted. P-value, interval and verdict are then about the exact
+        metric, by bounds that hold whatever the distribution of the ranks.
     """
 
     recommender: str

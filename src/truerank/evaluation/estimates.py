@@ -251,11 +251,11 @@ def estimate(
 
 
 def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
-    """Return what is known of the exact metric that a corrected one estimates from a fixed number of draws.
+    """Return what is known of the exact metric that a corrected one estimates.
 
-    None for metrics that are not corrected, and for designs whose estimators have their own honest error.
+    None for metrics that are not corrected, and for estimators without bias, whose own error is honest.
     """
-    if metric.estimated is metric or ranks.drawn is not None:
+    if metric.estimated is metric or metric.unbiased(ranks):
         return None
     from truerank.evaluation.exact_ranges import exact_range
 

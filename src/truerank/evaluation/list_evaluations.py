@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.source import Source
+from truerank.lists.reading import NO_CATALOGUE
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.list_base import ListMetric, Surroundings
 from truerank.metrics.list_metrics import LIST_METRICS, Overlap
@@ -91,6 +92,12 @@ def list_columns(
     notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
     contest = None if ranked is None else ranked.contest
     return ListColumns(columns, () if groups is None else tuple(parts), notes, contest)
+
+
+def list_notes(named: Mapping[str, Recommendations], train: PerUser | None) -> dict[str, tuple[str, ...]]:
+    """Return the notes of lists; if there is a catalogue now, without the one that says that there is none."""
+    obsolete = set() if train is None else {NO_CATALOGUE}
+    return {name: tuple(note for note in lists.notes if note not in obsolete) for name, lists in named.items()}
 
 
 def _groups_of_users(by: Any) -> Groups | None:

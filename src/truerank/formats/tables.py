@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from truerank.errors import InputError
 from truerank.formats.columns import Contents
 from truerank.formats.detection import Format, check_format, detect
-from truerank.formats.frames import columns_of, from_lists, from_mapping
+from truerank.formats.frames import columns_of, from_columns, from_lists, from_mapping
 from truerank.formats.layout import Layout, decode, not_utf8
 from truerank.formats.limits import check_unpacked, unpacked, unpacked_size
 from truerank.formats.source import File, Source, locate, unreadable
@@ -68,6 +68,8 @@ def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | i
     if isinstance(source, bytes | bytearray | memoryview):
         raise InputError("can't read from bytes; give a path as text, a dataframe, a dict or a list.")
     if isinstance(source, Mapping):
+        if (table := from_columns(source, contents, chosen)) is not None:
+            return _Frame(table, "the dict")
         return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
     if isinstance(source, Sequence | np.ndarray):
         return _Frame(from_lists(source, contents.value), "the list", fixed=True)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, as_ids
+from truerank.arrays import AnyArray, as_ids, refuse_masked
 from truerank.counting.blocks import Lists
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
@@ -90,6 +90,7 @@ class RankCounter:
 
 def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return interactions, or a mask of the right shape."""
+    refuse_masked(given, f"`{name}`")
     dimensions = getattr(given, "ndim", None)
     if dimensions == 2 and tuple(given.shape) != shape:
         raise InputError(f"`{name}` must have the shape of `scores`, {shape}, got {tuple(given.shape)}.")
