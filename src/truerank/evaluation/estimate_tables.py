@@ -125,11 +125,11 @@ class Evaluation(Tabular):
 
     def _winners(self) -> dict[tuple[str, ...], str | None]:
         """Return who is found better than all others, by metric and group; nothing if they can't be compared."""
-        try:
-            result = None if self.contest is None or len(self.recommenders) < 2 else self.contest()
-        except InputError:  # such as other instances, or other candidates: each value stands for itself
+        if self.contest is None or len(self.recommenders) < 2:
             return {}
-        if result is None:
+        try:
+            result = self.contest()
+        except InputError:  # such as other instances, or candidates that were chosen in another way
             return {}
         groups = result.groups or ("",)
         return {

@@ -95,12 +95,11 @@ def leading(differences: Sequence[Difference]) -> str:
 
     `differences` are those between all pairs, by one metric in one group.
     """
-    signs = {each.lower_is_better for each in differences}
+    sign = -1 if differences[0].lower_is_better else 1
     means = {each.baseline: each.baseline_mean for each in differences}
     means |= {each.recommender: each.mean for each in differences}
     winners = [each.finding.winner for each in differences]
     beaten = {_other(each, winner) for each, winner in zip(differences, winners, strict=True) if winner is not None}
-    sign = -1 if True in signs else 1
     return max(
         [name for name in means if name not in beaten] or list(means),
         key=lambda name: (winners.count(name), -math.inf if math.isnan(means[name]) else sign * means[name]),
