@@ -46,7 +46,7 @@ def _is_column(values: Any) -> bool:
     )
 
 
-def refuse_pairs(lists: Sequence[Any], name: str) -> None:
+def refuse_pairs(lists: Sequence[Any] | np.ndarray[Any, Any], name: str) -> None:
     """Raise `InputError` if lists are tuples of two, which may be pairs of user and item."""
     if len(lists) and all(isinstance(row, tuple) and len(row) == 2 for row in lists):
         raise InputError(
