@@ -9,7 +9,11 @@ SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/cou
   tests/counting/test_pairs.py tests/compiled \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
-.PHONY: setup demo test test-spark check docs sanitize wheels clean
+NUMERIC := $(addprefix tests/,analysis compiled corrections counting evaluation lists metrics papers ranking recommenders sampling scoring) \
+  src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/counting/test_interrupts.py
+READING := tests/compiled tests/data tests/display tests/formats tests/lists tests/ranking tests/recommenders tests/scoring src README.md
+
+.PHONY: setup demo test test-spark test-variants test-lowest test-newest check docs sanitize wheels clean
 
 setup: .venv/.installed
 
@@ -29,6 +33,22 @@ test-spark:
 	@if command -v java > /dev/null || test -n "$$JAVA_HOME"; \
 	then $(MAKE) .venv-spark/.installed && .venv-spark/bin/python -m pytest tests/engines; \
 	else echo 'skipped: tests/engines/test_spark.py needs Java 17'; fi
+
+# what computes, with the loops for older processors and with BLAS rounding as it does on them
+test-variants: export OPENBLAS_NUM_THREADS := 1
+test-variants: .venv/.test
+	@for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
+	  loops=$${pair%:*} core=$${pair#*:}; \
+	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; \
+	  then echo "skipped: loops $$loops; $$core is tested with those that run here"; loops=; fi; \
+	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto $(NUMERIC) || exit 1; \
+	done
+
+# what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
+test-lowest test-newest: export OPENBLAS_NUM_THREADS := 1
+test-lowest test-newest: test-%: .venv-%/.installed
+	.venv-$*/bin/truerank --version
+	.venv-$*/bin/python -m pytest -n auto $(READING)
 
 check: .venv/.lint
 	.venv/bin/ruff check
@@ -68,7 +88,7 @@ wheels: .venv/.wheels
 	.venv/bin/python -m pytest tests/wheels
 
 clean:
-	rm -rf .venv .venv-peers .venv-models .venv-spark build dist src/truerank/compiled/kernels-*.*
+	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest build dist src/truerank/compiled/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
@@ -105,6 +125,23 @@ clean:
 	.venv-models/bin/python $(INSTALL) torch==2.13.0
 	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --editable '.[models]'
 	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --no-deps recbole
+	touch $@
+
+LOWEST := import re, tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
+  print(*(re.sub(r'>=([^,; ]+)[^;]*', r'==\1', each) for each in needed), sep='\n')
+
+.venv-lowest/.installed: .venv/.installed
+	mkdir -p build
+	$(PYTHON) -c "$(LOWEST)" > build/constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python $(INSTALL) --constraint build/constraints-lowest.txt --editable '.[test]'
+	touch $@
+
+# PyArrow comes last, because pyproject.toml allows the newest only on newer Pythons
+.venv-newest/.installed: .venv/.installed
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python $(INSTALL) --upgrade --editable '.[test]'
+	.venv-newest/bin/python $(INSTALL) --upgrade --no-deps pyarrow
 	touch $@
 
 # Spark supports other versions of pandas

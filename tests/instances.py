@@ -6,6 +6,7 @@ from itertools import product
 from typing import TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -69,3 +70,9 @@ def untied_instances() -> tuple[list[list[bool]], tr.Ranks]:
     """Return the rankings of instances without ties, and their ranks."""
     found = without_ties([False, True], seed=1)
     return [next(reference.orders(*instance)) for instance in found], ranks_of(*found)
+
+
+def sparse(rng: np.random.Generator, n_rows: int, n_columns: int, density: float) -> sp.csr_array:
+    """Return a matrix with random numbers at random places; SciPy's own name for the generator is not that of 1.13."""
+    places = rng.choice(n_rows * n_columns, round(density * n_rows * n_columns), replace=False)
+    return sp.csr_array((rng.random(len(places)), np.divmod(places, n_columns)), shape=(n_rows, n_columns))

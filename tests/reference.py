@@ -201,7 +201,9 @@ def log_ratio(m: float, values: Any, weights: Any) -> float:
         return -float(weights @ np.log1p(a * gaps))
 
     most = -1 / gaps.min()
-    return -float(optimize.minimize_scalar(negative, bounds=(0.0, most), method="bounded", options={"xatol": 1e-14}).fun)
+    return -float(
+        optimize.minimize_scalar(negative, bounds=(0.0, most), method="bounded", options={"xatol": 1e-14}).fun
+    )
 
 
 def lower_end(values: Any, least: float, level: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.patience import HANGS, no_new_threads
 from truerank.errors import InputError
 from truerank.threads import available_threads, check_threads, share
 
@@ -23,7 +24,7 @@ def test_results_are_in_the_order_of_the_tasks(threads: int, n_tasks: int) -> No
 
 
 def test_tasks_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=10)  # passed only if three tasks wait at once
+    meeting = threading.Barrier(3, timeout=HANGS)  # passed only if three tasks wait at once
     assert sorted(share(lambda task, _: meeting.wait(), range(3), 3)) == [0, 1, 2]
 
 
@@ -64,7 +65,7 @@ def test_an_error_while_reporting_tells_running_tasks_to_stop() -> None:
 
     def run(task: int, stopped: Event) -> int:
         if task:
-            told.append(stopped.wait(timeout=10))
+            told.append(stopped.wait(timeout=HANGS))
         return task
 
     def report(result: int) -> None:
@@ -126,19 +127,17 @@ def test_an_error_while_preparing_tells_running_tasks_to_stop() -> None:
 
     def prepare(task: int) -> int:
         if task:
-            assert running.wait(timeout=10)
+            assert running.wait(timeout=HANGS)
             raise ValueError("the preparation failed")
         return task
 
     def run(_: int, stopped: Event) -> None:
         running.set()
-        told.append(stopped.wait(timeout=10))
+        told.append(stopped.wait(timeout=HANGS))
 
-    before = threading.active_count()
-    with pytest.raises(ValueError, match="the preparation failed"):
+    with no_new_threads(), pytest.raises(ValueError, match="the preparation failed"):
         share(run, range(5), 2, prepare=prepare)
     assert told == [True]
-    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("interrupted", [True, False])

@@ -1,5 +1,6 @@
 """Array types, and checks of arrays that callers pass in."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ def frozen(array: AnyArray) -> AnyArray:
     """Make an array that nobody else uses read-only, and return it."""
     array.setflags(write=False)
     return array
+
+
+def check_whole(name: str, number: Any, least: int = 1) -> None:
+    """Raise `InputError` unless a setting is a whole number, which 3.0 is and True is not, from `least` on."""
+    numeric = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
+    if not (numeric and math.isfinite(number) and number == math.floor(number) and number >= least):
+        raise InputError(f"`{name}` must be a whole number from {least}, got {number!r}.")
 
 
 def refuse_masked(values: Any, name: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
+from tests.instances import sparse
 from truerank.compiled import library
 from truerank.counting.blocks import Lists
 from truerank.counting.factors import best_factors, count_factors
@@ -33,7 +34,6 @@ STRUCTURES = [
     library.Sampled,
     library.Drawn,
 ]
-LEVELS = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
 
 
 def words(text: str) -> str:
@@ -53,7 +53,8 @@ def is_same(declared: Any, written: str) -> bool:
     if isinstance(declared, library.Array):
         kinds = {"float32": "float *", "float64": "double *", "int32": "int32_t *", "int64": "int64_t *"}
         return kinds[str(declared.kind)] in written
-    return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
+    name = declared.structure.__name__ if isinstance(declared, library.Typed) else declared._type_.__name__
+    return bool(re.fullmatch(rf"(const )?{name} \*\w+", written))
 
 
 def test_python_declares_what_the_header_says() -> None:
@@ -79,17 +80,10 @@ def test_structures_have_the_fields_of_the_header(structure: Any) -> None:
         assert declared is (ctypes.c_void_p if points else plain), name
 
 
-def runnable() -> list[str]:
-    """Return the names of the variants that are here and that this processor runs."""
-    level = library.load_variant("x86-64")
-    most = level.processor_level() if level else 0
-    return [name for name, least in LEVELS.items() if least <= most and library.load_variant(name)]
-
-
 def results() -> dict[str, Any]:
     """Return what every loop gives for numbers whose sums depend on the order of addition, with many ties."""
     rng = np.random.default_rng(0)
-    train, test = (sp.random_array((80, 5000), density=d, format="csr", rng=rng) for d in (0.01, 0.002))
+    train, test = (sparse(rng, 80, 5000, density) for density in (0.01, 0.002))
     lists = [Lists(part.indptr, part.sorted_indices().indices) for part in (train, test)]
     found: dict[str, Any] = {}
     number: Any
@@ -111,7 +105,7 @@ def results() -> dict[str, Any]:
         found[f"sampled {name}"] = count_sampled(pairs[::10].copy(), bounds * 5, pairs, bounds * 50)
         found[f"dense {name}"] = (score_histories(histories, similarity),)
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
-        square = sp.csr_array(sp.random_array((5000, 5000), density=0.002, rng=rng, dtype=number))
+        square = sparse(rng, 5000, 5000, density=0.002).astype(number)
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
         found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
     pool = Pool(5000, [train.indices[slice(*span)] for span in pairwise(train.indptr)])
@@ -123,7 +117,7 @@ def results() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", runnable())
+@pytest.mark.parametrize("name", library.runnable())
 def test_every_variant_gives_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, variant = results(), library.load_variant(name)
     monkeypatch.setattr(library, "load", lambda: variant)
@@ -132,19 +126,53 @@ def test_every_variant_gives_the_same_bits(name: str, monkeypatch: pytest.Monkey
             np.testing.assert_array_equal(found, right, err_msg=loop)
 
 
-def test_the_best_variant_is_loaded() -> None:
-    loaded = library.load()
-    assert loaded is not None
-    assert max(runnable(), key=lambda name: LEVELS[name]) in Path(loaded._name).name
-    assert loaded.processor_level() in (0, 1, 3, 4)
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return `library.load` as in a new process in which TRUERANK_LOOPS is not set."""
+    monkeypatch.delenv(library.LOOPS_VARIABLE, raising=False)
+    monkeypatch.setattr(library, "load", cache(library.load.__wrapped__))
+    return library.load
 
 
-def test_without_a_library_numpy_counts_after_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_variant_is_loaded(load: Any) -> None:
+    levels = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
+    assert load().processor_level() in (0, 1, 3, 4)
+    assert max(library.runnable(), key=levels.__getitem__) == library.variant()
+
+
+@pytest.mark.parametrize("name", library.runnable())
+def test_the_environment_chooses_a_variant(name: str, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_LOOPS", name)
+    assert Path(load()._name).name == f"kernels-{name}{library.SUFFIX}"
+    assert library.variant() == name
+
+
+def test_the_environment_chooses_numpy(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_LOOPS", "numpy")
+    assert load() is None
+    assert library.variant() == "numpy"
+    assert tr.rank(np.array([[1.0, 3.0, 2.0]]), test=[[2]]).above.tolist() == [1]
+
+
+def test_loops_that_this_computer_lacks_are_refused(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = ", ".join([*library.runnable(), "numpy"])
+    monkeypatch.setenv("TRUERANK_LOOPS", "avx")
+    with pytest.raises(tr.InputError, match=f"^TRUERANK_LOOPS must be one of {here}, got 'avx'.$"):
+        tr.rank(np.ones((1, 2)), test=[[0]])
+    missing = "x86-64" if "arm64" in library.runnable() else "arm64"
+    monkeypatch.setenv("TRUERANK_LOOPS", missing)
+    with pytest.raises(tr.InputError, match=f"TRUERANK_LOOPS is {missing}, which this computer can't run; .* {here}.$"):
+        tr.rank(np.ones((1, 2)), test=[[0]])
+
+
+def test_without_a_library_numpy_counts_after_one_warning(
+    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     factors = tr.Factors(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 3.0]]))
     expected = tr.rank(factors, test=[[1]])
     (tmp_path / f"kernels-x86-64{library.SUFFIX}").write_text("this is no library")
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    monkeypatch.setattr(library, "load", cache(library.load.__wrapped__))
+    load.cache_clear()
     with pytest.warns(RuntimeWarning, match="NumPy is used, which is several times slower") as warned:
         ranks = [tr.rank(factors, test=[[1]]) for _ in range(2)]
     assert len(warned) == 1
@@ -246,6 +274,25 @@ def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> Non
         return
     with pytest.raises(ValueError, match="not within their arrays"):
         library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
+
+
+def test_numbers_of_another_type_are_refused() -> None:
+    """Read as numbers of the type of the loop, they would be others, and reach beyond their array."""
+    block = library.Block()
+    for entry, kind in (("count_scores_float64", np.float32), ("count_scores_float32", np.int32)):
+        with pytest.raises(ctypes.ArgumentError, match=f"needs a Matrix of float.*, got {np.dtype(kind)}"):
+            library.call(entry, library.Matrix.of(np.ones((2, 2), kind)), block)
+    histories = library.Histories.of(np.array([0, 1]), np.array([0]), np.ones(1, np.float32))
+    with pytest.raises(ctypes.ArgumentError, match=r"a compiled loop needs a Histories of float64, got float32"):
+        library.call("score_dense_float64", histories, library.Matrix.of(np.ones((1, 1))), np.ones((1, 1)))
+    with pytest.raises(TypeError, match="needs an array of two dimensions, got 1"):
+        library.Matrix.of(np.ones(3))
+
+
+def test_types_end_in_those_of_the_entries() -> None:
+    for entry, arguments in library.ENTRIES.items():
+        if found := re.search(r"float(32|64)$", entry):
+            assert {each.kind for each in arguments if isinstance(each, library.Typed)} <= {np.dtype(found[0])}
 
 
 @pytest.mark.parametrize("columns", [[0, 5], [-1, 0], [0, 2**31 - 1]])

@@ -87,7 +87,9 @@ def test_users_with_several_instances_may_all_lose_everything(sizes: str) -> Non
     """A fifth of the users lose all of their instances: the lower end must not lie above the true mean."""
     rng, missed = np.random.default_rng(6), 0
     for _ in range(500):
-        n = {"equal": np.full(60, 20), "geometric": rng.geometric(0.2, 60), "heavy": rng.zipf(1.8, 60).clip(1, 99)}[sizes]
+        n = {"equal": np.full(60, 20), "geometric": rng.geometric(0.2, 60), "heavy": rng.zipf(1.8, 60).clip(1, 99)}[
+            sizes
+        ]
         users = np.repeat(np.arange(60), n)
         lost = (rng.random(60) < 0.2)[users]
         missed += Units.of(-lost.astype(float), clusters=users).low(0.9, -1.0) > -0.2

@@ -30,7 +30,7 @@ CELLS = {
 def shown() -> dict[str, Any]:
     """Run all cells in one notebook, and return what each shows."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in (SETUP, *CELLS)])
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     return {cell.source: cell.outputs[0]["data"] for cell in notebook.cells[1:]}
 
 

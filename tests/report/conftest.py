@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.patience import HANGS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request
 
@@ -40,9 +42,9 @@ class Opened:
 
     def wait_until(self, script: str) -> None:
         """Ask the page until a script finds true; Playwright's own waiting would need `eval` in the page."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + HANGS
         while not self.evaluate(script):
-            assert time.monotonic() < end, f"not within 10 s: {script}"
+            assert time.monotonic() < end, f"never true: {script}"
             self.page.wait_for_timeout(20)
 
 

@@ -23,7 +23,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 """What click calls with the text of an option."""
 
 _LONGEST = 1_000
-_NUMBER = re.compile(r"[-+]?[0-9]{0,300}(\.[0-9]{0,300})?(?<=[0-9.])([eE][-+]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,3})?")
 # outside parentheses and before a name: the comma of marp@5,10 stands before a digit
 _BETWEEN_METRICS = re.compile(r",\s*(?=[a-z])(?![^(]*\))", re.IGNORECASE)
 

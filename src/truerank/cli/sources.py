@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ STANDARD_INPUT = "-"
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
     """Return paths by name, from NAME=PATH or from a path alone, which is named by its file.
+
+    Where a file is called NAME=PATH, and there is none called PATH, it is that file.
 
     Examples
     --------
@@ -40,13 +43,32 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """Split NAME=PATH; an = after a slash belongs to the path."""
+    """Split NAME=PATH; an = after a slash, or in the name of an existing file, belongs to the path."""
     name, found, path = text.partition("=")
-    if not found or "/" in name:
+    if not found or "/" in name or (Path(text).exists() and not Path(path).exists()):
         return _stem(text), text
     if not name or not path:
         raise InputError(f"a file is given as PATH, or as NAME=PATH, got {text!r}.")
+    if Path(text).exists():
+        raise InputError(f"there are files {text!r} and {path!r}; write './{text}' or '{name}=./{path}'.")
     return name, path
+
+
+def check_output(output: str | None, *inputs: str | None) -> None:
+    """Refuse to write over a file that is read, whatever it is called; call it before any work."""
+    from truerank.formats.writing import is_stream
+
+    if output is None or is_stream(output):
+        return
+    for path in filter(None, inputs):
+        if _same_file(output, path):
+            raise InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
+
+
+def _same_file(a: str, b: str) -> bool:
+    with suppress(OSError, ValueError):  # one of them does not exist
+        return Path(a).samefile(b)
+    return False
 
 
 def _stem(path: str) -> str:

@@ -30,6 +30,8 @@ def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
     'with --depth all each list holds every candidate.'
     >>> in_options("name it with columns={'user': ...}.", options)
     'name it with --column user=NAME.'
+    >>> in_options("name its column with rank='...'.", options)
+    'name its column with --column rank=NAME.'
     >>> in_options("give truth_format='trec'.", [click.Option(["--format-of", "formats"])])
     'give --format-of truth=trec.'
     >>> in_options("give format='csv'.", [click.Option(["--format-of", "formats"])])
@@ -47,6 +49,8 @@ def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
         if name.endswith("format") and "formats" in options and form:
             file = name.removesuffix("format").removesuffix("_") or "FILE"
             return f"{options['formats']} {file}={form}"
+        if found["text"] == "..." and "columns" in options:
+            return f"{options['columns']} {name}=NAME"
         option = options.get(name)
         if option is None or found["flag"]:
             return found[0]

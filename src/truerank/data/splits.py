@@ -174,7 +174,7 @@ def read_split(
     """
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
-            raise InputError("`test` must be given, unless `train` is a directory that holds both.")
+            raise InputError(f"`test` must be given, unless `train` is a directory that holds both, got {train!r:.80}.")
         if (Path(train) / "users.parquet").is_file():
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))

@@ -50,7 +50,9 @@ def differences(
     """Return all differences before p-values are adjusted."""
     check_frames(ranks)
     if not isinstance(test, LikelihoodTest):
-        raise InputError("on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others.")
+        raise InputError(
+            "on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others."
+        )
     grouping, options = Grouping.of(by), _Options(task, tuple(metrics), unmatched, ties, assume, fixed_seed(rng))
     step = _step(options, grouping.for_tasks())
     found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)

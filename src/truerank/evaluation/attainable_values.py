@@ -25,7 +25,9 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
     (Interval(low=0.0, high=0.2), Interval(low=1.0, high=19.5))
     """
     exact = metric.estimated
-    sizes, n = (ranks.n_relevant, _candidates(ranks, metric)) if ranks.grades is not None else _extreme_kinds(ranks, metric)
+    sizes, n = (
+        (ranks.n_relevant, _candidates(ranks, metric)) if ranks.grades is not None else _extreme_kinds(ranks, metric)
+    )
     ends = [values_at_one_end(sizes, n, exact, _ordered(ranks, best=first), first=first) for first in (False, True)]
     defined = np.concatenate(ends)
     defined = defined[~np.isnan(defined)]

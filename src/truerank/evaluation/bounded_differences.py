@@ -20,9 +20,8 @@ from truerank.ranking.ranks import Ranks
 
 
 def is_bounded(ranks: Ranks, metric: Metric) -> bool:
-    """Whether values only bound the exact metric: they are biased, or corrected from a fixed number of draws."""
-    fixed = ranks.design is not None and ranks.drawn is None
-    return fixed and (metric.biased(ranks) or metric.estimated is not metric)
+    """Whether values are of sampled ranks and don't have the exact metric as their expectation: bounds tell of it."""
+    return ranks.design is not None and not metric.unbiased(ranks)
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def bounds_of_runs(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) 
     """
     if not is_bounded(runs[0], metric):
         return _own_values(runs, metric, assume)
-    if any(run.design is None or not run.design.keeps_unbiased for run in runs):
+    if any(run.design is None or (run.drawn is None and not run.design.keeps_unbiased) for run in runs):
         return None
     found = [bound_values(run, metric.estimated, assume) for run in runs]
     lower, upper, least, most, worst, best = np.mean([each[:6] for each in found], axis=0)

@@ -21,7 +21,7 @@ from truerank.evaluation.intervals import Interval, Units, check_level, student_
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.notes import counted
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def estimate(
     >>> round(result.mean, 3), round(result.standard_error, 3), result.n
     (0.843, 0.098, 5)
     """
+    check_ranks(ranks)
     chosen = recommended(as_metric(metric), ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
@@ -250,11 +251,11 @@ def estimate(
 
 
 def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
-    """Return what is known of the exact metric that a corrected one estimates from a fixed number of draws.
+    """Return what is known of the exact metric that a corrected one estimates.
 
-    None for metrics that are not corrected, and for designs whose estimators have their own honest error.
+    None for metrics that are not corrected, and for estimators without bias, whose own error is honest.
     """
-    if metric.estimated is metric or ranks.drawn is not None:
+    if metric.estimated is metric or metric.unbiased(ranks):
         return None
     from truerank.evaluation.exact_ranges import exact_range
 
@@ -300,7 +301,9 @@ def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own
     if metric.estimated is not metric:
         return [f"{metric} by groups of items: its errors leave out the bias of the correction"]
     if whole is not None and own is not None and own.high > whole.high:
-        return [f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"]
+        return [
+            f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"
+        ]
     return []
 
 

@@ -16,6 +16,7 @@ from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.chance_levels import chance_notes
+from truerank.evaluation.comparisons import compare
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
@@ -24,7 +25,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def evaluate(
     check_assumption(assume)
     if (engine := engine_of(named)) is not None:
         return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
+    check_ranks(*named.values())
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
     broken = untied(named, ties, rng)
@@ -150,7 +152,8 @@ def evaluate(
         for name, one in named.items()
     }
     notes = table_notes(own, rows, shown)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
+    contest = partial(compare, broken, chosen, by=groups, assume=assume)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen), contest)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
@@ -159,13 +162,13 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any,
 
     if not all(isinstance(one, Recommendations) for one in given.values()):
         raise InputError("lists and ranks can't be in one table.")
-    columns, shown, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
     cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
     width = len(cells) // len(given)
     rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
     own = table_notes(list_notes(given, others["train"]), rows, shown)
     names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs)
+    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
 
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:

@@ -267,6 +267,7 @@ def described_difference(
         p_value=decisive.p_value,
         adjusted_p_value=decisive.p_value,
         level=task.level,
+        adjusted_level=task.level,
         margin=task.margin,
         lower_is_better=task.lower_is_better[metric],
         bounded=exact is not None,

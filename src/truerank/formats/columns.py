@@ -150,7 +150,7 @@ def require_columns(found: Mapping[str, int], contents: Contents, present: Seque
         if role not in found:
             raise InputError(
                 f"{where} has no column for the {role}: expected {contents.roles[role][0]!r} or similar, "
-                f"found {some(present)}; name the column of the {role}."
+                f"found {some(present)}; name its column with {role}='...'."
             )
 
 

@@ -201,6 +201,8 @@ def _one_per_item(rows: Rows) -> Rows:
     nested = [role for role in rows.table.column_names if _is_list(rows.table[role].type)]
     if not nested:
         return rows
+    if "user" in nested:
+        raise InputError(f"{rows.name} must have one user per row, got lists of users.")
     lists = {role: _plain_lists(rows, role) for role in nested}
     sizes = {role: pc.list_value_length(column).to_numpy(zero_copy_only=False) for role, column in lists.items()}
     for role in nested[1:]:

@@ -119,7 +119,9 @@ def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
 def _to_ranks(counts: BatchCounts, names: AnyArray | None) -> Ranks:
     above, tied, items, n_relevant, n_candidates, not_finite = (_on_cpu(part) for part in counts)
     if not_finite:
-        raise InputError("scores must be finite, got NaN or an infinity for a candidate.")
+        raise InputError(
+            "scores must be finite, got NaN or an infinity for a candidate; leave items out with `exclude`, not scores."
+        )
     sizes = bounds(n_relevant)
     return Ranks(above=above, tied=tied, items=items, n_candidates=n_candidates, indptr=sizes, ids=names)
 

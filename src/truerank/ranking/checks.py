@@ -41,6 +41,10 @@ def checked_fields(
     looked = None if drawn is None else check_drawn(drawn, higher + ties, n, bounds)
     check_order(higher, ties, bounds, looked)
     catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
+    if design is not None and not isinstance(design, SamplingDesign):
+        from truerank.sampling.registry import as_design
+
+        design = as_design(design)
     check_design(design, catalogue, n, np.diff(bounds))
     if design is not None:
         design.check_drawn(higher, looked)

@@ -22,8 +22,9 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.rounds import Asked, rank_in_rounds
 from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.pools import ItemLists, Pool
+from truerank.sampling.registry import AnyDesign, as_design
 from truerank.sampling.sequential import SequentialDesign
-from truerank.sampling.uniform import UniformSampling, as_design
+from truerank.sampling.uniform import UniformSampling
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorer import Scorer
 from truerank.threads import check_threads
@@ -47,7 +48,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -63,7 +64,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -78,7 +79,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -95,10 +96,10 @@ def rank_sampled(
         Also a function ``score(users, items)`` of two arrays of the same length, so that slow scorers
         (cross-encoders, language models) score only the sample. Several scorers given together see the same sample.
     split, train, test : as for `truerank.rank`
-    design : SamplingDesign, optional
-        How to sample from each user's irrelevant candidates: all items but training and held-out ones. Designs that
-        stop when enough is known (`InverseSampling`, `HeadFirst`, `Roulette`) ask for pairs in batches over all
-        users.
+    design : SamplingDesign or str, optional
+        How to sample from each user's irrelevant candidates: all items but training and held-out ones. Its text form
+        will do, as in ``"inverse(2)"``. Designs that stop when enough is known (`InverseSampling`, `HeadFirst`,
+        `Roulette`) ask for pairs in batches over all users.
     m : int, optional
         Short for ``design=UniformSampling(m, replace)``; 100 by default.
     replace : bool
@@ -134,12 +135,11 @@ def rank_sampled(
     if negatives is not None and design is not None:
         raise InputError("give either `negatives` or `design`, not both.")
     scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
-    proxies = () if design is None else design.proxies
+    chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
     how = _How(_checked_most(most_scores), check_threads(threads), progress)
-    held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
+    held = HeldOut.of([*scorers.values(), *chosen.proxies], split, train=train, test=test)
     ranked = held.scorers[: len(scorers)]
     if negatives is None:
-        chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
         found = held.noted(rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how))
     else:
         found = _among_given(_given(negatives, held), held, ranked, how)

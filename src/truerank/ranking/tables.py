@@ -152,8 +152,15 @@ class _Table:
         limit = (self.n if self.m is None else self.m + n_relevant)[self.instance]
         if np.any(bad := (ranks < 1) | (ranks > limit)):
             row = int(np.argmax(bad))
-            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}")
+            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
         return ranks
+
+
+def _hits_hint(ranks: Ints) -> str:
+    """Return what to do with hits, if the ranks look like them."""
+    if np.any((ranks != 0) & (ranks != 1)):
+        return ""
+    return "; 0 and 1 look like hits, which are no ranks: `audit` takes their mean, as the recall at their cut-off"
 
 
 def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
