@@ -36,7 +36,6 @@ from estimator_plans import Plan, plans
 from truerank.arrays import Floats
 from truerank.corrections.recommended import recommended
 from truerank.evaluation.intervals import Interval, Units
-from truerank.evaluation.moments import Moments
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 SLOW = {"mn", "mes", "bv(auto)"}

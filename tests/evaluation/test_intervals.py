@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.arrays import Floats
+from tests.reference import lower_end
 from truerank.evaluation.attainable_values import attainable
 from truerank.evaluation.intervals import Interval, Units, student_interval
-from tests.reference import lower_end
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 LEVELS = [0.5, 0.95, 0.999]

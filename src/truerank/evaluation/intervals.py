@@ -103,11 +103,11 @@ class Units:
         """
         if (undefined := np.isnan(values)).any():
             kept = ~undefined
-            sizes, clusters = (None if each is None else each[kept] for each in (sizes, clusters))
-            values = values[kept]
+            values, sizes = values[kept], None if sizes is None else sizes[kept]
+            clusters = None if clusters is None else clusters[kept]
         if clusters is not None:
             _, which = np.unique(clusters, return_inverse=True)
-            values, sizes = np.bincount(which, values), np.bincount(which, sizes).astype(np.float64)
+            values, sizes = (np.bincount(which, each).astype(np.float64) for each in (values, sizes))
         if sizes is None:
             which = _codes(_leading_bits(values))
             counts = np.bincount(which).astype(np.float64)

@@ -11,8 +11,8 @@ from truerank.arrays import Floats
 from truerank.evaluation.bounded_differences import PairedBounds
 from truerank.evaluation.candidate_sampling import sampling_variance
 from truerank.evaluation.differences import Difference
-from truerank.evaluation.paired_differences import Block, Facts, Task, described_difference
 from truerank.evaluation.intervals import Interval
+from truerank.evaluation.paired_differences import Block, Facts, Task, described_difference
 from truerank.evaluation.paired_moments import PairedMoments
 from truerank.evaluation.paired_tests import LikelihoodOutcome, Pair
 

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.arrays import Floats, frozen
 from truerank.errors import InputError
 from truerank.evaluation.intervals import Interval
-from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, LikelihoodOutcome, likelihood_outcome
+from truerank.evaluation.paired_tests import LikelihoodOutcome, Outcome, Pair, PairedTest, Sample, likelihood_outcome
 from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
 from truerank.sampling.designs import Rng
 
