@@ -117,7 +117,7 @@ def _column(frame: Any, position: int) -> pa.ChunkedArray:
 
 
 def _in_utc(column: Any) -> Any:
-    """Return times with a time zone as times in UTC without one: Arrow's reader uses what pandas deprecates for others."""
+    """Return times with a time zone as times in UTC without one, which Arrow reads from pandas without a warning."""
     if getattr(column.dtype, "time_zone", None) is None:
         return column
     return column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
