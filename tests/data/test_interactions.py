@@ -427,7 +427,7 @@ def test_any_sparse_matrix_is_brought_into_order(seed: int) -> None:
 
 def test_a_dict_of_columns_is_a_table() -> None:
     """The way in which every dataframe library spells columns."""
-    columns = {
+    columns: dict[str, Any] = {
         "user": ["bob", "ann", "bob"],
         "item": [7, 9, 8],
         "timestamp": np.array([3, 1, 2]),

@@ -47,9 +47,8 @@ def popular(n_users: int, n_items: int = 400, seed: int = 0) -> tuple[np.ndarray
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n_users, n_items)) + 3 * rng.gumbel(size=n_items)
     best = np.argsort(-(scores + rng.gumbel(size=scores.shape)), axis=1)[:, :6]
-    train, test = ([row[part].tolist() for row in best] for part in (slice(1, None), slice(1)))
-    parts = (tr.Interactions.of(rows, name, n_items=n_items) for rows, name in ((train, "train"), (test, "test")))
-    return scores, tr.Split(*parts)
+    train = tr.Interactions.of([row[1:].tolist() for row in best], "train", n_items=n_items)
+    return scores, tr.Split(train, tr.Interactions.of([row[:1].tolist() for row in best], "test", n_items=n_items))
 
 
 METRICS = ["recall@10", "ndcg@10", "auc"]

@@ -66,8 +66,10 @@ class Split:
 
     def __post_init__(self) -> None:
         check_repeats(self.repeats)
-        for name in ("train", "test"):
-            object.__setattr__(self, name, Interactions.of(getattr(self, name), name))
+        for name, part in (("train", self.train), ("test", self.test)):
+            if not isinstance(part, Interactions):
+                raise InputError(f"`{name}` must be Interactions, as `Interactions.of` makes them, got {part!r}.")
+            object.__setattr__(self, name, part.merged())
         if self.train.shape != self.test.shape:
             raise InputError(
                 f"`train` and `test` must have the same users and items, got shapes "

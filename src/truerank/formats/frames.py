@@ -46,7 +46,7 @@ def _is_column(values: Any) -> bool:
     )
 
 
-def refuse_pairs(lists: Sequence[Any], name: str) -> None:
+def refuse_pairs(lists: Sequence[Any] | np.ndarray[Any, Any], name: str) -> None:
     """Raise `InputError` if lists are tuples of two, which may be pairs of user and item."""
     if len(lists) and all(isinstance(row, tuple) and len(row) == 2 for row in lists):
         raise InputError(
@@ -110,10 +110,17 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
 def _column(frame: Any, position: int) -> pa.ChunkedArray:
     name = frame.columns[position]
     try:
-        column = frame[name].to_arrow()
+        column = _in_utc(frame[name]).to_arrow()
     except Exception as error:  # each library has its own
         raise InputError(f"can't read the column {str(name)!r} of the dataframe ({reason(error)}).") from error
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _in_utc(column: Any) -> Any:
+    """Return times with a time zone as times in UTC without one, which Arrow reads from pandas without a warning."""
+    if getattr(column.dtype, "time_zone", None) is None:
+        return column
+    return column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
 
 def _array(values: Any, what: str) -> pa.Array:
