@@ -160,3 +160,21 @@ def test_those_without_a_name_and_those_without_a_row_are_one_group() -> None:
     table = tr.evaluate(ranks, "rr", by=frame)
     assert table.groups == ("old", "unknown")
     assert table["rr", "unknown"].mean == 0.375
+
+
+@pytest.mark.parametrize("design", [tr.UniformSampling(50), tr.InverseSampling(2), tr.InverseSampling(2, most=60)])
+def test_intervals_of_the_exact_metric_are_those_of_each_group_alone_in_any_order_of_metrics(
+    design: tr.SamplingDesign,
+) -> None:
+    exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 201, 60), n=200, ids=np.arange(60) // 2)
+    sampled = design.draw(exact, rng=1)
+    metrics = ["ap~smooth", "ap~monotone", *(["ap~unbiased"] if str(design) == "inverse" else [])]
+    groups = {user: "odd" if user % 2 else "even" for user in range(30)}
+    for order in (metrics, metrics[::-1]):
+        table = tr.evaluate(sampled, order, by=groups)
+        for metric in order:
+            for group, found in zip(table.groups, (table[metric, name] for name in table.groups), strict=True):
+                alone = tr.estimate(sampled[np.isin(sampled.ids, [u for u in groups if groups[u] == group])], metric)
+                assert (found.exact_range is None) == (alone.exact_range is None) == metric.endswith("unbiased")
+                if found.exact_range is not None:
+                    assert found.confidence_interval() == pytest.approx(alone.confidence_interval(), rel=1e-9)

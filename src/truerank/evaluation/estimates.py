@@ -247,15 +247,17 @@ def estimate(
     chosen = recommended(as_metric(metric), ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
-    return summary(values(broken, chosen), ranks, chosen, ties, range_of_estimated(broken, chosen, assume))
+    return summary(values(broken, chosen), ranks, chosen, ties, _range_of_estimated(broken, chosen, assume))
 
 
-def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
-    """Return what is known of the exact metric that a corrected one estimates.
+def only_bounds(ranks: Ranks, metric: Metric) -> bool:
+    """Whether values only bound the exact metric: it is corrected, and not by an estimator without bias."""
+    return metric.estimated is not metric and not metric.unbiased(ranks)
 
-    None for metrics that are not corrected, and for estimators without bias, whose own error is honest.
-    """
-    if metric.estimated is metric or metric.unbiased(ranks):
+
+def _range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
+    """Return what is known of the exact metric that a corrected one estimates; None if its own error is honest."""
+    if not only_bounds(ranks, metric):
         return None
     from truerank.evaluation.exact_ranges import exact_range
 

@@ -19,7 +19,7 @@ from truerank.evaluation.chance_levels import chance_notes
 from truerank.evaluation.comparisons import compare
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
-from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
+from truerank.evaluation.estimates import Estimate, only_bounds, summary, weighted_summary
 from truerank.evaluation.group_parts import Part, parts_by, values_by_part
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
@@ -30,7 +30,7 @@ from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
     from truerank.data.interactions import PerUser
-    from truerank.evaluation.exact_ranges import ExactRange
+    from truerank.evaluation.exact_ranges import BoundValues, ExactRange
     from truerank.formats.source import Source
     from truerank.metrics.list_base import ListMetric
 
@@ -186,20 +186,23 @@ def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tup
 
 
 class _Ranges:
-    """What is known of exact metrics, which the corrections of one metric share."""
+    """What is known of exact metrics: the corrections of one metric share the bounds of all instances."""
 
     def __init__(self, assume: Assumption) -> None:
         self.assume = assume
-        self.found: dict[tuple[str, str, str], ExactRange | None] = {}
+        self.bounds: dict[tuple[str, str], BoundValues] = {}
 
     def of(self, name: str, ranks: Ranks, part: Part, metric: Metric) -> ExactRange | None:
         """Return the range for a part of the instances of a recommender; there is none for a part of their items."""
-        if metric.estimated is metric or part.items is not None:
+        if part.items is not None or not only_bounds(ranks, metric):
             return None
-        key = (name, part.name, str(metric.estimated))
-        if key not in self.found:
-            self.found[key] = range_of_estimated(ranks[part.rows] if part.name else ranks, metric, self.assume)
-        return self.found[key]
+        from truerank.evaluation.exact_ranges import ExactRange, bound_values
+
+        key = (name, str(metric.estimated))
+        if key not in self.bounds:
+            self.bounds[key] = bound_values(ranks, metric.estimated, self.assume)
+        clusters = None if ranks.clusters is None else ranks.clusters[part.rows]
+        return ExactRange.of(self.bounds[key].take(part.rows), clusters)
 
 
 def _summary(
