@@ -92,8 +92,10 @@ SETTINGS = (
     Setting("inverse(2), 1 to 5 sessions", tr.InverseSampling(2), (5, 100), sessions=5),
     Setting("inverse(2, 100)", tr.InverseSampling(2, most=100), (5, 100, 1_000)),
 )
-# many users with sampled ranks take long: then only pairs that are made to deceive samples
-DECEIVING = {1_000: ("alike", "against", "lose all"), 5_000: ("alike among 100", "all at 15", "half at 11 to 20")}
+# Sampled ranks take long. So each pair is tried with one of the numbers of users, in turn; those that are made to deceive
+# samples with each, and only these with the most users.
+DECEIVING = ("alike among 100", "all at 15", "half at 11 to 20")
+MANY = 5_000
 
 
 @dataclass(frozen=True)
@@ -153,14 +155,21 @@ def cells(settings: Sequence[Setting]) -> Iterator[Cell]:
     for setting in settings:
         for users in setting.sizes:
             tried: set[bytes] = set()
-            words = ("",) if setting.design is None else DECEIVING.get(users, ("",))
-            for pair in all_pairs().values():
-                if any(word in pair.name for word in words):
+            for place, pair in enumerate(all_pairs().values()):
+                if _is_tried(setting, users, place, pair.name):
                     yield Cell(setting.name, users, "compare", pair.name)
                     laws = {name: law.key for name, law in zip("AB", pair.laws, strict=True)}
                     chosen = [name for name in ("AB" if "alike" in pair.name else "B") if laws[name] not in tried]
                     yield from (Cell(setting.name, users, f"evaluate {name}", pair.name) for name in chosen)
                     tried |= {laws[name] for name in chosen}
+
+
+def _is_tried(setting: Setting, users: int, place: int, pair: str) -> bool:
+    """Whether a pair, by its place and name, is tried with a number of users."""
+    if setting.design is None or any(word in pair for word in DECEIVING):
+        return True
+    turns = [size for size in setting.sizes if size < MANY]
+    return users == turns[place % len(turns)]
 
 
 def measured(cell: Cell, repetitions: int) -> Counts:

@@ -148,7 +148,8 @@ class SmoothFit:
 
     def variance(self, slope: Floats) -> float:
         """Return the variance of a function of the law whose slope in the coefficients is given."""
-        return float(slope @ np.linalg.solve(self.information, slope))
+        # rounding may leave a little less than nothing
+        return max(float(slope @ np.linalg.solve(self.information, slope)), 0.0)
 
 
 def smooth_law(seen: Seen, penalty: float) -> SmoothFit:

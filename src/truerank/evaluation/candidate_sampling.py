@@ -24,7 +24,7 @@ _VALUES = 20_000
 _MOST = 50
 
 
-def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part]) -> Floats:
+def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part], hidden: Floats) -> Floats:
     """Return the variance, over samples of candidates, of the total of each metric over the instances of each part.
 
     Parameters
@@ -32,8 +32,9 @@ def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence
     ranks : Ranks
         One sampled run, by a uniform design.
     metrics : sequence of Metric
-        Those that pool the instances state their own error.
     parts : sequence of Part
+    hidden : array of shape (n_metrics, n_parts)
+        Errors of the means that the spread of the values does not show, which metrics that pool the instances state.
 
     Returns
     -------
@@ -45,23 +46,16 @@ def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence
     >>> from truerank.evaluation.group_parts import split_by
     >>> exact = tr.Ranks.from_ranks(np.random.default_rng(0).geometric(0.01, 3_000).clip(1, 1_000), n=1_000)
     >>> sampled = tr.UniformSampling(100).draw(exact, rng=0)
-    >>> found = variances_of_totals(sampled, [tr.metric("ap")], split_by(sampled, None))[0, 0]
+    >>> found = variances_of_totals(sampled, [tr.metric("ap")], split_by(sampled, None), np.zeros((1, 1)))[0, 0]
     >>> true = tr.risk(exact, "ap", m=100).variance.sum()
     >>> bool(abs(found / true - 1) < 0.1)
     True
     """
-    found = np.zeros((len(metrics), len(parts)))
+    found = np.square(hidden * [part.weights.sum() for part in parts])
     plain = [at for at, metric in enumerate(metrics) if not metric.pools_instances]
     if plain:
         found[plain] = _drawn_variances(ranks, [metrics[at] for at in plain], parts)
-    for at in set(range(len(metrics))) - set(plain):
-        found[at] = [(hidden_error(ranks, metrics[at], part) * part.weights.sum()) ** 2 for part in parts]
     return found
-
-
-def hidden_error(ranks: Ranks, metric: Metric, part: Part) -> float:
-    """Return the error of the mean over a part that the spread of the values does not show."""
-    return metric.hidden_error(ranks[part.rows] if part.name else ranks)
 
 
 def _drawn_variances(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part]) -> Floats:

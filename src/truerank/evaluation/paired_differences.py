@@ -133,7 +133,7 @@ def _blocks(
 ) -> Iterator[Block]:
     """Yield the block of each part for one metric; `variances` are those over samples, if there is one run only."""
     values = [each.values(each.metrics[at]) for each in several]
-    hidden = np.array([each.hidden_errors(each.metrics[at]) for each in several])
+    hidden = np.array([each.hidden_error(at) for each in several])
     bounds = _bounds(at, several, assume)
     biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
     whole = [attainable(each.runs[0], each.metrics[at]) for each in several]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from truerank.arrays import Floats
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
-from truerank.evaluation.candidate_sampling import hidden_error, variances_of_totals
+from truerank.evaluation.candidate_sampling import variances_of_totals
 from truerank.evaluation.group_parts import Part, values_by_part
 from truerank.evaluation.per_instance import checked_terms
 from truerank.metrics.base import Metric
@@ -74,22 +75,28 @@ class Entrant:
         ]
         return [np.array(columns) for columns in zip(*own, strict=True)]
 
-    def hidden_errors(self, metric: Metric) -> list[float]:
-        """Return for each part the error of the mean over the runs that the spread of the values does not show."""
-        if not metric.pools_instances:
-            return [0.0] * len(self.parts[0])
-        own = [
-            [hidden_error(run, metric, part) for part in parts]
-            for run, parts in zip(self.runs, self.parts, strict=True)
-        ]
-        return (np.sqrt(np.square(own).sum(axis=0)) / len(self.runs)).tolist()
+    @cached_property
+    def hidden_errors(self) -> Floats:
+        """Errors of means that the spread of the values does not show: of shape (n_metrics, n_runs, n_parts)."""
+        found = np.zeros((len(self.metrics), len(self.runs), len(self.parts[0])))
+        for at, metric in enumerate(self.metrics):
+            if metric.pools_instances:
+                found[at] = [
+                    [metric.hidden_error(run[part.rows] if part.name else run) for part in parts]
+                    for run, parts in zip(self.runs, self.parts, strict=True)
+                ]
+        return found
+
+    def hidden_error(self, at: int) -> Floats:
+        """Return for each part the hidden error of the mean of a metric over the runs."""
+        return np.asarray(np.sqrt(np.square(self.hidden_errors[at]).sum(axis=0)) / len(self.runs))
 
     def sampling_variances(self) -> Floats:
         """Return the variance of totals of the first run over samples, by metric and part; 0 if ranks are exact."""
         if not self.sampled:
             unknown = any(run.design is not None for run in self.runs)
             return np.full((len(self.metrics), len(self.parts[0])), np.nan if unknown else 0.0)
-        return variances_of_totals(self.runs[0], self.metrics, self.parts[0])
+        return variances_of_totals(self.runs[0], self.metrics, self.parts[0], self.hidden_errors[:, 0])
 
 
 def shared_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
