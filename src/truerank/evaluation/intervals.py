@@ -18,6 +18,9 @@ _LEFT_OUT = np.uint64(42)
 _SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
+"""Of ends, as a part of the distance from the mean to the most extreme value."""
+_OF_MULTIPLIER = 1e-6
+"""Precision of the multiplier, which is enough: the likelihood is flat where it is largest."""
 
 
 class Interval(NamedTuple):
@@ -252,6 +255,7 @@ class _End:
     def _where(self, quantile: float, target: float) -> float:
         """Return where the likelihood ratio is `target`, by Newton's method from the end of Student's interval."""
         low, high, slope = self.least, self.mean, 0.0
+        precision = _PRECISION * (high - low)
         gaps = self.sums - high * self.sizes
         error = math.sqrt(float(self.counts @ gaps**2) / (self.n - 1)) / float(self.counts @ self.sizes)
         m = max(high - quantile * error * math.sqrt(self.n), low + (high - low) / 100)
@@ -260,7 +264,7 @@ class _End:
             low, high = (m, high) if ratio > target else (low, m)
             step = m + (ratio - target) / steepness if steepness > 0 else math.nan
             following = step if low < step < high else low + (high - low) / 2
-            if abs(following - m) <= _PRECISION * (self.mean - self.least):
+            if abs(following - m) <= precision:
                 return following
             m = following
         return m
@@ -276,7 +280,7 @@ class _End:
             low, high = (a, high) if gradient > 0 else (low, a)
             step = a + gradient / float(self.counts @ (part * part))
             following = step if low < step < high else low + (high - low) / 2
-            done = abs(following - a) <= _PRECISION * following
+            done = abs(following - a) <= _OF_MULTIPLIER * following
             a = following
             if done:
                 break
