@@ -35,8 +35,7 @@ import truerank as tr
 from estimator_plans import Plan, plans
 from truerank.arrays import Floats
 from truerank.corrections.recommended import recommended
-from truerank.evaluation.intervals import Interval, skewed_interval
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.intervals import Interval, Units
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 SLOW = {"mn", "mes", "bv(auto)"}
@@ -144,12 +143,9 @@ def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[fl
     if hidden := metric.hidden_error(sampled):
         return mean, hidden, float(abs(mean - truth) <= NORMAL * hidden)
     drawn = values[np.random.default_rng([seed, FEW]).integers(values.size, size=(AGAIN, FEW))]
-    intervals = [_interval(Moments.of(each)) for each in drawn]
+    ends = Interval(float(values.min()), float(values.max()))
+    intervals = [Units.of(each).interval(0.95, ends) for each in drawn]
     return mean, np.nan, float(np.mean([low <= truth <= high for low, high in intervals]))
-
-
-def _interval(moments: Moments) -> Interval:
-    return skewed_interval(moments, 0.95)
 
 
 def best_gamma(results: list[Result], truth: Floats) -> list[Result]:

@@ -14,8 +14,9 @@ TOP = """# Commands
 
 The command-line reference, as shown by `truerank COMMAND --help`; `docs/make_commands.py` writes this page.
 
-Exit codes: 0 after success; 1 if a gate or a minimum (`--min`) fails, or if the reader of the output has gone (a closed
-pipe); 2 after input that can't be used, with one sentence on standard error; 3 if a gate cannot tell; 130 after Ctrl-C.
+Exit codes: 0 after success; 1 if a gate or a minimum (`--min`) fails, and for no other reason; 2 after input that can't be
+used or output that can't be written, with one sentence on standard error; 3 if a gate cannot tell; 70 after an error of
+truerank itself, with a traceback; 130 after Ctrl-C; 141 if the reader of the output has gone (a closed pipe).
 Results go to standard output, notes to standard error. Output files are checked before the work and replaced in one
 step, so that an earlier file stays whole if something goes wrong.
 """

@@ -3,7 +3,10 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import optimize, stats
 
 T = TypeVar("T")
 Ranking = Sequence[bool]
@@ -188,3 +191,28 @@ def count(scores: Sequence[float], relevant: Sequence[bool]) -> tuple[list[int],
     above = [sum(score > own and not hit for score, hit in pairs) for own in wanted]
     tied = [sum(score == own and not hit for score, hit in pairs) for own in wanted]
     return above, tied
+
+
+def log_ratio(m: float, values: Any, weights: Any) -> float:
+    """The empirical log likelihood ratio of a mean of m below that of the values, by its definition."""
+    gaps = values - m
+
+    def negative(a: float) -> float:
+        return -float(weights @ np.log1p(a * gaps))
+
+    most = -1 / gaps.min()
+    return -float(
+        optimize.minimize_scalar(negative, bounds=(0.0, most), method="bounded", options={"xatol": 1e-14}).fun
+    )
+
+
+def lower_end(values: Any, least: float, level: float) -> float:
+    """Where the statistic that counts two thirds of an instance with the least value is Student's quantile."""
+    values, weights = np.append(values, least), np.append(np.ones(values.size), 2 / 3)
+    n, mean = weights.sum(), float(np.average(values, weights=weights))
+
+    def excess(m: float) -> float:
+        statistic = np.sqrt((n - 1) * np.expm1(2 * log_ratio(m, values, weights) / n))
+        return float(statistic - stats.t.ppf(0.5 + level / 2, n - 1))
+
+    return float(optimize.brentq(excess, least + 1e-9, mean - 1e-12, xtol=1e-13))

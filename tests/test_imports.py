@@ -14,7 +14,7 @@ import truerank as tr
 SOURCE = Path(tr.__file__).parent
 
 ROOMS = [
-    ["errors", "arrays", "conventions", "notes", "sums", "text_forms", "threads"],
+    ["errors", "arrays", "caching", "conventions", "notes", "sums", "text_forms", "threads"],
     ["compiled"],
     ["display"],
     ["formats"],
@@ -110,6 +110,10 @@ def loaded_by(statement: str) -> set[str]:
 )
 def test_nothing_heavy_is_imported_before_it_is_used(statement: str) -> None:
     assert loaded_by(statement).isdisjoint(HEAVY)
+
+
+def test_the_command_line_hears_ctrl_c_before_it_imports_anything() -> None:
+    assert loaded_by("import truerank.cli") - loaded_by("") <= {"truerank", "__future__"}
 
 
 def test_values_need_numpy_alone() -> None:

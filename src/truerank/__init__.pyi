@@ -51,6 +51,7 @@ from .evaluation.resampled_means import bootstrap_interval as bootstrap_interval
 from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
 from .evaluation.value_frames import values_frame as values_frame
+from .evaluation.verdicts import Verdict as Verdict
 from .formats.negatives import read_negatives as read_negatives
 from .lists.reading import read_recommendations as read_recommendations
 from .lists.recommendations import Recommendations as Recommendations

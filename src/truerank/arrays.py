@@ -1,5 +1,6 @@
 """Array types, and checks of arrays that callers pass in."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,31 @@ def frozen(array: AnyArray) -> AnyArray:
     return array
 
 
+def check_whole(name: str, number: Any, least: int = 1) -> None:
+    """Raise `InputError` unless a setting is a whole number, which 3.0 is and True is not, from `least` on."""
+    numeric = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
+    if not (numeric and math.isfinite(number) and number == math.floor(number) and number >= least):
+        raise InputError(f"`{name}` must be a whole number from {least}, got {number!r}.")
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise `InputError` for masked entries, whose mask NumPy would drop; `name` is what to call the values.
+
+    Examples
+    --------
+    >>> refuse_masked(np.ma.masked_array([1, 2], mask=[False, True]), "`ranks`")
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputError: `ranks` must not have masked entries, got 1; fill them in or leave them out.
+    """
+    if np.ma.is_masked(values):
+        n_masked = np.count_nonzero(np.ma.getmaskarray(values))
+        raise InputError(f"{name} must not have masked entries, got {n_masked}; fill them in or leave them out.")
+
+
 def as_ints(name: str, values: ArrayLike) -> Ints:
     """Return `values` as a new one-dimensional int64 array, refusing anything but whole numbers."""
+    refuse_masked(values, f"`{name}`")
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1:
         raise InputError(f"`{name}` must be one-dimensional, got {array.ndim} dimensions.")
@@ -40,6 +64,7 @@ def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
     >>> as_ids("item_ids", ["b", "a"], 2).tolist()
     ['b', 'a']
     """
+    refuse_masked(given, f"`{name}`")
     ids = np.asarray(given)
     if ids.ndim != 1 or (size is not None and ids.size != size):
         expected = "be one-dimensional" if size is None else f"have {size} entries"

@@ -7,12 +7,12 @@ block of consecutive whole numbers exactly. (It is a rule for the sum, not for t
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.caching import cached
 
 POINTS = 16
 """Points per block; a block of at most this many numbers is summed directly."""
@@ -39,7 +39,7 @@ def on_ladder(length: float) -> int:
     return int(POINTS * _LADDER ** math.floor(math.log(length / POINTS) / math.log(_LADDER)))
 
 
-@lru_cache(maxsize=4096)
+@cached
 def rule(length: int) -> Rule:
     """Return the rule for sums over 0..length - 1.
 

@@ -162,7 +162,7 @@ class Registry(Generic[Kind]):
         if entry is None and form.name in self.elsewhere:
             raise InputError(f"{text!r} is {self.elsewhere[form.name]}.")
         if entry is None:
-            raise InputError(f"unknown {self._what} {text!r}; {self._suggestion(form)}")
+            raise self.unknown(text)
         if isinstance(entry, type):
             return _build(entry, form, text)
         if form.arguments or form.k:
@@ -184,16 +184,26 @@ class Registry(Generic[Kind]):
         meant = self._form(self._aliases[form.name])
         return Form(meant.name, meant.arguments + form.arguments, form.k)
 
-    def _suggestion(self, form: Form) -> str:
-        names = [name for name in (*self._entries, *self._aliases) if not form.arguments or self._takes_arguments(name)]
-        close = difflib.get_close_matches(form.name, names, n=1, cutoff=0.6)
-        if close:
-            return f"did you mean '{form._replace(name=close[0])}'?"
-        return f"choose from {', '.join(self.names)}."
+    def unknown(self, text: str, *others: Registry[Any]) -> InputError:
+        """Return the error for a text that names nothing here or in the others, with what may have been meant."""
+        form, registries = self._form(text), (self, *others)
+        owners = {name: each for each in reversed(registries) for name in (*each._entries, *each._aliases)}
+        begun = [name for name in owners if name.startswith(form.name) and len(form.name) > 2]
+        close = [*begun, *difflib.get_close_matches(form.name, owners, cutoff=0.6)]
+        shapes = (form, form._replace(k=None), form._replace(k="10"), Form("", (), form.k), Form("", (), None))
+        for shape in shapes:
+            for name in close:
+                if owners[name]._can_read(meant := str(shape._replace(name=name))):
+                    return InputError(f"unknown {self._what} {text!r}; did you mean {meant!r}?")
+        choices = ", ".join(sorted({name for each in registries for name in each.names}))
+        return InputError(f"unknown {self._what} {text!r}; choose from {choices}.")
 
-    def _takes_arguments(self, name: str) -> bool:
-        entry = self._entries[self._resolved(Form(name, (), None)).name]
-        return isinstance(entry, type) and bool(_arguments(entry))
+    def _can_read(self, text: str) -> bool:
+        try:
+            self.read(text)
+        except InputError:
+            return False
+        return True
 
 
 def _build(kind: type[Kind], form: Form, text: str) -> Kind:

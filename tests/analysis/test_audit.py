@@ -1,9 +1,11 @@
 """What published numbers can mean, against all distributions of a small catalogue."""
 
 from itertools import combinations
+from math import comb, log
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import truerank as tr
 from truerank.arrays import Floats
@@ -48,7 +50,7 @@ def test_the_range_is_that_of_all_mixtures_of_two_ranks(metric: str, replace: bo
 def test_the_range_over_smooth_distributions_is_that_of_all_mixtures_of_two(metric: str) -> None:
     """Of 30 ranks the first three are smooth: four extreme laws, and the other ranks on their own."""
     n, m = 30, 7
-    tops = np.array([[1, a, a * b] for a in (1, 1 / 4) for b in (1, 4 / 9)])
+    tops = np.array([[1, a, a * b] for a in (1, 1 / 4) for b in (1, 0)])  # nothing bounds the third from below
     laws = np.block(
         [[tops / tops.sum(axis=1, keepdims=True), np.zeros((4, n - 3))], [np.zeros((n - 3, 3)), np.eye(n - 3)]]
     )
@@ -95,14 +97,73 @@ def test_an_order_that_is_determined() -> None:
     assert touching.better("A", "B", "auc") is None
 
 
-def test_digits_and_users_count() -> None:
+def test_digits_count() -> None:
     def width(**options: object) -> float:
         low, high = tr.audit({"A": {"auc": "0.90"}}, n=100, m=10, **options)["auc"]  # type: ignore[arg-type]
         return high - low
 
     assert width() == pytest.approx(0.01)
     assert width(rounding=0.001) == pytest.approx(0.001)
-    assert width(users=400) == pytest.approx(0.01 + 2 * 1.959964 * np.sqrt(0.9 * 0.1 / 400), rel=1e-6)
+
+
+def of_all_candidates(metric: str, mean: float | str, users: int, rounding: float | None = 0.0) -> tuple[float, float]:
+    """Return the range if all candidates are "sampled": that of the expectation of the mean over the users."""
+    return tr.audit({"A": {metric: mean}}, n=5, m=4, users=users, rounding=rounding)["A", metric]
+
+
+@pytest.mark.parametrize(("users", "hits"), [(10, range(11)), (50, (0, 1, 7, 49, 50)), (1_000, (0, 3, 500, 1_000))])
+def test_shares_of_users_have_the_interval_of_clopper_and_pearson(users: int, hits: tuple[int, ...]) -> None:
+    for count in hits:
+        expected = stats.binomtest(count, users).proportion_ci(0.95, "exact")
+        found = of_all_candidates("recall@1", count / users, users)
+        np.testing.assert_allclose(found, (expected.low, expected.high), atol=1e-6)
+
+
+@pytest.mark.parametrize("users", [10, 50, 1_000])
+@pytest.mark.parametrize("chance", [0.0005, 0.002, 0.01, 0.05, 0.3, 0.99, 0.999])
+def test_shares_of_users_are_covered_at_least_as_often_as_stated(users: int, chance: float) -> None:
+    likely = [hits for hits in range(users + 1) if stats.binom.pmf(hits, users, chance) > 1e-5]
+    ranges = [of_all_candidates("recall@1", hits / users, users) for hits in likely]
+    covered = [low - 1e-7 <= chance <= high + 1e-7 for low, high in ranges]
+    weights = stats.binom.pmf(likely, users, chance)
+    assert weights @ np.array(covered) + (1 - weights.sum()) >= 0.95
+
+
+@pytest.mark.parametrize("law", [(0.9, 0.1, 0.0), (0.98, 0.01, 0.01), (0.0, 0.5, 0.5), (0.1, 0.0, 0.9)])
+def test_other_means_are_covered_at_least_as_often_as_stated(law: tuple[float, float, float]) -> None:
+    """Ranks beyond 2, of 2 and of 1; all outcomes of ten users."""
+    at, users, covered = np.array([0.0, 1 / np.log2(3), 1.0]), 10, 0.0
+    for second in range(users + 1):
+        for first in range(users + 1 - second):
+            counts = np.array([users - first - second, second, first])
+            low, high = of_all_candidates("ndcg@2", float(counts @ at) / users, users)
+            chance = comb(users, first) * comb(users - first, second) * np.prod(np.power(law, counts))
+            covered += chance * (low - 1e-7 <= np.dot(law, at) <= high + 1e-7)
+    assert covered >= 0.95
+
+
+def test_other_means_have_the_interval_of_hoeffding() -> None:
+    """The ends are where the mean has a divergence of log(40) per user."""
+    for mean in (0.3, 0.95):
+        low, high = of_all_candidates("ndcg@2", mean, 400)
+        for end in (low, high):
+            assert 400 * stats.entropy([mean, 1 - mean], [end, 1 - end]) == pytest.approx(log(40), rel=1e-4)
+        assert low < mean < high
+    assert of_all_candidates("ndcg@2", 0.0, 10) == pytest.approx((0.0, 1 - 0.025 ** (1 / 10)), abs=1e-6)
+
+
+def test_rounded_shares_are_those_of_all_counts_that_round_to_them() -> None:
+    assert of_all_candidates("recall@1", "0.0000", 10, None) == pytest.approx((0.0, 1 - 0.025 ** (1 / 10)), abs=1e-6)
+    least, most = (stats.binomtest(hits, 1_000).proportion_ci(0.95, "exact") for hits in (115, 125))
+    assert of_all_candidates("recall@1", "0.12", 1_000, None) == pytest.approx((least.low, most.high), abs=1e-6)
+    between = (stats.binomtest(3, 10).proportion_ci(0.95, "exact").low, stats.binomtest(4, 10).proportion_ci().high)
+    assert of_all_candidates("recall@1", "0.333", 10, None) == pytest.approx(between, abs=1e-6)
+
+
+def test_several_numbers_share_the_error() -> None:
+    found = tr.audit({"A": {"recall@1": 0.0, "recall@2": 0.1}}, n=5, m=4, users=20, rounding=0.0)["A", "recall@2"]
+    expected = stats.binomtest(2, 20).proportion_ci(0.975, "exact")
+    np.testing.assert_allclose(found, (expected.low, expected.high), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +176,8 @@ def test_digits_and_users_count() -> None:
         ({"A": {"ap": 0.5}}, {"n": 1}, "`n` must lie in 2"),
         ({"A": {"ap": 0.5}}, {"m": 100}, "`m` must be at most"),
         ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', 'smooth', got 'luck'"),
+        ({"A": {"recall@10": 66.19}}, {"users": 50}, "no distribution of ranks gives the numbers of A"),
+        ({"A": {"recall@10": 0.5}}, {"m": 5, "users": 50}, "no distribution of ranks gives the numbers of A"),
         ({"A": {"marp@5": 0.5}}, {}, "depends on grades"),
     ],
 )

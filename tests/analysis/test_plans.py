@@ -78,8 +78,30 @@ def test_enough_candidates_bring_out_the_order() -> None:
     below, at = (tr.plan(PILOT, "recall@10", sizes=[size]).designs[1] for size in (sizes.enough - 1, sizes.enough))
     assert below.probability < 0.95 <= at.probability
     assert found.conclusions[-1].startswith(f"recall@10: the expected order is right from {sizes.right_from}")
-    toy = {"A": tr.Ranks.from_ranks([3, 3], n=4), "C": tr.Ranks.from_ranks([3, 3], n=4)}
-    assert tr.plan(toy, "rr", sizes=[1]).sizes[0].right_from is None
+
+
+@pytest.mark.parametrize("other", [[3, 2, 1], [2, 1, 3]])
+def test_equally_good_recommenders_have_no_order(other: list[int]) -> None:
+    same = {"A": tr.Ranks.from_ranks([1, 2, 3] * 20, n=9), "B": tr.Ranks.from_ranks(other * 20, n=9)}
+    found = tr.plan(same, ["rr", "ndcg@2"], sizes=[4], designs=[tr.InverseSampling(2)], rng=0)
+    assert {each.right for each in found.designs} == {None}
+    assert all(math.isnan(each.probability) and math.isinf(each.users) for each in found.designs)
+    assert {(each.ordered, each.right_from, each.enough) for each in found.sizes} == {(False, None, None)}
+    assert all("there is no order to bring out" in sentence for sentence in found.conclusions)
+    assert "wrong" not in " ".join(found.conclusions)
+    assert str(found).count("no order") == len(found.designs)
+
+
+def test_a_plan_says_if_the_pilot_does_not_show_the_order_that_it_supposes() -> None:
+    assert not any("verdict" in note for note in tr.plan(PILOT, "rr", sizes=[20]).notes)
+    few = {name: one[:10] for name, one in PILOT.items()}
+    (note,) = [note for note in tr.plan(few, ["rr", "rr~bv(0.1)"], sizes=[20]).notes if "verdict" in note]
+    assert note.startswith("rr: the verdict on the pilot is 'no difference found', so the order of its means")
+    assert tr.compare(few, "rr")["new", "old"].verdict == "no difference found"
+    sampled = {name: tr.UniformSampling(20).draw(one, rng=1) for name, one in PILOT.items()}
+    assert any(
+        "not determined by this sample" in note for note in tr.plan(sampled, "recall@5", sizes=[20], rng=1).notes
+    )
 
 
 def test_a_sampled_pilot_says_about_the_same_as_an_exact_one() -> None:

@@ -59,7 +59,7 @@ def test_resampling_is_seeded(files: dict[str, Path]) -> None:
         ("a", "c", "0", 0, "passes: a is better than c: rr"),
         ("b", "a", "0.1", 0, "passes: b is not worse than a by 0.1 or more: rr"),
         ("c", "a", "0.01", 1, "fails: c is worse than a by more than 0.01: rr"),
-        ("a", "a", "0", 3, "cannot tell whether new is no better than old: rr"),
+        ("a", "a", "0", 3, "cannot tell whether new is better than old: rr"),
     ],
 )
 def test_gate(files: dict[str, Path], new: str, old: str, margin: str, code: int, words: str) -> None:
@@ -88,7 +88,9 @@ def test_bad_input(files: dict[str, Path], tmp_path: Path) -> None:
     assert "leave them out with --unmatched drop" in refusal(*gate, "--margin", "0")
     assert run_here(*gate, "--margin", "0", "--unmatched", "drop").exit_code == 3
     assert refusal(*gate, "--margin", "-1") == "--margin must be a number from 0, got '-1'."
-    assert refusal(*gate, "--margin", "x") == "--margin must be a number from 0, got 'x'."
+    for wrong in ("x", ".", "-.", ".e1", "+", "1.5.", "nan", "inf"):
+        assert refusal(*gate, f"--margin={wrong}") == f"--margin must be a number from 0, got '{wrong}'."
+    assert refusal(*gate, "--margin", "0", "--level", ".") == "--level must be a number between 0 and 1, got '.'."
     assert "--level must be a number between 0 and 1" in refusal(*gate, "--margin", "0", "--level", "1")
     assert "--level must lie between 0.5 and 1" in refusal(*gate, "--margin", "0", "--level", "0.4")
     assert "at least two recommenders" in refusal("compare", files["a"], "-m", "rr")
@@ -96,6 +98,22 @@ def test_bad_input(files: dict[str, Path], tmp_path: Path) -> None:
         "compare", files["a"], files["b"], "-m", "rr", "--baseline", "x"
     )
     assert "must have two columns" in refusal("compare", files["a"], files["b"], "-m", "rr", "--by", files["a"])
+
+
+def test_only_worse_ends_a_gate_with_1(files: dict[str, Path], tmp_path: Path) -> None:
+    gate = ["gate", files["a"], "--against", files["b"], "-m", "rr", "--margin", "0.1"]
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    for wrong in (
+        [*gate[:1], tmp_path / "none.parquet", *gate[2:]],
+        [*gate[:1], tmp_path / "broken.parquet", *gate[2:]],
+        [*gate[:5], "nothing@10", *gate[6:]],
+        [*gate, "--level", "."],
+        [*gate, "--seed", "x"],
+        [*gate, "--test", "wilcoxon"],
+        gate[:-2],
+        [*gate, "--unknown"],
+    ):
+        assert run_here(*wrong).exit_code == 2, wrong
 
 
 def test_minimum(files: dict[str, Path]) -> None:

@@ -78,8 +78,20 @@ def test_columns_by_name(tmp_path: Path) -> None:
     names = ["-c", "rank=place", "-c", "m=drawn", "-c", "n=of"]
     done = run_here("correct", tmp_path / "study.csv", "-m", "ap~cls", *names, "-f", "json")
     assert mean(done.stdout) == tr.estimate(tr.Ranks.from_sampled([1, 17], m=100, n=3541), "ap~cls").mean
+    message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls")
+    assert message.endswith("found place, drawn, of; name its column with --column rank=NAME.")
     message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls", "-c", "place=rank")
     assert message == "--column has no role 'place'; choose from user, rank, relevance, m, n."
+
+
+def test_hits_are_no_ranks(tmp_path: Path) -> None:
+    (tmp_path / "study.csv").write_text("rank,m,n\n1,100,3541\n0,100,3541\n")
+    message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls")
+    assert message.endswith(
+        "got 0; 0 and 1 look like hits, which are no ranks: `audit` takes their mean, as the recall at their cut-off."
+    )
+    (tmp_path / "study.csv").write_text("rank,m,n\n7,100,3541\n0,100,3541\n")
+    assert refusal("correct", tmp_path / "study.csv", "-m", "ap~cls").endswith("the rank must lie in 1..101, got 0.")
 
 
 def test_exact_ranks_need_no_correction(tmp_path: Path) -> None:

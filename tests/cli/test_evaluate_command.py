@@ -223,6 +223,17 @@ def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
     )
 
 
+def test_text_without_a_header(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("ann,x\nann,y\nbob,y\n")
+    (tmp_path / "truth.csv").write_text("user,item\nann,y\nbob,y\n")
+    arguments = ["evaluate", tmp_path / "run.csv", "-t", tmp_path / "truth.csv", "-m", "rr@2", "-f", "json"]
+    arguments += ["-c", "user=0", "-c", "item=1"]
+    wanted = "give --format-of run=csv-header or --format-of run=csv-no-header."
+    assert refusal(*arguments).endswith(wanted)
+    done = run_here(*arguments, "--format-of", "run=csv-no-header")
+    assert means(done.stdout) == {("run", "rr@2"): 0.75}
+
+
 def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("user,item\n1,10\n1,20\n2,20\n2,10\n")
     (tmp_path / "truth.txt").write_text("1 20 5 978300760\n2 10 3 978302109\n")
@@ -230,7 +241,8 @@ def test_a_truth_that_may_have_two_formats(tmp_path: Path) -> None:
     assert refusal(*arguments).endswith("choose with --format-of truth=trec or --format-of truth=movielens.")
     done = run_here(*arguments, "--format-of", "truth=movielens")
     assert means(done.stdout) == {("run", "rr@2"): 0.5}
-    rule = "--format-of takes run or truth with one of csv, movielens, trec, as in truth=trec, each once, got"
+    formats = "csv, csv-header, csv-no-header, movielens, trec"
+    rule = f"--format-of takes run or truth with one of {formats}, as in truth=trec, each once, got"
     for wrong in ("truth=xml", "trec", "ranks=csv"):
         assert refusal(*arguments, "--format-of", wrong) == f"{rule} {wrong!r}."
     assert refusal("evaluate", tmp_path / "run.csv", "-m", "ap", "--format-of", "run=csv").startswith(

@@ -47,6 +47,13 @@ def test_groups_of_users(given: list[object], tmp_path: Path) -> None:
     assert [(row["group"], row["mean"], row["n"]) for row in rows] == [("new", 1, 1), ("old", 1, 1)]
 
 
+def test_groups_without_names_of_columns(given: list[object], tmp_path: Path) -> None:
+    """The first user must not be taken for a header."""
+    (tmp_path / "groups.csv").write_text("ann,new\nbob,old\n")
+    message = refusal(*given, "-m", "popularity@1", "--by", tmp_path / "groups.csv")
+    assert message.endswith("because all of it is text: give it a first line with the names user and group.")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,12 +1,16 @@
 """How commands are found, and what a process says and returns when something goes wrong."""
 
+import fcntl
+import io
 import os
 import re
 import resource
 import stat
 import subprocess
 import sys
+import termios
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -17,6 +21,7 @@ import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
 from truerank.analysis import orders
 from truerank.cli import program
+from truerank.cli.output import buffered
 
 COMMANDS = [
     "audit",
@@ -101,21 +106,84 @@ def ranks(tmp_path: Path) -> Path:
     return tmp_path / "ranks.npz"
 
 
+@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+def unbuffered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set PYTHONUNBUFFERED for new processes, as containers do, or remove it."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", request.param)
+
+
 def into(output: int, *arguments: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "truerank", *map(str, arguments)]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, env=env, check=False)
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
 
 
+@pytest.mark.usefixtures("unbuffered")
 @pytest.mark.parametrize("arguments", [["evaluate", "-m", "ap"], ["--help"], ["evaluate", "--help"]])
 def test_a_reader_that_has_left_is_not_an_error_to_talk_about(ranks: Path, arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     done = into(write, *arguments, *([] if "--help" in arguments else [ranks]))
     os.close(write)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
+MANY = ["-m", ",".join(f"recall@{k}" for k in range(1, 100)), "-f", "csv"]
+
+
+@pytest.mark.usefixtures("unbuffered")
+@pytest.mark.parametrize("arguments", [MANY, ["-m", "ap", "--per-instance", "-"]], ids=["text", "file"])
+def test_a_reader_that_leaves_early(ranks: Path, arguments: list[str]) -> None:
+    read, write = os.pipe()
+    size = fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    command = [sys.executable, "-m", "truerank", "evaluate", str(ranks), *arguments]
+    process = subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    while int.from_bytes(fcntl.ioctl(read, termios.FIONREAD, bytes(4)), sys.byteorder) < size:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.close(read)  # the system has taken a part, and will take no more
+    process.communicate()
+    assert process.returncode == 141
+
+
+@pytest.mark.usefixtures("unbuffered")
+@pytest.mark.parametrize("arguments", [MANY, ["-m", "ap", "--per-instance", "-"]], ids=["text", "file"])
+def test_a_disk_that_fills_up(ranks: Path, tmp_path: Path, arguments: list[str]) -> None:
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "truerank", "evaluate", str(ranks), *arguments],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, 3_000)),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"truerank: can't write the output: File too large.\n")
+
+
+class Slow(io.RawIOBase):
+    """A file that takes a few bytes at a time."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: object, /) -> int:
+        part = bytes(memoryview(content))[:5]  # type: ignore[arg-type]
+        self.taken += part
+        return len(part)
+
+
+def test_a_file_that_takes_a_part_at_a_time() -> None:
+    raw = Slow()
+    unbuffered = io.TextIOWrapper(raw, "utf-8", write_through=True)  # type: ignore[type-var]
+    click.echo("all of this text", file=buffered(unbuffered))
+    assert raw.taken == b"all of this text\n"
+
+
+@pytest.mark.usefixtures("unbuffered")
 @pytest.mark.parametrize("arguments", [["evaluate", "-m", "ap"], ["--help"]])
 def test_standard_output_that_is_full(ranks: Path, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -190,6 +258,46 @@ def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: py
     monkeypatch.setattr(orders, "consistency", consistency)
     done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
     assert isinstance(done.exception, ZeroDivisionError)
+
+
+BROKEN = """
+import truerank.cli
+from truerank.cli import {module}
+def broken(*_, **__): raise ZeroDivisionError("a bug")
+{module}.{name} = broken
+truerank.cli.main(["--help"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("program", "buffered"), ("program", "_own_modules"), ("interruption", "end_soon_after_interrupt")],
+)
+def test_an_error_of_our_own_is_no_verdict(module: str, name: str) -> None:
+    code = BROKEN.format(module=module, name=name).replace(
+        "--version", "--help" if name == "_own_modules" else "--version"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (70, "")
+    assert done.stderr.startswith("Traceback")
+    assert done.stderr.endswith("ZeroDivisionError: a bug\n")
+
+
+def test_standard_input_that_is_closed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "truerank", "evaluate", "-", "-m", "ap"],
+        preexec_fn=lambda: os.close(0),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, "truerank: can't read standard input: it is closed.\n")
+
+
+def test_a_file_of_definitions_that_exits(ranks: Path, tmp_path: Path) -> None:
+    (tmp_path / "metrics.py").write_text("import sys\nsys.exit(1)\n")
+    sentence = refusal("evaluate", ranks, "-m", "ap", "--define", tmp_path / "metrics.py")
+    assert sentence.endswith("metrics.py' fails in line 2: SystemExit: 1")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,8 +1,12 @@
 """Files by name, and whether they are about the same instances."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 import truerank as tr
+from tests.cli.running import refusal
 from truerank.cli.sources import different_instances, named_paths
 
 
@@ -22,6 +26,46 @@ from truerank.cli.sources import different_instances, named_paths
 )
 def test_names(texts: list[str], expected: dict[str, str]) -> None:
     assert named_paths(texts) == expected
+
+
+def test_a_file_with_an_equals_sign_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named_paths(["k=64.npz"]) == {"k": "64.npz"}
+    (tmp_path / "k=64.npz").touch()
+    assert named_paths(["k=64.npz"]) == {"k=64": "k=64.npz"}
+    (tmp_path / "64.npz").touch()
+    with pytest.raises(tr.InputError, match=r"write '\./k=64\.npz' or 'k=\./64\.npz'\."):
+        named_paths(["k=64.npz"])
+    assert named_paths(["./k=64.npz", "k=./64.npz"]) == {"k=64": "./k=64.npz", "k": "./64.npz"}
+
+
+READ = {
+    "evaluate": ["x.csv", "-m", "ap", "--per-instance", "out.csv"],
+    "evaluate --truth": ["run.csv", "--truth", "x.csv", "-m", "ap", "--per-instance", "out.csv"],
+    "evaluate --by": ["ranks.npz", "--by", "x.csv", "-m", "ap", "--per-instance", "out.csv"],
+    "explore": ["x.html", "-o", "out.html"],
+    "rank": ["--factors", "u.npy", "i.npy", "--test", "x.npz", "-o", "out.npz"],
+    "rank --train": ["--factors", "u.npy", "i.npy", "--train", "x.npz", "--test", "test.csv", "-o", "out.npz"],
+    "rank --factors": ["--factors", "u.npy", "x.npz", "--test", "test.csv", "-o", "out.npz"],
+    "recommend": ["--model", "x.csv", "-o", "out.csv"],
+    "recommend --train": ["--model", "m.npz", "--train", "x.csv", "-o", "out.csv"],
+    "report": ["x.html", "-o", "out.html"],
+    "report --by": ["ranks.npz", "--by", "x.html", "-o", "out.html"],
+    "reproduce": ["krichene-rendle", "--data", "x.zip", "--json", "out.zip"],
+    "sample": ["ranks.npz", "b=x.npz", "-o", "out-{name}.npz"],
+}
+"""Arguments of every command that writes; the file x is read, and is the file out as well."""
+
+
+@pytest.mark.parametrize("case", READ)
+def test_an_output_may_not_be_an_input(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = next(Path(each.removeprefix("b=")) for each in READ[case] if each.removeprefix("b=").startswith("x."))
+    source.touch()
+    for name in ("out", "out-b"):
+        os.link(source, f"{name}{source.suffix}")
+    sentence = refusal(case.split()[0], *READ[case])
+    assert sentence.endswith(f"is also read, as '{source}'; write to another file.")
 
 
 @pytest.mark.parametrize(

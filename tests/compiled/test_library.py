@@ -53,7 +53,8 @@ def is_same(declared: Any, written: str) -> bool:
     if isinstance(declared, library.Array):
         kinds = {"float32": "float *", "float64": "double *", "int32": "int32_t *", "int64": "int64_t *"}
         return kinds[str(declared.kind)] in written
-    return bool(re.fullmatch(rf"(const )?{declared._type_.__name__} \*\w+", written))
+    name = declared.structure.__name__ if isinstance(declared, library.Typed) else declared._type_.__name__
+    return bool(re.fullmatch(rf"(const )?{name} \*\w+", written))
 
 
 def test_python_declares_what_the_header_says() -> None:
@@ -273,6 +274,25 @@ def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> Non
         return
     with pytest.raises(ValueError, match="not within their arrays"):
         library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
+
+
+def test_numbers_of_another_type_are_refused() -> None:
+    """Read as numbers of the type of the loop, they would be others, and reach beyond their array."""
+    block = library.Block()
+    for entry, kind in (("count_scores_float64", np.float32), ("count_scores_float32", np.int32)):
+        with pytest.raises(ctypes.ArgumentError, match=f"needs a Matrix of float.*, got {np.dtype(kind)}"):
+            library.call(entry, library.Matrix.of(np.ones((2, 2), kind)), block)
+    histories = library.Histories.of(np.array([0, 1]), np.array([0]), np.ones(1, np.float32))
+    with pytest.raises(ctypes.ArgumentError, match=r"a compiled loop needs a Histories of float64, got float32"):
+        library.call("score_dense_float64", histories, library.Matrix.of(np.ones((1, 1))), np.ones((1, 1)))
+    with pytest.raises(TypeError, match="needs an array of two dimensions, got 1"):
+        library.Matrix.of(np.ones(3))
+
+
+def test_types_end_in_those_of_the_entries() -> None:
+    for entry, arguments in library.ENTRIES.items():
+        if found := re.search(r"float(32|64)$", entry):
+            assert {each.kind for each in arguments if isinstance(each, library.Typed)} <= {np.dtype(found[0])}
 
 
 @pytest.mark.parametrize("columns", [[0, 5], [-1, 0], [0, 2**31 - 1]])

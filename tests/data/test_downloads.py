@@ -5,6 +5,7 @@ import http.server
 import io
 import socket
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Site:
     url: str = ""
     ranges: bool = True
     breaks_at: int | None = None
+    endless: bool = False
     asked: list[str | None] = field(default_factory=list)
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -46,8 +48,13 @@ class Site:
             handler.send_error(416)
         else:
             handler.send_response(206 if start else 200)
-            handler.send_header("Content-Length", str(len(self.content) - start))
+            if not self.endless:
+                handler.send_header("Content-Length", str(len(self.content) - start))
             handler.end_headers()
+            while self.endless:
+                handler.wfile.write(b"1")
+                handler.wfile.flush()
+                time.sleep(0.001)
             handler.wfile.write(self.content[start : self.breaks_at])
 
 
@@ -98,6 +105,42 @@ def test_a_broken_connection_is_resumed(site: Site, tmp_path: Path) -> None:
     path = downloads.download("movielens-1m", tmp_path, site=site.url)
     assert path.read_bytes() == site.content
     assert site.asked == [None, "bytes=1000-", "bytes=3000-"]
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_a_file_that_is_too_large(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endless: bool) -> None:
+    site.endless = endless
+    monkeypatch.setattr(downloads, "_LARGEST", 1000)
+    with pytest.raises(tr.InputError, match=r"the server sends more than 1,000 bytes, .*; nothing was kept"):
+        downloads.download("movielens-1m", tmp_path, site=site.url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_never_ends(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.endless = True
+    monkeypatch.setattr(downloads, "_LONGEST", 0.2)
+    with pytest.raises(tr.InputError, match=r"stopped after 0\.2 seconds at \d+ bytes; the next attempt resumes it"):
+        downloads.download("movielens-1m", tmp_path, site=site.url)
+    assert (tmp_path / "ml-1m.zip.part").stat().st_size > 0
+
+
+def test_a_link_is_not_written_through(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_bytes(b"mine")
+    for name, target in {"empty": "nothing", "full": "mine"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ml-1m.zip.part").symlink_to(tmp_path / target)
+        with pytest.raises(tr.InputError, match=r"ml-1m\.zip\.part' is a symbolic link, which is not written through"):
+            downloads.download("movielens-1m", tmp_path / name, site=site.url)
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_link_in_the_place_of_the_file_is_replaced(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "ml-1m.zip").symlink_to(tmp_path / "nothing")
+    path = downloads.download("movielens-1m", tmp_path, site=site.url)
+    assert path.read_bytes() == site.content
+    assert not path.is_symlink()
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_server_that_can_not_resume(site: Site, tmp_path: Path) -> None:

@@ -183,19 +183,14 @@ def test_text_ids_in_latin_1(tmp_path: Path) -> None:
 
 
 @given(
-    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 5), st.integers(0, 2)), min_size=1),
-    timed=st.booleans(),
+    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 5)), min_size=1),
     least=st.sampled_from([None, 1, 3]),
 )
-def test_repeated_pairs(rows: list[tuple[int, int, int, int]], timed: bool, least: int | None) -> None:
-    """The last by time counts, then the last in the source; low ratings go after that."""
-    last: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for position, (user, item, rating, time) in enumerate(rows):
-        event = (time if timed else 0, position, rating)
-        last[user, item] = max(last.get((user, item), event), event)
-    merged = len(rows) - len(last)
-    kept = {pair: event for pair, event in sorted(last.items()) if least is None or event[2] >= least}
-    table = pd.DataFrame(rows, columns=["user", "item", "rating", "time"]).drop(columns=[] if timed else ["time"])
+def test_low_ratings_are_dropped_event_by_event(rows: list[tuple[int, int, int]], least: int | None) -> None:
+    kept = sorted(
+        (user, item, row, rating) for row, (user, item, rating) in enumerate(rows) if least is None or rating >= least
+    )
+    table = pd.DataFrame(rows, columns=["user", "item", "rating"])
     if not kept:
         with pytest.raises(tr.InputError, match="must leave some events, but all ratings are below 3"):
             tr.read_interactions(table, min_rating=least)
@@ -205,14 +200,11 @@ def test_repeated_pairs(rows: list[tuple[int, int, int, int]], timed: bool, leas
     assert data.item_ids is not None
     assert data.ratings is not None
     assert data.positions is not None
-    assert data.user_ids.tolist() == sorted({user for user, _ in kept})
-    assert data.item_ids.tolist() == sorted({item for _, item in kept})
-    pairs = zip(data.user_ids[data.users].tolist(), data.item_ids[data.items].tolist(), strict=True)
-    assert list(pairs) == list(kept)
-    assert data.ratings.tolist() == [rating for _, _, rating in kept.values()]
-    assert data.positions.tolist() == [position for _, position, _ in kept.values()]
-    assert any("repeat" in note and note.startswith(f"{merged} ") for note in data.notes) == (merged > 0)
-    assert any("are dropped" in note for note in data.notes) == (len(kept) < len(last))
+    assert data.user_ids.tolist() == sorted({user for user, *_ in kept})
+    assert data.item_ids.tolist() == sorted({item for _, item, *_ in kept})
+    columns = (data.user_ids[data.users], data.item_ids[data.items], data.positions, data.ratings)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == kept
+    assert any("are dropped" in note for note in data.notes) == (len(kept) < len(rows))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
@@ -380,7 +372,7 @@ def test_repeated_entries_are_one_interaction() -> None:
     data = tr.Interactions(twice)
     assert data.matrix.toarray().tolist() == [[1, 200, 1]]
     assert data.items.tolist() == [0, 1, 2]
-    with pytest.raises(tr.InputError, match="must store the items of each user in ascending order, each once"):
+    with pytest.raises(tr.InputError, match=r"must store the items of each user in ascending order\."):
         tr.Interactions(twice, times=np.arange(202))
     lists = tr.Interactions.of([[1, 1, 0], [2]], "test")
     assert lists.matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
@@ -431,3 +423,111 @@ def test_any_sparse_matrix_is_brought_into_order(seed: int) -> None:
     assert known.matrix.copy().has_canonical_format
     assert np.array_equal(known.matrix.toarray(), given_.toarray())
     assert np.shares_memory(known.items, given_.indices) == (ordered and items.size > 0)
+
+
+def test_a_dict_of_columns_is_a_table() -> None:
+    """The way in which every dataframe library spells columns."""
+    columns = {
+        "user": ["bob", "ann", "bob"],
+        "item": [7, 9, 8],
+        "timestamp": np.array([3, 1, 2]),
+        "title": ["x", "y", "z"],
+    }
+    expected = tr.read_interactions(pd.DataFrame(columns))
+    for each in (columns, {name: tuple(column) for name, column in columns.items()}, dict(pd.DataFrame(columns))):
+        data = tr.read_interactions(each)
+        assert data.names.tolist() == ["ann", "bob"]
+        assert data.to_arrow().equals(expected.to_arrow())
+    named = tr.read_interactions({"who": ["ann"], "what": ["x"]}, user="who", item="what")
+    assert (named.names.tolist(), named.item_names.tolist()) == (["ann"], ["x"])
+    ranks = tr.read_ranks({"user": ["ann", "bob"], "rank": [3, 1], "n": [10, 10]})
+    assert ranks.rank.tolist() == [3, 1]
+    nested = tr.read_interactions({"user": ["ann", "bob"], "item": [["x", "y"], ["x"]]})
+    assert nested.items.size == 3
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        {"user": ["a", "b"], "item": ["c"]},
+        {"user": ["a"], "item": ["c"], "ann": ["a", "b"]},
+        {"user": {"a": 1.0}, "item": {"b": 2.0}},
+        {"user": {"a"}, "item": {"b"}},
+        {"User-ID": ["a", "b"], "ITEM": ["c"]},
+    ],
+)
+def test_users_that_are_called_like_columns_are_refused(users: Any) -> None:
+    with pytest.raises(tr.InputError, match=r"the dict has the keys .* and .*, which may be columns or users"):
+        tr.read_interactions(users)
+
+
+def test_lists_by_user_are_not_columns() -> None:
+    assert tr.read_interactions({"user": ["a", "b"], "ann": ["a"]}).names.tolist() == ["ann", "user"]
+
+
+def test_tuples_of_two_may_be_pairs() -> None:
+    scores = np.zeros((2, 10))
+    with pytest.raises(tr.InputError, match=r"`test` has tuples of two.* as lists, \[\[0, 7\], \.\.\.\]"):
+        tr.rank(scores, test=[(0, 7), (1, 9)])
+    for read in (tr.read_interactions, lambda pairs: tr.read_lists([[1, 2]], pairs)):
+        with pytest.raises(tr.InputError, match="the list has tuples of two, which may be pairs of user and item"):
+            read([(0, 7), (1, 9)])
+    assert tr.rank(scores, test=[[0, 7], [1, 9]]).above.size == 4
+    assert tr.rank(scores, test=[(0, 7, 8), (1, 9)]).above.size == 5
+
+
+def _changed(part: str, value: Any, size: int = 3) -> sp.csr_array:
+    """Return a matrix whose arrays were changed after SciPy had looked at them."""
+    matrix = sp.csr_array(np.tri(size, size))
+    getattr(matrix, part)[-1] = value
+    return matrix
+
+
+OUT_OF_RANGE = {
+    "columns": (_changed("indices", 10**6), r"must have columns in 0\.\.2, got 0\.\.1000000"),
+    "negative columns": (_changed("indices", -1), r"must have columns in 0\.\.2, got -1\.\.1"),
+    "bounds": (_changed("indptr", 99), "must have an `indptr` that rises from 0 to at most 6, its stored entries"),
+    "rows by column": (_changed("indices", 7).T, r"must have rows in 0\.\.2, got 0\.\.7"),
+    "blocks": (sp.bsr_array(np.eye(4), blocksize=(2, 2)), r"must have rows and columns within its shape \(4, 4\)"),
+    "pairs": (sp.coo_array(np.eye(3)), r"must have rows in 0\.\.2, got 0\.\.9"),
+    "not finite": (_changed("data", np.nan), "the values of .* must be finite, got nan for user 2 and item 2"),
+}
+OUT_OF_RANGE["blocks"][0].indices[-1] = 9
+OUT_OF_RANGE["pairs"][0].coords[0][-1] = 9
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_matrices_are_checked_at_the_door(name: str) -> None:
+    """SciPy does not look at indices, and compiled loops would follow them out of bounds."""
+    matrix, message = OUT_OF_RANGE[name]
+    good = sp.csr_array(np.eye(matrix.shape[0]))
+    doors: list[Callable[[], object]] = [
+        lambda: tr.Interactions(matrix),
+        lambda: tr.IALS(factors=2, rng=0).fit(matrix),
+        lambda: tr.EASE().fit(matrix),
+        lambda: tr.ItemKNN().fit(matrix),
+        lambda: tr.Popularity().fit(matrix),
+        lambda: tr.rank(np.zeros(good.shape), train=matrix, test=good),
+        lambda: tr.rank(np.zeros(good.shape), test=matrix),
+        lambda: tr.Similarity(good, matrix),
+        lambda: tr.leave_k_out(matrix, rng=0),
+    ]
+    if name != "not finite":
+        doors += [lambda: tr.Similarity(matrix, good), lambda: tr.ScoreMatrix(matrix)]
+    for door in doors:
+        with pytest.raises(tr.InputError, match=message):
+            door()
+
+
+def test_scores_in_sparse_matrices_may_be_out_of_order_and_repeated() -> None:
+    plain = np.random.default_rng(0).random((4, 4)).round(2)
+    mixed = sp.csr_array(plain)
+    mixed.indices[:4], mixed.data[:4] = mixed.indices[3::-1].copy(), mixed.data[3::-1].copy()
+    twice = sp.csr_array((np.repeat(plain.ravel() / 2, 2), np.repeat(np.tile(np.arange(4), 4), 2), np.arange(0, 40, 8)))
+    history = sp.csr_array(np.tri(4, 4)[::-1])
+    expected = tr.Similarity(plain, history).scores(np.arange(4))
+    for matrix in (mixed, twice):
+        before = matrix.copy()
+        np.testing.assert_allclose(tr.Similarity(matrix, history).scores(np.arange(4)), expected, rtol=1e-12)
+        np.testing.assert_allclose(tr.ScoreMatrix(matrix).scores(np.arange(4)), plain, rtol=1e-12)
+        assert np.array_equal(matrix.indices, before.indices)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -313,8 +314,8 @@ def test_what_is_only_held_out_or_repeated_is_noted() -> None:
     train = pd.DataFrame({"user": [1, 1, 1, 2], "item": [1, 1, 2, 1]})
     test = pd.DataFrame({"user": [1, 3, 4, 4], "item": [7, 1, 8, 8]})
     assert tr.read_split(train, test).notes == (
-        "train: 1 row repeats a pair of user and item: the last row counts",
-        "test: 1 row repeats a pair of user and item: the last row counts",
+        "train: 1 event repeats a pair of user and item: the last row counts",
+        "test: 1 event repeats a pair of user and item: the last row counts",
         "1 user has no held-out event",
         "2 users with held-out events have no training event",
         "2 held-out items have no training event",
@@ -359,3 +360,55 @@ def test_real_splits(name: str, shape: tuple[int, int], sizes: tuple[int, int], 
     assert (split.train.items.size, split.test.items.size) == sizes
     assert split.train.item_names.tolist() == list(range(shape[1]))
     assert split.notes == notes
+
+
+class _Killed(BaseException):
+    """Ends saving as a signal would: nothing is cleaned up."""
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_stored_split_never_mixes_two(step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Saving over an older split replaces four files one by one, and may stop before any of them."""
+    old, new = (tr.leave_k_out(full(9), rng=seed) for seed in (0, 1))
+    assert not same(old.train, new.train)
+    old.save(tmp_path)
+    done: list[Path] = []
+    replace = Path.replace
+
+    def stop_at_step(self: Path, target: Path) -> Path:
+        if len(done) == step:
+            raise _Killed
+        done.append(target)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", stop_at_step)
+    if step < 4:
+        with pytest.raises(_Killed):
+            new.save(tmp_path)
+    else:
+        new.save(tmp_path)
+    monkeypatch.undo()
+    assert len(done) == step
+    if step in (0, 4):
+        assert same(tr.Split.load(tmp_path).train, (old, new)[step // 4].train)
+        assert same(tr.Split.load(tmp_path).test, (old, new)[step // 4].test)
+    else:
+        for read in (tr.Split.load, tr.read_split):
+            with pytest.raises(tr.InputError, match="holds files of different splits: saving was interrupted"):
+                read(tmp_path)
+        new.save(tmp_path)
+        assert same(tr.Split.load(tmp_path).train, new.train)
+
+
+def test_splits_that_were_saved_without_a_digest_are_read(tmp_path: Path) -> None:
+    split = tr.leave_k_out(full(4), rng=0)
+    split.save(tmp_path)
+    for file in tmp_path.glob("*.parquet"):
+        table = pq.read_table(file)
+        kept = {name: text for name, text in (table.schema.metadata or {}).items() if name != b"truerank_split"}
+        pq.write_table(table.replace_schema_metadata(kept), file)
+    assert same(tr.Split.load(tmp_path).train, split.train)
+    split.save(tmp_path / "new")
+    (tmp_path / "train.parquet").write_bytes((tmp_path / "new" / "train.parquet").read_bytes())
+    with pytest.raises(tr.InputError, match="holds files of different splits"):
+        tr.Split.load(tmp_path)

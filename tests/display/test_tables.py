@@ -1,8 +1,11 @@
 """The forms of a table: escaped, with the best value bold, and complete."""
 
 import csv
+import dataclasses
 import html.parser
 import io
+import pickle
+import re
 
 import pytest
 
@@ -13,7 +16,7 @@ NAMES = ("<b>A & 'B'</b>", "plain")
 
 
 def two(**options: object) -> tr.Evaluation:
-    ranks = {NAMES[0]: tr.Ranks.from_ranks([1, 2, 9], n=20), NAMES[1]: tr.Ranks.from_ranks([3, 1, 20], n=20)}
+    ranks = {NAMES[0]: tr.Ranks.from_ranks([1, 2, 9] * 99, n=20), NAMES[1]: tr.Ranks.from_ranks([3, 3, 1] * 99, n=20)}
     return tr.evaluate(ranks, ["rr", "mean-rank"], **options)  # type: ignore[arg-type]
 
 
@@ -53,32 +56,82 @@ def test_a_page_has_the_same_cells_as_the_text_and_no_markup_of_its_own() -> Non
     assert all(f"<p>note: {note}</p>" in table.to_html() for note in table.notes)
 
 
-def test_the_best_value_of_each_metric_is_bold_in_every_rich_form() -> None:
+def test_a_value_is_bold_in_every_rich_form_if_it_is_found_to_be_the_best() -> None:
     table = two()
-    best = ["0.5370 ± 0.2573", "4.0000 ± 2.5166"]  # the larger reciprocal rank, and the smaller rank
-    assert Texts(table.to_html()).bold == best
-    assert [cell for cell in best if f"**{cell}**" in table.to_markdown()] == best
-    assert table.to_latex().count(r"$\mathbf{") == 2
-    assert r"$\mathbf{0.5370} \pm 0.2573$" in table.to_latex()
+    # no difference is found in the reciprocal rank, 0.537 and 0.556; the smaller mean rank is better
+    assert Texts(table.to_html()).bold == ["2.3333 ± 0.0548"]
+    assert [line for line in table.to_markdown().splitlines() if "**" in line] == [
+        "| plain | 0.5556 ± 0.0183 | **2.3333 ± 0.0548** | 297 | 0.0% |"
+    ]
+    assert table.to_latex().count(r"$\mathbf{") == 1
+    assert r"$\mathbf{2.3333} \pm 0.0548$" in table.to_latex()
     assert "**" not in str(table)
 
 
 def test_groups_have_their_own_best_values() -> None:
-    table = two(by={0: "x", 1: "y", 2: "y"})
-    # (rr, mean-rank) of the first recommender: x 1, 1; y 0.306, 5.5; of the second: x 0.333, 3; y 0.525, 10.5
-    assert [cell.best for row in table.to_table().rows for cell in row[2:4]] == [
-        *(True, True),
-        *(False, True),
-        *(False, False),
-        *(True, False),
-    ]
+    table = two(by={user: "xyz"[user % 3] for user in range(297)})
+    # (rr, mean-rank) of the first recommender: x 1, 1; y 0.5, 2; z 0.111, 9; of the second: 0.333, 3; 0.333, 3; 1, 1
+    assert [cell.count("**") // 2 for cell in table.to_markdown().splitlines()[2:]] == [2, 2, 0, 0, 0, 2]
 
 
-def test_equal_values_are_all_bold_and_undefined_ones_never() -> None:
-    ranks = tr.Ranks.from_ranks([1, 2], n=9)
-    table = tr.evaluate({"A": ranks, "B": ranks, "C": tr.Ranks.from_ranks([[], []], n=9)}, "rr").to_table()
-    assert [row[1].best for row in table.rows] == [True, True, False]
-    assert not any(cell.best for row in tr.evaluate(ranks, "rr").to_table().rows for cell in row)
+def test_what_takes_no_bold_type_takes_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tr.Comparison:
+        raise AssertionError
+
+    table = dataclasses.replace(two(), contest=refuse)
+    for form in (str, repr, tr.Evaluation.to_csv, tr.Evaluation.to_json, tr.Evaluation.to_frame, pickle.dumps):
+        assert form(table) is not None
+    with pytest.raises(AssertionError):
+        table.to_html()
+
+
+def test_a_pickle_carries_no_ranks() -> None:
+    table = two()
+    read = pickle.loads(pickle.dumps(table))
+    assert (read, read.contest) == (table, None)
+    assert "**" not in read.to_markdown()
+    assert len(pickle.dumps(table)) < 3_000
+
+
+HOSTILE = "50% of A_1 & B~c^2 {x} \\y <z> #|$5$\r\nnext"
+
+
+def test_latex_prints_every_letter_as_it_is() -> None:
+    ranks = {HOSTILE: tr.Ranks.from_ranks([1, 2], n=9), "[a]": tr.Ranks.from_ranks([1, 2], n=9)}
+    _, _, header, _, first, second, *_ = tr.evaluate(ranks, "rr").to_latex().splitlines()
+    assert first.split(" & $")[0] == (
+        r"50\% of A\_1 \& B\textasciitilde{}c\textasciicircum{}2 \{x\} \textbackslash{}y \textless{}z\textgreater{} "
+        r"\#\textbar{}\$5\$ next"
+    )
+    assert second.startswith("{}[a] & $")  # or it would be an argument of the line end before it
+    assert header.startswith(" & rr & instances & tied")
+    sampled = tr.evaluate(tr.Ranks.from_sampled([1, 2], m=5, n=9), "recall@2~bv(0.1)").to_latex()
+    assert r"recall@2\textasciitilde{}bv(0.1)" in sampled
+    assert Cell("$x^2$").latex == r"\$x\textasciicircum{}2\$"
+    assert Cell("0.5 (0.1 to 0.9)", best=True).latex == r"\textbf{0.5 (0.1 to 0.9)}"
+
+
+def test_markdown_shows_every_letter_as_it_is() -> None:
+    table = tr.evaluate({HOSTILE: tr.Ranks.from_ranks([1, 2], n=9), "B": tr.Ranks.from_ranks([2, 2], n=9)}, "rr")
+    assert len(table.to_markdown().splitlines()) == 4
+    row = table.to_markdown().splitlines()[2]
+    assert row.startswith(r"| 50% of A_1 &amp; B~c^2 {x} \\y &lt;z&gt; #\|$5$ next | ")
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5
+    assert Cell("*a* _b_ `c` [d](e) f_g").markdown == r"\*a\* \_b\_ \`c\` [d]\(e) f_g"
+    other = Table(("<i>", "a|b"), ((Cell("x"), Cell("y")),), ({"x": 1},))
+    assert other.to_markdown().splitlines()[0] == r"| &lt;i&gt; | a\|b |"
+
+
+@pytest.mark.parametrize("mark", "=+-@\t\r")
+def test_no_text_is_a_formula_of_a_spreadsheet(mark: str) -> None:
+    name = f'{mark}cmd|"/c calc"!A1'
+    table = tr.evaluate({name: tr.Ranks.from_ranks([1, 2], n=9), "-0.5": tr.Ranks.from_ranks([2, 2], n=9)}, "rr")
+    for text, delimiter in ((table.to_csv(), ","), (table.to_tsv(), "\t")):
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+        assert [row["recommender"] for row in rows] == [f"'{name}", "-0.5"]
+    found = tr.compare({"A": tr.Ranks.from_ranks([1, 1] * 20, n=9), "B": tr.Ranks.from_ranks([2, 3] * 20, n=9)}, "rr")
+    (row,) = csv.DictReader(io.StringIO(found.to_csv()))
+    assert float(row["difference"]) == found["B", "A"].difference < 0  # numbers remain numbers
 
 
 def test_csv_can_be_read_back() -> None:

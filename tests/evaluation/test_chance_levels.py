@@ -2,7 +2,9 @@
 
 import math
 from itertools import permutations
+from typing import Any
 
+import numpy as np
 import pytest
 
 import truerank as tr
@@ -38,3 +40,43 @@ def test_lists_that_were_cut_have_no_chance_level() -> None:
     with pytest.raises(tr.InputError, match="unknown for lists that were cut"):
         tr.chance_level(tr.read_lists({"ann": ["a"]}, {"ann": ["a"]}), "rr")
     assert math.isnan(tr.chance_level(tr.Ranks.from_ranks([[]], n=3), "rr").adjusted)
+
+
+def popular(n_users: int, n_items: int = 400, seed: int = 0) -> tuple[np.ndarray[Any, Any], tr.Split]:
+    """Return scores by which users choose items, and what they chose: some items are far more popular than others."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n_users, n_items)) + 3 * rng.gumbel(size=n_items)
+    best = np.argsort(-(scores + rng.gumbel(size=scores.shape)), axis=1)[:, :6]
+    train, test = ([row[part].tolist() for row in best] for part in (slice(1, None), slice(1)))
+    parts = (tr.Interactions.of(rows, name, n_items=n_items) for rows, name in ((train, "train"), (test, "test")))
+    return scores, tr.Split(*parts)
+
+
+METRICS = ["recall@10", "ndcg@10", "auc"]
+
+
+def chance_notes(ranks: Any) -> list[str]:
+    return [note for note in tr.evaluate(ranks, METRICS).notes if "no better than chance" in note]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_in_another_numbering_are_noted(seed: int) -> None:
+    scores, split = popular(800, seed=seed)
+    assert chance_notes(tr.rank(scores, split)) == []
+    mixed = tr.rank(scores[:, np.random.default_rng(seed).permutation(400)], split)
+    (note,) = chance_notes(mixed)
+    assert note.startswith("recall@10")
+    assert note.endswith("check that the scores number users and items as the data do")
+    sampled = tr.rank_sampled({"right": scores, "wrong": -scores}, split, m=50, rng=seed)
+    (note,) = chance_notes(sampled)
+    assert note.startswith("wrong: recall@10")
+
+
+def test_what_is_not_noted() -> None:
+    """Few instances, lists that were cut, and recommenders that are weak, but better than chance."""
+    rng = np.random.default_rng(0)
+    few = tr.Ranks.from_ranks(rng.integers(1, 1001, size=20), n=1000)
+    weak = tr.Ranks.from_ranks(np.append(rng.integers(1, 11, size=30), rng.integers(400, 1001, size=970)), n=1000)
+    cut = tr.read_lists({user: [1, 2] for user in range(50)}, {user: [3] for user in range(50)}, depth=10)
+    assert [chance_notes(ranks) for ranks in (few, weak)] == [[], []]
+    assert not any("chance" in note for note in tr.evaluate(cut, "recall@2").notes)

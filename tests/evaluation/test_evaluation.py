@@ -62,7 +62,7 @@ def test_markdown_and_latex() -> None:
     assert table.to_markdown().splitlines() == [
         "|  | recall@10 | instances | tied |",
         "| --- | ---: | ---: | ---: |",
-        "| iALS_16 & co | 0.2000 ± 0.2000 | 5 | 0.0% |",
+        "| iALS_16 &amp; co | 0.2000 ± 0.2000 | 5 | 0.0% |",
     ]
     assert r"iALS\_16 \& co & $0.2000 \pm 0.2000$ & 5 & 0.0\% \\" in table.to_latex()
 

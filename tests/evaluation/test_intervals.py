@@ -7,28 +7,130 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.arrays import Floats
+from tests.reference import lower_end
 from truerank.evaluation.attainable_values import attainable
-from truerank.evaluation.intervals import Interval, skewed_interval
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.intervals import Interval, Units, student_interval
 from truerank.papers.krichene_rendle_2020.experiment import embedded
 
 LEVELS = [0.5, 0.95, 0.999]
 
 
-@pytest.mark.parametrize("hits", [0, 1, 17, 40])
-@pytest.mark.parametrize("level", [0.5, 0.95])
-def test_means_of_0_and_1_have_wilsons_interval(hits: int, level: float) -> None:
-    found = tr.estimate(tr.Ranks.from_ranks([1] * hits + [9] * (40 - hits), n=20), "recall@5")
-    theirs = stats.binomtest(hits, 40).proportion_ci(level, method="wilson")
-    assert found.binary
-    assert found.confidence_interval(level) == pytest.approx((theirs.low, theirs.high), rel=1e-10, abs=1e-12)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("ranks", [[1, 3, 3, 8, 20, 4] * 7, [9] * 30, [1, 50], [1] * 3 + [50] * 40], ids=len)
+def test_interval_is_the_set_of_likely_means_with_two_thirds_of_an_extreme_instance(
+    ranks: list[int], level: float
+) -> None:
+    found = tr.Ranks.from_ranks(ranks, n=50)
+    values = tr.values(found, "rr")
+    low, high = tr.estimate(found, "rr").confidence_interval(level)
+    assert low == pytest.approx(lower_end(values, 1 / 50, level), abs=1e-6)
+    assert high == pytest.approx(-lower_end(-values, -1.0, level), abs=1e-6)
 
 
-def test_binary_estimates_merge() -> None:
-    ranks = tr.Ranks.from_ranks([1, 9, 9, 1, 9], n=20)
-    assert tr.estimate(ranks[:2], "recall@5") + tr.estimate(ranks[2:], "recall@5") == tr.estimate(ranks, "recall@5")
-    assert not (tr.estimate(ranks[:2], "rr") + tr.estimate(ranks[3:4], "rr")).binary
+def test_with_the_likelihood_of_a_normal_sample_the_statistic_is_students() -> None:
+    """The statistic of the definition is Student's t to second order: nearly symmetric values, many of them."""
+    values = np.random.default_rng(0).uniform(0.4, 0.6, 20_000)
+    expected = stats.t.interval(0.95, values.size - 1, values.mean(), stats.sem(values))
+    # the extreme unit moves each end by two thirds of its distance over the number of units, and widens the spread
+    np.testing.assert_allclose(Units.of(values).interval(0.95, Interval(0.4, 0.6)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [5, 20, 100, 1_000])
+def test_false_passes_of_any_share_of_losers_are_at_most_five_in_a_hundred(n: int) -> None:
+    """All numbers of losers out of n, for every share: the chance that the lower end lies above the true mean."""
+    losers = np.arange(n + 1)
+    ends = np.array([Units.of(-np.repeat([1.0, 0.0], [k, n - k])).low(0.9, -1.0) for k in losers[: n // 2 + 1]])
+    shares = np.linspace(0.001, 0.4, 400)
+    passed = [float(stats.binom.pmf(losers[: ends.size][ends > -share], n, share).sum()) for share in shares]
+    assert max(passed) < 0.053
+
+
+@pytest.mark.parametrize("n", [10, 100, 1_000])
+def test_intervals_of_shares_cover_them(n: int) -> None:
+    """Against all outcomes of the binomial distribution; Wilson's interval falls to 83 % for small shares."""
+    hits = np.arange(n + 1)
+    ends = np.array([Units.of(np.repeat([1.0, 0.0], [k, n - k])).interval(0.95, Interval(0.0, 1.0)) for k in hits])
+    for share in np.concatenate([np.geomspace(1e-4, 0.1, 60), np.linspace(0.1, 0.5, 40)]):
+        covered = (ends[:, 0] <= share) & (share <= ends[:, 1])
+        assert stats.binom.pmf(hits[covered], n, share).sum() > 0.945
+
+
+def test_units_merge_to_the_same_bins() -> None:
+    rng = np.random.default_rng(3)
+    values, sizes, ends = rng.normal(0, 0.2, 5_000), rng.integers(1, 4, 5_000).astype(float), Interval(-1.5, 1.5)
+    whole = Units.of(values, sizes)
+    parts = [Units.of(values[at::3], sizes[at::3]) for at in range(3)]
+    merged = parts[2] + (parts[0] + parts[1])
+    assert merged.n == whole.n == 5_000
+    np.testing.assert_allclose(merged.interval(0.95, ends), whole.interval(0.95, ends), rtol=1e-12)
+    assert whole.p_above(0.0, -1.0) == pytest.approx(merged.p_above(0.0, -1.0), rel=1e-9)
+    assert Units.of(rng.normal(0, 0.2, 10**5)).counts.size < 30_000
+
+
+def test_bins_hardly_change_an_interval() -> None:
+    values = np.random.default_rng(4).beta(0.3, 2, 400)
+    low, high = Units.of(values).interval(0.95, Interval(0.0, 1.0))
+    assert (low, high) == pytest.approx((lower_end(values, 0.0, 0.95), -lower_end(-values, -1.0, 0.95)), abs=1e-7)
+
+
+def test_p_value_and_interval_agree() -> None:
+    units = Units.of(np.random.default_rng(5).normal(0.05, 0.3, 80).clip(-1, 1))
+    low, high = units.interval(0.9, Interval(-1.0, 1.0))
+    assert units.p_above(low, -1.0) == pytest.approx(0.05, rel=1e-6)
+    assert units.p_below(high, 1.0) == pytest.approx(0.05, rel=1e-6)
+    assert units.p_above(-1.0, -1.0) == 0.0
+
+
+@pytest.mark.parametrize("sizes", ["equal", "geometric", "heavy"])
+def test_users_with_several_instances_may_all_lose_everything(sizes: str) -> None:
+    """A fifth of the users lose all of their instances: the lower end must not lie above the true mean."""
+    rng, missed = np.random.default_rng(6), 0
+    for _ in range(500):
+        n = {"equal": np.full(60, 20), "geometric": rng.geometric(0.2, 60), "heavy": rng.zipf(1.8, 60).clip(1, 99)}[
+            sizes
+        ]
+        users = np.repeat(np.arange(60), n)
+        lost = (rng.random(60) < 0.2)[users]
+        missed += Units.of(-lost.astype(float), clusters=users).low(0.9, -1.0) > -0.2
+    assert missed / 500 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 500)
+
+
+def test_corrected_metrics_are_clustered() -> None:
+    """60 users with 20 sessions each, all alike within a user."""
+    rng, covered = np.random.default_rng(7), 0
+    for seed in range(40):
+        ranks = np.repeat(np.where(rng.random(60) < 0.3, 1, 1_000), 20)
+        users = np.repeat(np.arange(60), 20)
+        sampled = tr.UniformSampling(1_000).draw(tr.Ranks.from_ranks(ranks, n=2_001, ids=users), rng=seed)
+        low, high = tr.estimate(sampled, "ndcg@10~bv(0.1)").confidence_interval()
+        covered += low <= 0.3 <= high
+    assert covered >= 36
+
+
+def test_no_difference_on_five_users_is_no_evidence() -> None:
+    same = tr.Ranks.from_ranks([3] * 5, n=100)
+    found = tr.compare({"old": same, "new": same}, "recall@10")["new", "old"]
+    assert found.p_value == 1.0
+    assert found.confidence_interval() == pytest.approx((-0.573, 0.573), abs=1e-3)
+    assert not found.not_worse(0.4)
+    two = {"old": tr.Ranks.from_ranks([50, 50], n=100), "new": tr.Ranks.from_ranks([1, 1], n=100)}
+    assert tr.compare(two, "recall@10")["new", "old"].p_value == pytest.approx(0.57, abs=0.01)
+
+
+def test_groups_of_items_are_within_what_they_can_add() -> None:
+    """One of two relevant items of each user is rare, and never found."""
+    truth = {user: ["common", "rare"] for user in range(100)}
+    ranks = tr.read_lists({user: ["common"] for user in truth}, truth, depth=10)
+    groups = tr.Groups.named(np.array(["common", "rare"]), ["common", "rare"], of_items=True)
+    table = tr.evaluate(ranks, ["recall@10", "rr@10"], by=groups)
+    low, high = table["recommender", "recall@10", "rare"].confidence_interval()
+    assert low == 0.0
+    assert high == pytest.approx(stats.binomtest(0, 100).proportion_ci(method="exact").high, rel=0.05)
+    assert table["recommender", "rr@10", "common"].mean == 2.0
+    assert table["recommender", "rr@10", "common"].confidence_interval().high == 2.0
+    assert "rr@10 of a group is its share of rr@10 over its share of the items: it can exceed 1" in table.notes
+    halves = tr.compare({"A": ranks, "B": ranks}, "recall@10", by=groups)["B", "A", "recall@10", "rare"]
+    assert halves.confidence_interval() == pytest.approx((-high, high), rel=0.2)
 
 
 def test_users_with_several_instances_are_the_units() -> None:
@@ -62,40 +164,6 @@ def test_nothing_to_resample() -> None:
         tr.bootstrap_interval(tr.Ranks.from_ranks([1, 2], n=3), "rr", 95)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_interval_of_symmetric_values_is_students(level: float) -> None:
-    values = np.array([1.0, 3, 5, 7, 9])
-    expected = stats.t.interval(level, values.size - 1, values.mean(), stats.sem(values))
-    np.testing.assert_allclose(skewed_interval(Moments.of(values), level), expected, rtol=1e-12)
-
-
-def transformed(mean: float, values: Floats, weights: Floats) -> float:
-    """Hall's transformation of the t statistic of weighted values, by its definition."""
-    n, centre = weights.sum(), np.average(values, weights=weights)
-    square, cube = (np.average((values - centre) ** power, weights=weights) for power in (2, 3))
-    t, g = (centre - mean) / np.sqrt(square / (n - 1)), cube / square**1.5 / np.sqrt(n)
-    return float(t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_interval_of_skewed_values_solves_halls_transformation(level: float) -> None:
-    values = 1 / np.array([1.0, 3, 3, 8, 20, 4] * 7)
-    ends = skewed_interval(Moments.of(values), level)
-    quantile = stats.t.ppf(0.5 + level / 2, values.size - 1)
-    found = [transformed(end, values, np.ones(values.size)) for end in ends]
-    np.testing.assert_allclose(found, [quantile, -quantile], rtol=1e-9)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_each_end_counts_a_tenth_of_the_most_extreme_instance(level: float) -> None:
-    ranks = tr.Ranks.from_ranks([1, 3, 3, 8, 20, 4] * 7, n=50)
-    ends = tr.estimate(ranks, "rr").confidence_interval(level)
-    weights = np.append(np.ones(len(ranks)), 0.1)
-    quantile = stats.t.ppf(0.5 + level / 2, weights.sum() - 1)
-    for end, extreme, expected in zip(ends, (1 / 50, 1.0), (quantile, -quantile), strict=True):
-        assert transformed(end, np.append(tr.values(ranks, "rr"), extreme), weights) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("metric", ["rr", "ndcg@3", "auc", "recall@2", "gndcg", "dcg(exp)@3", "mean-rank", "marp@1,2"])
 def test_attainable_values_are_those_of_the_best_and_the_worst_order(metric: str) -> None:
     """All ways to place two relevant items, one of them graded higher, among five candidates."""
@@ -110,7 +178,9 @@ def test_attainable_values_are_not_always_known() -> None:
     ranks = tr.Ranks.from_ranks([1, 2], n=9)
     own = tr.metric(lambda rank, i, n_relevant, n: 1.0 / rank)
     assert attainable(ranks, own) is None
-    assert attainable(tr.UniformSampling(4).draw(ranks, rng=0), tr.metric("ap~bv(0.1)")) is None
+    assert tr.estimate(ranks, own).attainable == (0.5, 1.0)
+    sampled = tr.UniformSampling(4).draw(ranks, rng=0)
+    assert attainable(sampled, tr.metric("ap~bv(0.1)")) == attainable(ranks, tr.metric("ap")) == (1 / 9, 1.0)
     cut = tr.read_lists({"ann": ["a", "b"], "bob": ["b", "c"]}, {"ann": ["a"], "bob": ["d"]}, depth=2)
     assert tr.estimate(cut, "ndcg@2").attainable == (0.0, 1.0)
 
@@ -122,7 +192,7 @@ def test_intervals_stay_within_the_values_that_a_metric_can_have() -> None:
             low, high = tr.estimate(one, metric).confidence_interval(0.99)
             assert least <= low < high <= most
         low, high = tr.compare(ranks, metric)["A", "B"].confidence_interval(0.999)
-        assert (low, high) == (least - most, most - least)
+        assert least - most <= low < 0 < high <= most - least
 
 
 def test_equal_values_are_no_certainty() -> None:
@@ -141,11 +211,10 @@ def test_rare_hits_on_top_are_covered() -> None:
     """One user in 86 has the item on top, which is a third of the mean, and 31 % of the samples have no such user."""
     population = tr.values(embedded().ranks["X"], "rr")
     rng, ends = np.random.default_rng(1), Interval(0.0, 1.0)
-    samples = [Moments.of(population[rng.integers(population.size, size=100)]) for _ in range(3_000)]
+    samples = [population[rng.integers(population.size, size=100)] for _ in range(3_000)]
 
     def missed(intervals: list[Interval]) -> float:
         return float(np.mean([not low <= population.mean() <= high for low, high in intervals]))
 
-    assert missed([Interval(own.reach(0.95, -1), own.reach(0.95, 1)) for own in samples]) > 0.13
-    assert missed([skewed_interval(own, 0.95) for own in samples]) > 0.08
-    assert 0.04 < missed([skewed_interval(own, 0.95, ends) for own in samples]) < 0.07
+    assert missed([student_interval(own.mean(), stats.sem(own), 100, 0.95) for own in samples]) > 0.13
+    assert missed([Units.of(own).interval(0.95, ends) for own in samples]) < 0.06

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.arrays import Floats
+from tests.reference import lower_end
+from truerank.arrays import Floats, Ints
 from truerank.evaluation.exact_ranges import bound_values
 from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
 from truerank.papers.krichene_rendle_2020.experiment import embedded
@@ -60,15 +61,17 @@ def test_common_candidates() -> None:
     runs = [shared_runs(seed) for seed in range(2, 102)]
     differences = [tr.estimate(run["B"], "auc").mean - tr.estimate(run["A"], "auc").mean for run in runs]
     true = float(np.std(differences, ddof=1))
-    several = tr.compare({name: [run[name] for run in runs[:20]] for name in "AB"}, "auc")["B", "A"]
-    assert several.sampling_error * math.sqrt(20) == pytest.approx(true, rel=0.3)
-    assert several.difference == pytest.approx(np.mean(differences[:20]), rel=1e-9)
+    together = {name: [run[name] for run in runs[:20]] for name in "AB"}
+    for same in (False, True):
+        several = tr.compare(together, "auc", same_candidates=same)["B", "A"]
+        assert several.sampling_error * math.sqrt(20) == pytest.approx(true, rel=0.3)
+        assert several.difference == pytest.approx(np.mean(differences[:20]), rel=1e-9)
     apart, told = (tr.compare(runs[0], "auc", same_candidates=same)["B", "A"] for same in (False, True))
     assert 0.9 * true < told.sampling_error < 0.8 * apart.sampling_error
     assert told.order_probability > apart.order_probability
 
 
-def test_order_probability_is_that_of_a_normal_difference() -> None:
+def test_order_probability_is_the_posterior_of_a_flat_prior() -> None:
     found = tr.compare(sampled(100), "ap~bv(0.1)")["Y", "X"]
     expected = stats.norm.cdf(abs(found.difference) / found.sampling_error)
     assert 0.5 < expected < 1
@@ -83,9 +86,10 @@ def test_an_order_is_claimed_only_if_the_sample_determines_it() -> None:
         assert (found.bounded, found.verdict, found.p_value) == (True, "not determined by this sample", 1.0)
         values = [tr.values(one, metric) for one in sampled(100).values()]
         theirs = stats.ttest_rel(values[1], values[0]).confidence_interval(0.95)
-        assert found.expectation_interval() == pytest.approx((theirs.low, theirs.high), rel=1e-9)
+        by_t = tr.compare(sampled(100), metric, test="t")["Y", "X"]
+        assert by_t.expectation_interval() == pytest.approx((theirs.low, theirs.high), rel=1e-9)
         low, high = found.confidence_interval()
-        assert low < theirs.low < theirs.high < high
+        assert low < found.expectation_interval().low < theirs.low < theirs.high < high
         assert math.isinf(found.instances_needed())
     assert math.isnan(result["Y", "X", "recall@10"].order_probability)
     assert result["Y", "X", "auc"].verdict == "X is better"
@@ -110,10 +114,11 @@ def test_bounds_are_those_of_the_instances() -> None:
     runs = sampled(300)
     found = tr.compare(runs, "ap")["Y", "X"]
     y, x = (bound_values(runs[name], tr.metric("ap")) for name in "YX")
-    low = np.append(y.lower - x.upper, (y.least - x.most).min())
-    high = np.append(y.upper - x.lower, (y.most - x.least).max())
-    expected = [stats.t.interval(0.9, 1_500, each.mean(), stats.sem(each))[end] for end, each in enumerate((low, high))]
-    assert found.confidence_interval(0.9) == pytest.approx(expected, rel=1e-9)
+    expected = (
+        lower_end(y.lower - x.upper, (y.least - x.most).min(), 0.9),
+        -lower_end(x.lower - y.upper, (x.least - y.most).min(), 0.9),
+    )
+    assert found.confidence_interval(0.9) == pytest.approx(expected, abs=1e-7)
     falling = tr.compare(runs, "ap", assume="falling")["Y", "X"].confidence_interval(0.9)
     assert expected[0] < falling.low < falling.high < expected[1]
 
@@ -131,7 +136,9 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     assert result.metrics == ("ap~unbiased", "ndcg@10~smooth")
     plain, pooled = (result["Y", "X", metric] for metric in ("ap", "ndcg@10"))
     x, y = (tr.values(run, "ap") for run in runs.values())
-    assert plain.p_value == pytest.approx(stats.ttest_rel(y, x).pvalue, rel=1e-9)
+    by_t = tr.compare(runs, "ap", test="t")["Y", "X"]
+    assert by_t.p_value == pytest.approx(stats.ttest_rel(y, x).pvalue, rel=1e-9)
+    assert by_t.p_value < plain.p_value < 1.5 * by_t.p_value
     assert not plain.bounded
     draws = [tr.estimate(tr.InverseSampling(2).draw(STUDY["X"], rng=seed), "ap").mean for seed in range(200)]
     assert 0.5 * math.sqrt(2) < plain.sampling_error / np.std(draws) < 2 * math.sqrt(2)
@@ -140,8 +147,37 @@ def test_inverse_sampling_takes_the_recommended_estimators() -> None:
     spread = stats.sem(np.subtract(*(tr.values(run, metric) for run in runs.values())))
     assert pooled.sampling_error == pytest.approx(hidden, rel=1e-9)
     assert pooled.standard_error == pytest.approx(math.hypot(hidden, spread), rel=1e-9)
-    wide = tr.compare(runs, "ndcg@10", test="bootstrap", rng=0)["Y", "X", "ndcg@10~smooth"].confidence_interval()
-    assert wide.high - wide.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
+    assert pooled.bounded
+    fitted = tr.compare(runs, "ndcg@10", test="bootstrap", rng=0)["Y", "X", "ndcg@10~smooth"].expectation_interval()
+    assert fitted.high - fitted.low == pytest.approx(2 * 1.96 * pooled.standard_error, rel=0.1)
+    low, high = pooled.confidence_interval()
+    assert low < fitted.low < fitted.high < high
+
+
+def hump(users: int, lowest: int, highest: int, n: int, rng: np.random.Generator) -> Ints:
+    """Half of the items at ranks from the lowest to the highest, the others anywhere below."""
+    there = rng.integers(lowest, highest + 1, users)
+    return np.where(rng.random(users) < 0.5, there, rng.integers(highest + 1, n + 1, users))
+
+
+def test_a_hump_below_the_cut_off_is_never_named_the_better_one() -> None:
+    """Recall@10 of A is 0, as half of its items stand at ranks 11 to 20; 8 % of those of B are in the top 10."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        places = {"A": hump(1_500, 11, 20, 2_000, rng), "B": np.where(rng.random(1_500) < 0.08, 5, 700)}
+        runs = {
+            name: tr.InverseSampling(2).draw(tr.Ranks.from_ranks(own, n=2_000), rng=rng) for name, own in places.items()
+        }
+        found = tr.compare(runs, "recall@10")["B", "A"]
+        assert found.verdict in ("B is better", "not determined by this sample")
+        assert found.confidence_interval().low <= np.mean(places["B"] <= 10) <= found.confidence_interval().high
+
+
+def test_a_clear_order_is_determined_by_inverse_sampling() -> None:
+    rng = np.random.default_rng(0)
+    places = {"good": rng.integers(1, 4, 800), "bad": rng.integers(600, 1_000, 800)}
+    runs = {name: tr.InverseSampling(2).draw(tr.Ranks.from_ranks(own, n=1_000), rng=1) for name, own in places.items()}
+    assert tr.compare(runs, "recall@10")["good", "bad"].verdict == "good is better"
 
 
 def test_a_cap_that_only_other_samples_would_reach_leaves_the_error_from_candidates_open() -> None:
@@ -184,8 +220,8 @@ def test_designs_without_a_law_determine_nothing() -> None:
 def test_exact_ranks_have_no_error_from_candidates() -> None:
     result = tr.compare(STUDY, "ap")
     assert (result["Y", "X"].sampling_error, result["Y", "X"].order_probability) == (0.0, 1.0)
-    assert "order on these users" not in str(result)
-    assert "order on these users" in str(tr.compare(sampled(100), "auc"))
+    assert "from users, candidates" not in str(result)
+    assert "from users, candidates" in str(tr.compare(sampled(100), "auc"))
 
 
 def test_runs_are_equally_many() -> None:

@@ -1,6 +1,7 @@
 """Formats are detected where only one fits; where two do, the reader asks."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_uneven_blanks_far_down(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("xml", "the format must be one of csv, movielens, trec, got 'xml'"),
+        ("xml", "the format must be one of csv, csv-header, csv-no-header, movielens, trec, got 'xml'"),
         ("trec", "is not in a TREC format: a run has 6 columns and qrels have 4, got 1"),
         ("movielens", r"must have 4 columns \(user, item, rating, time\), got 2"),
     ],
@@ -123,3 +124,61 @@ def test_formats_that_do_not_fit(tmp_path: Path, given: str, message: str) -> No
     if given != "xml":
         with pytest.raises(tr.InputError, match=f"is JSON, not '{given}'"):
             tr.read_lists(LISTS, tmp_path / "a.jsonl", truth_format=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("columns", [{"user": 0, "item": 1}, {"user": "0", "item": "1"}, {"user": 0}])
+def test_text_alone_may_begin_with_a_header_or_a_row(tmp_path: Path, columns: dict[str, Any]) -> None:
+    """Where nothing tells them apart the reader asks, instead of taking the first row for names."""
+    path = tmp_path / "a.csv"
+    path.write_text("ann,x\nbob,y\nann,z\n")
+    with pytest.raises(tr.InputError, match="may begin with a header or with a row, because all of it is text: give"):
+        tr.read_interactions(path, **columns)
+    events = tr.read_interactions(path, **(columns | {"item": 1}), header=False)
+    assert events.names.tolist() == ["ann", "bob"]
+    assert events.items.size == 3
+    events = tr.read_interactions(path, user=0, item=1, header=True)
+    assert events.names.tolist() == ["ann", "bob"]
+    assert events.items.size == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("user,thing\nann,x\nbob,y\n", 2),  # a usual name
+        ("who:token,what:token\nann,x\nbob,y\n", 2),
+        ("who,what\nann,1\nbob,2\n", 2),  # only the first line has text in a column of numbers
+        ("ann,1\nbob,2\n", 2),  # a number is no name
+    ],
+)
+def test_a_header_is_told_from_a_row(tmp_path: Path, text: str, n: int) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert tr.read_interactions(tmp_path / "a.csv", user=0, item=1).items.size == n
+
+
+def test_every_reader_takes_a_header(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("ann,x\nann,y\nbob,y\n")
+    (tmp_path / "truth.csv").write_text("ann,y\nbob,y\n")
+    with pytest.raises(tr.InputError, match=r"run\.csv.* give run_header=True or run_header=False\."):
+        tr.read_lists(tmp_path / "run.csv", tmp_path / "truth.csv", user=0, item=1)
+    ranks = tr.read_lists(
+        tmp_path / "run.csv", tmp_path / "truth.csv", user=0, item=1, run_header=False, truth_header=False, depth="all"
+    )
+    assert ranks.rank.tolist() == [2, 1]
+    assert tr.read_recommendations(tmp_path / "run.csv", user=0, item=1, header=False).items.size == 3
+    split = tr.read_split(tmp_path / "run.csv", tmp_path / "truth.csv", user=0, item=1, header=False)
+    assert (split.train.items.size, split.test.items.size) == (3, 2)
+    (tmp_path / "ranks.csv").write_text("2019,7\n3,9\n")
+    assert tr.read_ranks(tmp_path / "ranks.csv", rank="2019", n="7", header=True).rank.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"header": "yes"}, "`header` must be True, False or None, got 'yes'"),
+        ({"header": True, "format": "movielens"}, "`header` applies to delimited text only, not to the format"),
+    ],
+)
+def test_headers_that_do_not_fit(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    (tmp_path / "a.csv").write_text("user,item\n1,2\n")
+    with pytest.raises(tr.InputError, match=message):
+        tr.read_interactions(tmp_path / "a.csv", **given)

@@ -164,6 +164,20 @@ def test_missing_ids_among_numbers_are_no_names(tmp_path: Path) -> None:
     assert named.names.tolist() == ["NA", "US"]
 
 
+@pytest.mark.parametrize("word", ["NaN", "nan", "null", "NULL", "None", "N/A", "<NA>"])
+@pytest.mark.parametrize("role", ["user", "item"])
+def test_words_for_missing_values_are_no_ids(word: str, role: str, tmp_path: Path) -> None:
+    """As in pandas; such words come from programs that wrote a missing value as text."""
+    rows = {"user": ["ann", "bob"], "item": ["x", "y"]}
+    rows[role][1] = word
+    lines = "".join(f"{user},{item}\n" for user, item in zip(*rows.values(), strict=True))
+    message = f"the {role} is missing: {word!r} stands for no value"
+    with pytest.raises(tr.InputError, match=rf"a\.csv', line 3: {message}"):
+        tr.read_interactions(write(tmp_path, "a.csv", "user,item\n" + lines))
+    with pytest.raises(tr.InputError, match=message):
+        tr.read_interactions(pl.DataFrame(rows))
+
+
 def test_one_long_id_does_not_fill_the_memory(tmp_path: Path) -> None:
     rows = "".join(f"{row},1\n" for row in range(2_000)) + "x" * 100_000 + ",1\n"
     with pytest.raises(tr.InputError, match="the user ids are too long: 2001 of them, and one has 100,000 characters"):

@@ -167,6 +167,43 @@ def test_bombs_do_not_fill_the_memory(tmp_path: Path) -> None:
         assert message in refused_in_little_memory(reader, tmp_path / name)
 
 
+def write_text_bombs(folder: Path) -> None:
+    """Write small Parquet files of text that takes 6, 6 and 1.2 GB."""
+    same, long = pa.array(np.zeros(6_000, np.int32)), pa.array(["x" * 1_000_000])
+    items = pa.DictionaryArray.from_arrays(same, long)
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(0, 6_001, 6), type=pa.int32()), items)
+    pq.write_table(pa.table({"user": items, "item": np.arange(6_000)}), folder / "text.parquet", store_schema=False)
+    pq.write_table(pa.table({"user": np.arange(1_000), "item": lists}), folder / "lists.parquet", store_schema=False)
+    block = pa.table({"user": [f"{row:0100000}" for row in range(500)], "item": np.arange(500)})
+    with pq.ParquetWriter(folder / "plain.parquet", block.schema, compression="zstd", use_dictionary=False) as writer:
+        for _ in range(24):
+            writer.write_table(block)
+
+
+def test_text_does_not_fill_the_memory(tmp_path: Path) -> None:
+    write_text_bombs(tmp_path)
+    for name, size in {"text": 200_000, "lists": 200_000, "plain": 2_000_000}.items():
+        path = tmp_path / f"{name}.parquet"
+        assert path.stat().st_size < size
+        assert "unpacks to more than 1,073,741,824 bytes" in refused_in_little_memory("read_interactions", path)
+
+
+def test_text_that_repeats_is_read_like_any_other(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    users, items = (np.array([f"{kind}{row}" for row in rng.integers(50, size=200_000)]) for kind in "ui")
+    table = pa.table({"user": users, "item": pa.array(items).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=70_000)
+    found = tr.read_interactions(tmp_path / "a.parquet")
+    assert set(zip(users.tolist(), items.tolist(), strict=True)) == {
+        (found.user_ids[user], found.item_ids[item])  # type: ignore[index]
+        for user, item in zip(found.users.tolist(), found.items.tolist(), strict=True)
+    }
+    lists = pa.table({"user": ["ann", "bob"], "item": [["x", "y"], ["y"]]})
+    for kind in (pa.list_(pa.string()), pa.large_list(pa.string())):
+        pq.write_table(lists.set_column(1, "item", lists["item"].cast(kind)), tmp_path / "a.parquet")
+        assert tr.read_interactions(tmp_path / "a.parquet").matrix.toarray().tolist() == [[1, 1], [0, 1]]
+
+
 def test_deep_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"user": 1, "item": 2}\n{"user": ' + "[" * 100_000 + "\n")
     with pytest.raises(tr.InputError, match=r"a\.jsonl', line 2: brackets are nested more than 64 deep"):

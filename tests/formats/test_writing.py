@@ -1,5 +1,7 @@
 """Every output file: checked before the work, whole or untouched after it."""
 
+import errno
+import io
 import os
 import signal
 import stat
@@ -87,6 +89,58 @@ def test_a_killed_process_leaves_the_earlier_file(tmp_path: Path) -> None:
     assert path.read_text() == "earlier"
 
 
+def killed_while_writing(path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+
+
+def test_what_a_killed_process_left_is_removed_when_the_same_file_is_written(tmp_path: Path) -> None:
+    path, other = tmp_path / "out.csv", tmp_path / "other.csv"
+    for each in (path, path, other):
+        killed_while_writing(each)
+    assert len(list(tmp_path.iterdir())) == 2, "the second process removed what the first had left"
+    write_text(path, "x")
+    assert len(list(tmp_path.iterdir())) == 2, "what belongs to the other file stays"
+    write_text(other, "y")
+    assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+def test_what_another_process_is_writing_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with replacing(path) as (first,), replacing(path) as (second,):
+        first.write(b"first")
+        second.write(b"second")
+        write_text(path, "third")
+    assert path.read_text() == "first", "the last one to finish"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "x" * 255])
+def test_content_is_on_disk_before_the_file_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path, synced = tmp_path / name, []
+
+    def fsync(file: int) -> None:
+        synced.append((os.fstat(file).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_text(path, "content")
+    assert synced == [(7, False)]
+
+
+def test_a_disk_that_fails_when_synced_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "out.csv"
+    path.write_text("earlier")
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match=r"Input/output error: '.*out.csv'"):
+        write_text(path, "later")
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def limit_file_size() -> None:
     import resource
 
@@ -154,6 +208,30 @@ def test_a_full_device_is_named() -> None:
 def test_standard_output(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     write_columns("-", {"a": [1, 2]})
     assert capsysbinary.readouterr().out.split() == [b'"a"', b"1", b"2"]
+
+
+class Slow(io.RawIOBase):
+    """Standard output that takes a few bytes at a time, as unbuffered one may."""
+
+    def __init__(self) -> None:
+        self.taken, self.buffer = b"", self
+
+    def write(self, content: object, /) -> int:
+        part = bytes(memoryview(content))[:5]  # type: ignore[arg-type]
+        self.taken += part
+        return len(part)
+
+
+def test_standard_output_that_takes_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", out := Slow())
+    write_text("-", "all of this text")
+    assert out.taken == b"all of this text"
+
+
+def test_standard_output_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(OSError, match="standard output is closed"):
+        write_text("-", "x")
 
 
 def test_paths_are_checked_before_the_work(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Recommended lists: names, users, files, and the same metrics as from the ranks, on real data too."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import scipy.sparse as sp
 import truerank as tr
 from tests import shared
 from tests.instances import sparse
+from truerank.lists import recommendations
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
 FILES = ("lists.csv", "lists.tsv", "lists.jsonl", "lists.parquet", "lists.trec", "lists.run")
@@ -195,6 +198,56 @@ def test_a_run_can_not_hold_blanks(tmp_path: Path) -> None:
         lists.write(tmp_path / "lists.trec")
     with pytest.raises(tr.InputError, match=r"must end in .*\.jsonl, \.parquet, \.trec or \.run"):
         lists.write(tmp_path / "lists.xml")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("scored", [True, False])
+def test_lists_are_written_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scored: bool
+) -> None:
+    sizes = np.array([2, 0, 3, 1, 0, 0, 2])
+    items, scores = np.array([4, 1, 0, 2, 3, 3, 1, 0]), np.arange(8.0, 0.0, -1)
+    users = np.array([f"u{each}" for each in range(7)])
+    lists = tr.Recommendations(
+        items, np.append(0, np.cumsum(sizes)), users, np.array(list("abcde")), 3, scores if scored else None
+    )
+    lists.write(tmp_path / name)
+    whole = (tmp_path / name).read_bytes()
+    monkeypatch.setattr(recommendations, "_WRITTEN", 3)
+    lists.write(tmp_path / name)
+    if not name.endswith(".parquet"):  # which has more row groups
+        assert (tmp_path / name).read_bytes() == whole
+    expected = {"u0": ["e", "b"], "u2": ["a", "c", "d"], "u3": ["d"], "u6": ["b", "a"]}
+    assert as_dict(tr.read_recommendations(tmp_path / name)) == expected
+
+
+LARGE = """
+import sys, numpy as np, truerank as tr
+import subprocess
+import sys
+from pathlib import Path
+
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+users, rng = 100_000, np.random.default_rng(0)
+items = np.argsort(rng.random((users, 20)), axis=1).ravel()
+ids = np.array([f"user-{each}" for each in range(users)]), np.array([f"item-{each}" for each in range(20)])
+lists = tr.Recommendations(items, np.arange(0, items.size + 1, 20), *ids, 20, rng.random(items.size))
+lists._part(0, 9).write(sys.argv[1])
+before = peak()
+lists.write(sys.argv[1])
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the memory of a process on Linux")
+@pytest.mark.parametrize("name", FILES)
+def test_the_memory_to_write_lists_does_not_grow_with_them(tmp_path: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, str(tmp_path / name)], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 100  # megabytes, for two million rows
 
 
 def test_lists_from_elsewhere() -> None:

@@ -289,7 +289,7 @@ def test_groups_are_the_metrics_of_their_users() -> None:
         alone = table([user for user in rows if names.get(user, "unknown") == group])
         for metric in metrics:
             assert whole["other", metric, group] == alone["other", metric]
-    assert "unknown: only 4 instances: the interval rests on the t distribution and is rough" in whole.notes
+    assert "unknown: only 4 instances: expect a wide interval" in whole.notes
 
 
 def test_a_group_may_lack_lists_or_relevant_items() -> None:
@@ -303,3 +303,26 @@ def test_a_group_may_lack_lists_or_relevant_items() -> None:
         tr.evaluate(lists, "coverage@2", by=tr.by_popularity(tr.read_split({"ann": ["a"]}, {"ann": ["b"]})))
     with pytest.raises(tr.InputError, match="give either `by` or `convention`, not both"):
         tr.evaluate(lists, "rr@2", truth={"bob": ["b"]}, by=groups, convention="ranx")
+
+
+def test_items_of_train_belong_to_the_catalogue() -> None:
+    """Lists that were read hold the listed items only, of which all are recommended."""
+    lists = tr.read_recommendations({"ann": ["a", "b"], "bob": ["b", "c"]})
+    train = tr.read_interactions({"ann": list("abcdefgh"), "bob": ["x", "y"]})
+    inside = tr.read_recommendations({"ann": ["a", "b"], "bob": ["b", "c"]}, train)
+    for metric in ("coverage@2", "gini@2", "entropy@2"):
+        found, known = tr.evaluate(lists, metric, train=train), tr.evaluate(inside, metric)
+        assert found["recommender", metric].mean == pytest.approx(known["recommender", metric].mean, rel=1e-12)
+        error = known["recommender", metric].standard_error
+        assert found["recommender", metric].standard_error == pytest.approx(error, rel=1e-12)
+        assert found.notes == known.notes
+    assert tr.evaluate(lists, "coverage@2", train=train)["recommender", "coverage@2"].mean == 3 / 10
+    assert tr.evaluate(lists, "coverage@2")["recommender", "coverage@2"].mean == 1.0
+    more = tr.read_interactions({"ann": ["b", "z"]})
+    assert tr.evaluate(inside, "coverage@2", train=more)["recommender", "coverage@2"].mean == 3 / 11
+
+
+@pytest.mark.parametrize(("name", "value"), [("train", [[0]]), ("item_vectors", np.eye(2)), ("truth", {"ann": ["a"]})])
+def test_ranks_refuse_what_only_lists_use(name: str, value: Any) -> None:
+    with pytest.raises(tr.InputError, match=f"`{name}` is for recommended lists, but these are ranks"):
+        tr.evaluate(tr.Ranks.from_ranks([1, 2], n=9), "ap", **{name: value})

@@ -219,3 +219,68 @@ def test_tensors() -> None:
     scores = torch.tensor(SCORES)
     assert tr.rank(scores, train=TRAIN, test=TEST) == all_but_train(SCORES)
     assert tr.rank(lambda users: scores[torch.as_tensor(users)], train=TRAIN, test=TEST) == all_but_train(SCORES)
+
+
+MASKED = np.ma.masked_array([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]], mask=[[True, False, False], [False, False, False]])
+LARGE = np.array([[2**53, 2**53 + 1, 0], [0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (MASKED, "must not have masked entries, got 1"),
+        (LARGE, r"must hold floats, or whole numbers up to 2\*\*53, got one of size 9007199254740993"),
+        (-LARGE, r"must hold floats, or whole numbers up to 2\*\*53, got one of size 9007199254740993"),
+        (LARGE.astype(np.uint64), r"must hold floats, or whole numbers up to 2\*\*53"),
+    ],
+)
+def test_scores_that_would_change_silently_are_refused(scores: Any, message: str) -> None:
+    """NumPy drops masks, and float64 makes a tie of 2**53 and 2**53 + 1."""
+    test = [[1], [2]]
+    pairs = tr.PairFunctionScorer(lambda users, items: scores[users, items], n_items=3)
+    doors: list[Callable[[], object]] = [
+        lambda: tr.rank(scores, test=test),
+        lambda: tr.rank(lambda users: scores[users], test=test),
+        lambda: tr.rank(pairs, test=test),
+        lambda: tr.rank_sampled(pairs, test=test, m=2, rng=0),
+        lambda: tr.RankCounter().update(scores, test),
+        lambda: tr.recommend(scores, k=1),
+        lambda: tr.rank(tr.Factors(scores, np.eye(3)), test=test),
+        lambda: tr.rank(_Own(scores), test=test),
+        lambda: tr.rank(_Own(scores), test=test, candidates=[[0], [0]]),
+    ]
+    for door in doors:
+        with pytest.raises(tr.InputError, match=f"{message}|must return float32 or float64"):
+            door()
+
+
+class _Own(tr.Scorer):
+    """A scorer of somebody else's, which returns what it likes."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, (self.n_users, self.n_items) = matrix, matrix.shape
+
+    def scores(self, users: Any) -> Any:
+        return self.matrix[users]
+
+
+def test_whole_numbers_and_empty_masks_are_exact() -> None:
+    plain = np.array([[2**53, 2**53 - 1, 0], [0, 1, 2]])
+    assert tr.rank(plain, test=[[1], [2]]).above.tolist() == [1, 0]
+    assert tr.rank(np.ma.masked_array(plain), test=[[1], [2]]).above.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda masked: tr.Ranks.from_ranks(masked, n=9),
+        lambda masked: tr.Ranks.from_ranks([1, 2], n=9, ids=masked),
+        lambda masked: tr.Interactions.of([masked], "test"),
+        lambda masked: tr.Interactions(sp.csr_array(np.eye(2)), user_ids=masked),
+        lambda masked: tr.Interactions(sp.csr_array(np.eye(2)), times=masked),
+        lambda masked: tr.RankCounter().update(np.eye(2), masked.reshape(1, 2).repeat(2, axis=0)),
+    ],
+)
+def test_masks_are_refused(door: Callable[[Any], object]) -> None:
+    with pytest.raises(tr.InputError, match="must not have masked entries"):
+        door(np.ma.masked_array([1, 2], mask=[False, True]))

@@ -137,13 +137,27 @@ def test_fixed_negatives() -> None:
     assert ranks.design == tr.UniformSampling(2)
     assert ranks.notes == ("6 negatives, of which 5 distinct items",)
     odd = tr.rank_sampled(scores, test=[[5], [5], [5]], negatives=[[1, 7, 7], [8, 5, 9], [0, 1, 2]])
-    assert odd.rank.tolist() == [2, 3, 1]
-    assert odd.design == tr.UniformSampling()
+    assert odd.rank.tolist() == [3, 3, 1]
+    assert odd.design == tr.UniformSampling(replace=True)
     assert odd.notes == (
-        "7 negatives, of which 6 distinct items",
-        "1 negative is repeated within a user and counts once",
+        "8 negatives, of which 6 distinct items",
+        "1 negative repeats another of its user and counts as a draw",
         "1 negative is a held-out item of its user and is left out",
     )
+
+
+def test_every_given_draw_counts() -> None:
+    """As in the tools that draw negatives with replacement: a rank counts draws, and 100 given are 100 used."""
+    rng = np.random.default_rng(0)
+    scores, held = rng.random((20, 50)), rng.integers(50, size=20)
+    negatives = [rng.choice(np.delete(np.arange(50), item), size=100) for item in held]
+    ranks = tr.rank_sampled(scores, test=[[item] for item in held], negatives=negatives)
+    above = [
+        sum(own[item] > own[held] for item in drawn) for own, held, drawn in zip(scores, held, negatives, strict=True)
+    ]
+    assert ranks.above.tolist() == above
+    assert ranks.n_candidates.tolist() == [101] * 20
+    assert ranks.design == tr.UniformSampling(100, replace=True)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")

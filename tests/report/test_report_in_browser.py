@@ -9,6 +9,7 @@ import pytest
 
 import truerank as tr
 from tests.report.conftest import Opened
+from truerank.evaluation.verdicts import conclusion
 from truerank.papers.krichene_rendle_2020 import toy
 from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
 from truerank.papers.krichene_rendle_2020.experiment import Study, embedded
@@ -130,6 +131,43 @@ def test_another_metric_is_shown_in_every_section(visit: Visit, report: Path) ->
     opened.page.locator("#metric").select_option("recall@10")
     assert labels("Recall@10") == [True] * 5
     assert section(opened, "Ties").locator("table").inner_text() != ties
+    assert opened.messages == []
+
+
+def test_the_sentence_on_the_comparison_follows_the_metric(
+    visit: Visit, report: Path, ranks: dict[str, tr.Ranks]
+) -> None:
+    opened = visit(report)
+    result = tr.compare(ranks, METRICS)
+    for metric in METRICS:
+        opened.page.locator("#metric").select_option(metric)
+        told = section(opened, "Comparison").locator("p").all_inner_texts()
+        assert any(sentence.endswith(conclusion(result.of(metric))) for sentence in told)
+        findings = [row[-1] for row in cells(section(opened, "Comparison").locator("table"))]
+        assert findings == [each.verdict for each in result.of(metric)]
+        assert any("adjusted for 9 tests (3 pairs, 3 metrics)" in sentence for sentence in told)
+    assert conclusion(result.of("auc")) != conclusion(result.of("recall@10"))
+
+
+def test_a_value_outside_its_interval_is_marked(visit: Visit, tmp_path: Path) -> None:
+    places = {"A": np.full(2_000, 15), "B": np.where(np.arange(2_000) < 600, 1, 1_000)}
+    sampled = {
+        name: tr.UniformSampling(100).draw(tr.Ranks.from_ranks(own, n=1_001), rng=1) for name, own in places.items()
+    }
+    tr.write_report(sampled, tmp_path / "report.html", metrics=["ap~bv(1)", "auc"])
+    opened = visit(tmp_path / "report.html")
+    marked = [["outside" in cell for cell in row] for row in cells(section(opened, "Metrics").locator("table"))]
+    expected = []
+    for one in sampled.values():
+        estimate = tr.estimate(one, "ap~bv(1)")
+        low, high = estimate.confidence_interval()
+        expected.append([False, not low <= estimate.mean <= high, False, False])
+    assert marked == expected
+    assert any(row[1] for row in expected)
+    fills = section(opened, "Comparison").locator("[aria-label=dot] path")
+    assert fills.evaluate_all("all => all.map(one => one.getAttribute('fill'))") == ["var(--paper)"]
+    opened.page.locator("#metric").select_option("auc")
+    assert fills.evaluate_all("all => all.map(one => one.getAttribute('fill'))") != ["var(--paper)"]
     assert opened.messages == []
 
 

@@ -13,6 +13,7 @@ import pytest
 import truerank as tr
 from tests.cli.running import refusal, run_here
 from tests.pages import DOCS
+from truerank.evaluation.verdicts import conclusions
 from truerank.report import pages
 from truerank.report.headlines import headline
 from truerank.report.material import Material
@@ -113,6 +114,52 @@ def test_the_sentence_about_several_and_about_one() -> None:
     )
 
 
+def test_the_sentence_says_not_determined_where_the_table_does() -> None:
+    exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 500, 300), n=500)
+    sampled = {name: tr.UniformSampling(20).draw(exact, rng=seed) for seed, name in enumerate("AB")}
+    (found,) = tr.compare(sampled, "ndcg@10").differences
+    assert found.verdict == "not determined by this sample"
+    sentence = headline(material(sampled, "ndcg@10"))
+    assert re.fullmatch(
+        r"Which of (A and B|B and A) is better on NDCG@10 is not determined by this sample: .*", sentence
+    )
+
+
+def test_the_comparison_follows_the_chosen_metric_and_counts_its_tests(tmp_path: Path) -> None:
+    many = {name: tr.Ranks.concatenate([one] * 40) for name, one in TOY.items()}
+    told = sections(written(tmp_path, many, metrics=["auc", "ap"]))["Comparison"]
+    sentences, charts, tables = told["blocks"]
+    result = tr.compare(many, ["auc", "ap"])
+    assert {metric: block["text"].partition(": ")[2] for metric, block in sentences["blocks"].items()} == {
+        sentence.partition(": ")[0]: sentence.partition(": ")[2] for sentence in conclusions(result)
+    }
+    assert "A is best" in sentences["blocks"]["auc"]["text"]
+    assert "A is best" not in sentences["blocks"]["ap"]["text"]
+    assert "adjusted for 6 tests (3 pairs, 2 metrics)" in told["text"]
+    assert "p-values, intervals and verdicts are adjusted for 6 tests (Holm)" in told["notes"]
+    for each, row, dot in zip(
+        result.of("ap"), tables["blocks"]["ap"]["rows"], charts["blocks"]["ap"]["dots"], strict=True
+    ):
+        low, high = each.confidence_interval()
+        assert (row[2], row[-1]) == ([low, high], each.verdict)
+        assert (dot["low"], dot["high"]) == (low, high)
+        assert (low <= 0 <= high) == (each.verdict == "no difference found")
+
+
+def test_a_difference_outside_its_interval_is_told(tmp_path: Path) -> None:
+    ranks = {"A": np.full(2_000, 15), "B": np.where(np.arange(2_000) < 600, 1, 1_000)}
+    sampled = {
+        name: tr.UniformSampling(100).draw(tr.Ranks.from_ranks(own, n=1_001), rng=1) for name, own in ranks.items()
+    }
+    told = sections(written(tmp_path, sampled, metrics=["ndcg@10", "ap"]))["Comparison"]
+    for metric in ("ndcg@10", "ap"):
+        (row,) = told["blocks"][2]["blocks"][metric]["rows"]
+        assert row[1] < row[2][0]
+        assert re.match(
+            r"(B is better; the difference shown .* points the other way|.*; .* outside its interval)", row[-1]
+        )
+
+
 def test_lower_may_be_better() -> None:
     few, many = tr.Ranks.from_ranks([1, 2] * 30, n=50), tr.Ranks.from_ranks([30, 40] * 30, n=50)
     sentence = headline(material({"few": few, "many": many}, "mean-rank", m=20))
@@ -194,8 +241,9 @@ def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
 
 
 def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
-    tied = tr.Ranks(above=[2, 2] * 9, tied=[3, 3] * 9, n_candidates=[50] * 9, indptr=range(0, 19, 2), grades=[3, 1] * 9)
-    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 9, n=50, grades=[[3.0, 1.0]] * 9)}
+    starts, grades = range(0, 81, 2), [3, 1] * 40
+    tied = tr.Ranks(above=[2, 2] * 40, tied=[3, 3] * 40, n_candidates=[50] * 40, indptr=starts, grades=grades)
+    ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 40, n=50, grades=[[3.0, 1.0]] * 40)}
     sentence = headline(material(ranks, "gndcg@10"))
     assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
 

@@ -23,9 +23,9 @@ from truerank.corrections.reading import metric as as_metric
 from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.estimates import estimate
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks, n_named
 from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.uniform import as_design
+from truerank.sampling.registry import AnyDesign, as_design
 
 # differences this small, relative to the larger value, are ties
 _TIE = 1e-12
@@ -100,7 +100,7 @@ class Consistency(Tabular):
 def consistency(
     ranks: Mapping[str, Ranks],
     metric: AnyMetric,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     *,
     replace: bool = False,
     sizes: Iterable[int] | None = None,
@@ -115,7 +115,7 @@ def consistency(
         Exact ranks of two recommenders or more. Ties are in random order.
     metric : str, Metric or function
         For instance ``"ap"``, or ``"ap~bv(0.1)"`` for a corrected one.
-    design : SamplingDesign, optional
+    design : SamplingDesign or str, optional
         How candidates are sampled, its m left open, e.g. ``UniformSampling(replace=True)``.
     replace : bool
         Short for that design: with replacement, as in the paper's eq. 15.
@@ -148,8 +148,9 @@ def consistency(
     """
     chosen = as_metric(metric)
     kind = as_design(design, replace=replace)
-    if len(ranks) < 2:
-        raise InputError(f"consistency needs at least two recommenders, got {len(ranks)}.")
+    if n_named(ranks) < 2:
+        raise InputError(f"consistency needs at least two recommenders, by name, got {n_named(ranks)}.")
+    check_ranks(*ranks.values())
     for one in ranks.values():
         check_exact(one)
         if not one.n_relevant.any():

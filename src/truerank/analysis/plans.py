@@ -15,10 +15,13 @@ from truerank.corrections.plausible_ranks import plausible_ranks
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
+from truerank.evaluation.comparisons import compare
+from truerank.evaluation.differences import Difference
 from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks, n_named
 from truerank.sampling.designs import Rng, SamplingDesign
+from truerank.sampling.registry import AnyDesign, as_design
 from truerank.sampling.uniform import UniformSampling
 
 SIZES = (10, 30, 100, 300, 1000)
@@ -26,6 +29,9 @@ SIZES = (10, 30, 100, 300, 1000)
 
 # exact pilots that are drawn for a sampled one
 _PLAUSIBLE = 3
+# differences of means that are nothing but rounding
+_ROUNDING = 1e-12
+_NO_ORDER = "there is no order to bring out, since both are equally good on these users."
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,11 @@ class PlannedDesign:
         Irrelevant candidates that are scored for each user, on average.
     difference : float
         Expected difference of the means, the second recommender less the first.
-    right : bool
-        Whether it has the sign of the exact difference. If not, more users make it worse.
+    right : bool or None
+        Whether it has the sign of the exact difference. If not, more users make it worse. None: there is no order,
+        since both recommenders are equally good on these users.
     probability : float
-        That the order on these users comes out right in one run.
+        That the order on these users comes out right in one run; NaN if there is none.
     users : float
         Users, like those of the pilot, that bring the order out right with the wanted probability; infinite if none do.
     repetitions : float
@@ -58,7 +65,7 @@ class PlannedDesign:
     m: int | None
     scores: float
     difference: float
-    right: bool
+    right: bool | None
     probability: float
     users: float
     repetitions: float
@@ -66,11 +73,13 @@ class PlannedDesign:
 
 @dataclass(frozen=True)
 class EnoughCandidates:
-    """How many uniformly sampled candidates a metric needs; None: more than there are.
+    """How many uniformly sampled candidates a metric needs; None: more than there are, or there is no order.
 
     Attributes
     ----------
     metric : str
+    ordered : bool
+        Whether there is an order: the exact difference is not 0.
     right_from : int or None
         Smallest m from which on the expected order is right: more users, or more runs, would bring it out.
     enough : int or None
@@ -78,6 +87,7 @@ class EnoughCandidates:
     """
 
     metric: str
+    ordered: bool
     right_from: int | None
     enough: int | None
 
@@ -103,7 +113,7 @@ class Plan(Tabular):
                 Cell(each.design),
                 Cell(f"{each.scores:,.0f}"),
                 Cell(f"{each.difference:+.5f}"),
-                Cell(f"{each.probability:.1%}"),
+                Cell("no order" if each.right is None else f"{each.probability:.1%}"),
                 Cell(_count(each.users)),
                 Cell(_count(each.repetitions)),
             )
@@ -126,11 +136,15 @@ class Plan(Tabular):
 
     def _of_users(self, each: PlannedDesign) -> str:
         way = f"{each.metric} with {each.design}"
+        if each.right is None:
+            return f"{way}: {_NO_ORDER}"
         if not each.right:
             return f"{way}: the wrong order is expected, and more users or runs only confirm it."
         return f"{way}: {_count(each.users)} users bring out the order with a probability of {self._wanted}."
 
     def _of_candidates(self, each: EnoughCandidates) -> str:
+        if not each.ordered:
+            return f"{each.metric} with sampled candidates: {_NO_ORDER}"
         if each.right_from is None:
             return f"{each.metric}: no number of sampled candidates brings out the order; rank all of them."
         sampled = "candidate" if each.right_from == 1 else "candidates"
@@ -150,7 +164,7 @@ def plan(
     metrics: AnyMetric | Iterable[AnyMetric],
     *,
     sizes: Iterable[int] = SIZES,
-    designs: Iterable[SamplingDesign] = (),
+    designs: AnyDesign | Iterable[AnyDesign] = (),
     replace: bool = False,
     probability: float = 0.95,
     rng: Rng = None,
@@ -170,8 +184,9 @@ def plan(
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
     sizes : iterable of int
         Numbers of candidates to sample for each user, uniformly; sizes that some user does not have are left out.
-    designs : iterable of SamplingDesign
-        Other designs to look at, for instance ``[tr.InverseSampling(2)]``, with the recommended estimators.
+    designs : iterable of SamplingDesign or str (or one of them)
+        Other designs to look at, for instance ``[tr.InverseSampling(2)]`` or ``"inverse(2)"``, with the recommended
+        estimators.
     replace : bool
         Whether candidates are sampled with replacement.
     probability : float
@@ -190,16 +205,17 @@ def plan(
     [('all candidates', True), ('uniform(100)', True)]
     """
     chosen = as_metrics(metrics)
-    if len(ranks) != 2 or not chosen:
-        given = f"{len(ranks)} and {len(chosen)}"
-        raise InputError(f"a plan needs exactly two recommenders and at least one metric, got {given}.")
+    if n_named(ranks) != 2 or not chosen:
+        given = f"{n_named(ranks)} and {len(chosen)}"
+        raise InputError(f"a plan needs exactly two recommenders, by name, and at least one metric, got {given}.")
+    check_ranks(*ranks.values())
     if not 0.5 < probability < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
     same, notes = matched(ranks)
     work = _Work.of(same, chosen, replace, probability, np.random.default_rng(rng))
     usable = [size for size in dict.fromkeys(sizes) if replace or size <= work.most]
     by_size = [work.uniform(size) for size in usable]
-    others = [work.drawn(design) for design in designs]
+    others = [work.drawn(as_design(each)) for each in ([designs] if isinstance(designs, AnyDesign) else designs)]
     names = tuple(same)
     return Plan(
         (names[0], names[1]),
@@ -207,8 +223,27 @@ def plan(
         len(same[names[0]]),
         (*work.without_sampling(), *(each for row in (*by_size, *others) for each in row)),
         tuple(work.enough(metric, usable) for metric in chosen if usable and not metric.pools_instances),
-        (*notes, *work.notes),
+        (*notes, *work.notes, *_doubts(same, work)),
     )
+
+
+def _doubts(ranks: Mapping[str, Ranks], work: _Work) -> list[str]:
+    """Return a note on each metric by which the pilot itself does not show the order that the plan supposes."""
+    exact = {str(metric.estimated): metric.estimated for metric in work.metrics}
+    try:
+        found = compare(ranks, list(exact.values())).differences
+    except InputError:  # such as a sampled recommender beside an exact one
+        return []
+    pairs = zip(found, exact.values(), strict=True)
+    return [note for each, metric in pairs if (note := _doubt(each, work.difference(metric)))]
+
+
+def _doubt(found: Difference, supposed: float) -> str:
+    gain = -supposed if found.lower_is_better else supposed
+    if supposed == 0 or found.finding.winner == (found.recommender if gain > 0 else found.baseline):
+        return ""
+    uncertain = "so the order of its means, which the plan supposes, is uncertain"
+    return f"{found.metric}: the verdict on the pilot is {found.verdict!r}, {uncertain}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,11 +307,19 @@ class _Work:
             design = UniformSampling(size, self.replace)
             return self._row(metric, str(design), size, self._by_law([metric], design)[str(metric)])
 
+        if self.difference(metric) == 0:
+            return EnoughCandidates(str(metric), False, None, None)
         return EnoughCandidates(
             str(metric),
-            smallest_size(lambda size: row(size).right, sizes, most),
+            True,
+            smallest_size(lambda size: bool(row(size).right), sizes, most),
             smallest_size(lambda size: row(size).probability >= self.probability, sizes, most),
         )
+
+    def difference(self, metric: Metric) -> float:
+        """Return the exact difference on the users of the pilot; 0 if it is nothing but rounding."""
+        mean = self._exact(metric).mean
+        return 0.0 if abs(mean) < _ROUNDING else mean
 
     def _exact(self, metric: Metric) -> Planned:
         return Planned.mean_of([unsampled(pilot, metric.estimated) for pilot in self.pilots])
@@ -295,7 +338,8 @@ class _Work:
     def _row(self, metric: Metric, design: str, m: int | None, found: Planned) -> PlannedDesign:
         from scipy.special import ndtr, ndtri
 
-        right = found.mean * self._exact(metric).mean > 0
+        exact = self.difference(metric)
+        right = found.mean * exact > 0
         gain = abs(found.mean) if right else -abs(found.mean)
         error = math.sqrt(found.of_sampling / max(found.n, 1))
         z = float(ndtri(self.probability))
@@ -307,8 +351,8 @@ class _Work:
             m=m,
             scores=found.scores,
             difference=found.mean,
-            right=right,
-            probability=float(ndtr(gain / error)) if error > 0 else float(right),
+            right=right if exact else None,
+            probability=math.nan if not exact else float(ndtr(gain / error)) if error > 0 else float(right),
             users=math.ceil(users) if math.isfinite(users) else math.inf,
             repetitions=max(math.ceil(runs), 1) if math.isfinite(runs) else math.inf,
         )

@@ -35,6 +35,7 @@ _MOST = 1_000_000
 _TOP = 10
 _LONGEST = 1 << 13
 _CHUNK = 4_000_000
+_EXACT = 1e-9  # counts computed from shares are whole up to this
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +139,9 @@ def audit(
         Whether a candidate could be sampled more than once.
     users : int, optional
         Number of users, each with their own sample, whose mean was published: numbers are then not taken to be exact
-        expectations, but within the error of such a mean. None: errors are not considered.
+        expectations, but within the error of such a mean. Shares of the users, such as recall, have the exact interval
+        of Clopper and Pearson; other means that of Hoeffding (1963), which holds for any values in the metric's range.
+        Several numbers of a system share the error (Bonferroni). None: errors are not considered.
     rounding : float, optional
         Distance of printed numbers, such as 0.0001. None: by the digits of each number.
     level : float
@@ -155,7 +158,7 @@ def audit(
     >>> print(tr.audit({"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}, n=3_706, m=100, users=6_040))
         exact recall@10
     X  0.0000 to 0.6739
-    Y  0.0000 to 0.5777
+    Y  0.0000 to 0.5776
     exact recall@10: the published numbers do not determine whether X or Y is better
     note: the errors of means over 6040 users are taken into account
     """
@@ -171,12 +174,8 @@ def audit(
     shown = {name: _Shown.of(as_metric(name), design, laws) for name in names}
     ranges: list[Interval] = []
     for system, numbers in published.items():
-        errors = _errors(numbers, shown, users, rounding, level)
+        ends = _ends(numbers, shown, users, rounding, level)
         rows = [shown[name].expected for name in numbers]
-        ends = [
-            (_number(value) - error, _number(value) + error)
-            for value, error in zip(numbers.values(), errors, strict=True)
-        ]
         ranges += [_range(target, rows, ends, laws.conditions, system) for target in targets]
     return Audit(
         tuple(published), tuple(str(metric.estimated) for metric in asked), tuple(ranges), _notes(users, assume)
@@ -210,11 +209,10 @@ class _Laws:
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """A sampled metric: its expectation under each law, and the ends of its values."""
+    """A sampled metric: its expectation under each law, and its values."""
 
     expected: Floats
-    low: float
-    high: float
+    values: Floats
 
     @classmethod
     def of(cls, metric: Metric, design: SamplingDesign, laws: _Laws) -> _Shown:
@@ -224,7 +222,22 @@ class _Shown:
             raise InputError(f"{metric} depends on grades, which published means do not contain; use a plain metric.")
         table = counted(terms[0], sampled, np.array([0]))[0]
         expected = _expected(table, laws.ranks.above, design)
-        return cls(laws.mean(expected), float(table.min()), float(table.max()))
+        return cls(laws.mean(expected), np.unique(table))
+
+    def expectations(self, means: Interval, users: int, missed: float) -> Interval:
+        """Return all expectations under which such means over the users are not rarer than `missed`, either way.
+
+        Values of two kinds are shares; means of others are bounded whatever the law of the values.
+        """
+        first, last = float(self.values[0]), float(self.values[-1])
+        if means.high < first or means.low > last or first == last:
+            return means  # what can't be is refused where the range is sought
+        low, high = (min(max((end - first) / (last - first), 0.0), 1.0) for end in means)
+        if self.values.size == 2:
+            found = _shares(Interval(low, high), users, missed)
+        else:
+            found = Interval(_least(low, users, missed), 1 - _least(1 - high, users, missed))
+        return Interval(*(first + end * (last - first) for end in found))
 
 
 def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
@@ -234,31 +247,52 @@ def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
     return np.concatenate(parts)
 
 
-def _errors(
+def _ends(
     numbers: Mapping[str, Number],
     shown: Mapping[str, _Shown],
     users: int | None,
     rounding: float | None,
     level: float,
-) -> list[float]:
-    """By how much each number may differ from its expectation: rounding, and the error of the mean over the users.
-
-    Values between low and high with mean v have a variance of at most (high - v)(v - low).
-    """
-    from scipy.special import ndtri
-
-    reach = float(ndtri(1 - (1 - level) / 2 / len(numbers)))
-    errors = []
+) -> list[Interval]:
+    """What the expectation of each number may be: rounding, and the error of the mean over the users."""
+    missed = (1 - level) / 2 / len(numbers)
+    found = []
     for name, value in numbers.items():
-        v, ends = _number(value), shown[name]
-        variance = max((ends.high - v) * (v - ends.low), 0.0) / users if users else 0.0
-        errors.append((_unit(value) if rounding is None else rounding) / 2 + reach * math.sqrt(variance))
-    return errors
+        v, half = float(value), (_unit(value) if rounding is None else rounding) / 2
+        means = Interval(v - half, v + half)
+        found.append(means if users is None else shown[name].expectations(means, users, missed))
+    return found
 
 
-def _range(
-    target: Floats, rows: Sequence[Floats], ends: Sequence[tuple[float, float]], conditions: Any, system: str
-) -> Interval:
+def _shares(means: Interval, users: int, missed: float) -> Interval:
+    """Return the interval of Clopper and Pearson for a share of the users, from the least to the largest count.
+
+    If no count gives the printed share, as in a mean over several runs, the counts on both sides of it are taken.
+    """
+    from scipy.special import betaincinv
+
+    few, many = sorted((math.ceil(means.low * users - _EXACT), math.floor(means.high * users + _EXACT)))
+    low = float(betaincinv(few, users - few + 1, missed)) if few > 0 else 0.0
+    high = 1 - float(betaincinv(users - many, many + 1, missed)) if many < users else 1.0
+    return Interval(low, high)
+
+
+def _least(mean: float, users: int, missed: float) -> float:
+    """Return the least expectation of values in 0..1 whose mean is `mean` or more with a probability of `missed`.
+
+    By Hoeffding (1963, theorem 1) this probability is at most exp(-users * divergence) for any law of the values.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import rel_entr
+
+    def excess(expected: float) -> float:
+        return float(users * (rel_entr(mean, expected) + rel_entr(1 - mean, 1 - expected)) + math.log(missed))
+
+    tiny = mean * 1e-12
+    return float(brentq(excess, tiny, mean)) if mean > 0 and excess(tiny) > 0 else 0.0
+
+
+def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], conditions: Any, system: str) -> Interval:
     """Least and largest mean of the target over all mixtures of the laws with these means of the rows."""
     from scipy import sparse
     from scipy.optimize import linprog
@@ -280,10 +314,6 @@ def _range(
             raise InputError(f"the range of {system} can't be computed: {done.message}")
         found.append(sign * float(done.fun))
     return Interval(*found)
-
-
-def _number(value: Number) -> float:
-    return float(value)
 
 
 def _unit(value: Number) -> float:

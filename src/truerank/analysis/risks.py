@@ -16,11 +16,11 @@ from truerank.display.tables import Cell, Table, Tabular
 from truerank.errors import InputError
 from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import SamplingDesign
 from truerank.sampling.expectations import joint_moments, moments_of
 from truerank.sampling.laws import Law
-from truerank.sampling.uniform import as_design
+from truerank.sampling.registry import AnyDesign, as_design
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,11 +90,11 @@ def _mean(per_instance: Floats) -> float:
 def risk(
     ranks: Ranks,
     metric: AnyMetric,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     *,
     m: int | None = None,
     replace: bool = False,
-    assumed: SamplingDesign | None = None,
+    assumed: AnyDesign | None = None,
     assumed_n: int | None = None,
 ) -> Risk:
     """Return the exact bias and variance of a sampled metric, corrected or not.
@@ -105,11 +105,11 @@ def risk(
         Exact ranks, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks. Ties are in random order.
     metric : str, Metric or function
         For instance ``"ap"`` for the uncorrected sampled metric, or ``"ap~bv(0.1)"``.
-    design : SamplingDesign
+    design : SamplingDesign or str
         How candidates are sampled; ``m=100`` is short for ``UniformSampling(100)``.
     m, replace : optional
         Instead of `design`: uniform sampling of m candidates, with replacement or without.
-    assumed : SamplingDesign, optional
+    assumed : SamplingDesign or str, optional
         The design that a correction assumes, if it is not the one by which candidates are sampled.
     assumed_n : int, optional
         The number of candidates that a correction assumes for all instances, instead of each one's own.
@@ -127,8 +127,10 @@ def risk(
     >>> round(corrected.mean, 3), round(corrected.standard_deviation, 3)
     (0.032, 0.026)
     """
+    check_ranks(ranks)
     drawn = as_design(design, m=m, replace=replace)
-    return risks(ranks, metric, drawn, assumed=assumed, assumed_n=assumed_n)[0]
+    supposed = None if assumed is None else as_design(assumed)
+    return risks(ranks, metric, drawn, assumed=supposed, assumed_n=assumed_n)[0]
 
 
 def risks(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.caching import cached
 from truerank.corrections.nodes import interval_nodes
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
@@ -124,7 +124,7 @@ def _average(step: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floa
     return average, spread
 
 
-@lru_cache(maxsize=256)
+@cached
 def _next_relevant(m: int, left: int) -> Floats:
     """Probability that s of r tied candidates come after the next of `left` tied relevant items: (r, s)."""
     from scipy import special

@@ -1,12 +1,20 @@
 """The command line: arguments go in, text comes out; the command NAME is the file NAME_command.py."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself would delay the first reaction to Ctrl-C
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+INTERNAL_ERROR = 70
+"""Exit code after an error of truerank itself: EX_SOFTWARE, as in sysexits.h."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run ``truerank`` as a process of its own; Ctrl-C ends it with exit code 130."""
+    """Run ``truerank`` as a process of its own; Ctrl-C ends it with exit code 130, an error of its own with 70."""
     try:
         from truerank.cli.interruption import end_soon_after_interrupt
 
@@ -16,3 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         truerank.main(arguments, "truerank")
     except KeyboardInterrupt:  # while modules were being imported
         sys.exit(130)
+    except Exception:  # Python would exit with 1, which is a verdict
+        sys.excepthook(*sys.exc_info())
+        sys.exit(INTERNAL_ERROR)

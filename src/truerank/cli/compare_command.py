@@ -22,7 +22,7 @@ from truerank.cli.sources import read_groups
     type=click.Choice(["holm", "benjamini-hochberg", "none"]),
     default="holm",
     show_default=True,
-    help="How p-values allow for the number of tests.",
+    help="How p-values, intervals and verdicts allow for the number of tests.",
 )
 @click.option(
     "--margin",
@@ -75,7 +75,7 @@ def command(
     truerank compare als=a.parquet bpr=b.parquet pop=c.parquet -m ndcg@10 --baseline pop --test bootstrap
     """
     from truerank.evaluation.comparisons import compare
-    from truerank.evaluation.conclusions import conclusions
+    from truerank.evaluation.verdicts import conclusions
     from truerank.ranking.tables import read_ranks
 
     groups = read_groups(by)

@@ -11,7 +11,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.cli.sources import STANDARD_INPUT, noted, read_groups
+from truerank.cli.sources import STANDARD_INPUT, check_output, noted, read_groups
 from truerank.conventions import CONVENTIONS
 from truerank.errors import InputError
 
@@ -99,6 +99,7 @@ def command(
     from truerank.corrections.reading import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
+    check_output(per_instance, *sources.values(), truth, by, *definitions)
     _check_convention(convention, by, per_instance)
     for definition in definitions:
         _define(definition)
@@ -169,11 +170,11 @@ def _define(path: str) -> None:
         if error.filename != path:
             raise
         raise InputError(f"can't read {path!r}: {error.strerror}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path!r} fails in line {_line(error, path)}: {type(error).__name__}: {error}") from error
 
 
-def _line(error: Exception, path: str) -> int | None:
+def _line(error: BaseException, path: str) -> int | None:
     if isinstance(error, SyntaxError):
         return error.lineno
     return next(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from truerank.cli import options
+from truerank.cli.sources import check_output
 
 
 @click.command()
@@ -24,6 +25,7 @@ def command(sources: dict[str, str], path: str) -> None:
     from truerank.ranking.tables import read_ranks
     from truerank.report.explorers import write_explorer
 
+    check_output(path, *sources.values())
     write_explorer(path, {name: read_ranks(source) for name, source in sources.items()})
     if path != "-":
         click.echo(f"written to {path!r}")

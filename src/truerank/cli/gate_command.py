@@ -15,8 +15,8 @@ from truerank.errors import InputError
 if TYPE_CHECKING:
     from truerank.evaluation.differences import Difference
 
-PASSES, WORSE, CANNOT_TELL = 0, 1, 3
-"""Exit codes; bad input is 2."""
+EXIT_CODES = {"passes": 0, "fails": 1, "cannot tell": 3}
+"""1 means worse and nothing else; any failure is 2 or more."""
 
 
 @click.command()
@@ -51,8 +51,8 @@ def command(
     """Say whether a new recommender is at most a little worse than an old one, for release pipelines.
 
     NEW and OLD are files of ranks, as for `truerank evaluate`. Exit code 0: a loss of the margin or
-    more can be ruled out. 1: NEW is worse by more than the margin. 3: these users cannot tell; the
-    sentence says how many would probably do.
+    more can be ruled out. 1: NEW is worse by more than the margin, and nothing else. 2: input that
+    can't be used. 3: it is not shown either way; the sentence says how many users would probably do.
 
     \b
     truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002
@@ -76,8 +76,8 @@ def command(
         rng=rng,
         progress=True,
     )
-    show_notes(result.notes)
     sentence, code = judge(result.differences[0].reversed(), margin)
+    show_notes(result.notes)
     click.echo(sentence)
     click.get_current_context().exit(code)
 
@@ -92,25 +92,48 @@ def _named(new: str, old: str) -> dict[str, str]:
 
 def judge(found: Difference, margin: float) -> tuple[str, int]:
     """Return a sentence and the exit code."""
-    low, high = found.confidence_interval(2 * found.level - 1)
-    values = (
+    from truerank.evaluation.differences import one_sided
+    from truerank.evaluation.verdicts import acceptance
+
+    decision = acceptance(found, margin)
+    verdict = {"passes": _passed, "fails": _failed, "cannot tell": _open}[decision](found, margin)
+    remark = f"; {found.finding.remark}" if found.finding.remark else ""
+    needed = f"; {_needed(found, margin)}" if decision == "cannot tell" else ""
+    # who is better, a two-sided test says; that a loss of the margin is ruled out, or more than it is lost, a one-sided
+    two_sided = not margin or decision == "cannot tell" or found.finding.winner == found.recommender
+    level = found.level if two_sided else one_sided(found.level)
+    return f"{verdict}: {_values(found, level)}{remark}{needed}.", EXIT_CODES[decision]
+
+
+def _passed(found: Difference, margin: float) -> str:
+    if found.finding.winner == found.recommender:
+        return f"passes: {found.recommender} is better than {found.baseline}"
+    return f"passes: {found.recommender} is not worse than {found.baseline} by {margin:g} or more"
+
+
+def _failed(found: Difference, margin: float) -> str:
+    more = f" by more than {margin:g}" if margin else ""
+    return f"fails: {found.recommender} is worse than {found.baseline}{more}"
+
+
+def _open(found: Difference, margin: float) -> str:
+    loss = f"worse than {found.baseline} by {margin:g} or more" if margin else f"better than {found.baseline}"
+    return f"cannot tell whether {found.recommender} is {loss}"
+
+
+def _values(found: Difference, level: float) -> str:
+    low, high = found.confidence_interval(level)
+    return (
         f"{found.metric} {found.mean:.4f} against {found.baseline_mean:.4f}, a difference of {found.difference:+.4f} "
-        f"({100 * (2 * found.level - 1):g} % interval {low:+.4f} to {high:+.4f}, {found.n} instances)"
+        f"({100 * level:g} % interval {low:+.4f} to {high:+.4f}, {found.n} instances)"
     )
-    loss = f"worse than {found.baseline} by {margin:g} or more" if margin else f"no better than {found.baseline}"
-    if found.not_worse(margin):
-        verdict = f"not {loss}" if margin else f"better than {found.baseline}"
-        return f"passes: {found.recommender} is {verdict}: {values}.", PASSES
-    if found.worse(margin):
-        more = f" by more than {margin:g}" if margin else ""
-        return f"fails: {found.recommender} is worse than {found.baseline}{more}: {values}.", WORSE
-    return f"cannot tell whether {found.recommender} is {loss}: {values}; {_needed(found, margin)}.", CANNOT_TELL
 
 
 def _needed(found: Difference, margin: float) -> str:
     if found.bounded:
         return "the sampled candidates do not determine it, so rank all of them"
-    needed = found.instances_needed(margin)
+    # without a margin the new one must be better by a two-sided test
+    needed = found.instances_needed(margin, level=None if margin else (1 + found.level) / 2)
     if not math.isfinite(needed):
         return "no number of instances would settle it if the true difference is the observed one"
     return f"about {max(int(needed), found.n + 1):,} instances would settle it with a probability of 80 %"

@@ -14,7 +14,7 @@ from truerank.corrections.assumptions import ASSUMPTIONS
 from truerank.errors import InputError
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
-TEXT_FORMATS = ("csv", "movielens", "trec")
+TEXT_FORMATS = ("csv", "csv-header", "csv-no-header", "movielens", "trec")
 
 LARGEST = 10**12
 """Largest number that an option takes, unless it says otherwise."""
@@ -23,7 +23,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 """What click calls with the text of an option."""
 
 _LONGEST = 1_000
-_NUMBER = re.compile(r"[-+]?[0-9]{0,300}(\.[0-9]{0,300})?(?<=[0-9.])([eE][-+]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,3})?")
 # outside parentheses and before a name: the comma of marp@5,10 stands before a digit
 _BETWEEN_METRICS = re.compile(r",\s*(?=[a-z])(?![^(]*\))", re.IGNORECASE)
 
@@ -273,8 +273,8 @@ groups_option = click.option(
 )
 test_option = click.option(
     "--test",
-    type=click.Choice(["t", "bootstrap", "randomisation"]),
-    default="t",
+    type=click.Choice(["likelihood", "t", "bootstrap", "randomisation"]),
+    default="likelihood",
     show_default=True,
     help="How differences are tested.",
 )

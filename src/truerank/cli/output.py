@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
+
+
+def buffered(stream: TextIO) -> TextIO:
+    """Return a text stream that writes everything or raises.
+
+    An unbuffered one, as standard output is with PYTHONUNBUFFERED, ignores that the system took a part only.
+    """
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        return stream
+    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
 
 
 def on_one_line(text: str) -> str:

@@ -65,14 +65,12 @@ def command(
     """
     from truerank.analysis.plans import plan
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.registry import read_design
 
     if len(sources) != 2:
         raise InputError(f"a plan needs exactly two recommenders, got {len(sources)} files.")
-    chosen = [read_design(text) for text in designs]
     roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
     ranks = {name: read_ranks(path, **roles) for name, path in sources.items()}
-    found = plan(ranks, metrics, sizes=sizes, designs=chosen, replace=replace, probability=probability, rng=rng)
+    found = plan(ranks, metrics, sizes=sizes, designs=designs, replace=replace, probability=probability, rng=rng)
     show_table(found, form)
     for sentence in found.conclusions:
         click.echo(sentence, err=form != "table")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from truerank.cli.interruption import INTERRUPTED
-from truerank.cli.output import on_one_line, show_notes
+from truerank.cli.output import buffered, on_one_line, show_notes
 from truerank.cli.wording import in_options
 from truerank.errors import InputError
 
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _SUFFIX = "_command"
 _ENTRY_POINTS = "truerank.commands"
 _BAD_INPUT = 2
+_CLOSED = 141
+"""What a shell shows for a process that SIGPIPE has ended."""
+
+
+class _Closed(Exception):  # noqa: N818
+    """The reader of the output has left; click itself would exit with 1."""
 
 
 class Program(click.Group):
@@ -44,6 +50,13 @@ class Program(click.Group):
             return import_module(module).command
         return next((_load(point) for point in _entry_points() if point.name == name), None)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse arguments, or print the help."""
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError as error:
+            raise _Closed from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; messages about its input refer to its options."""
         try:
@@ -55,6 +68,8 @@ class Program(click.Group):
             raise InputError(in_options(str(error), command.params if command else [])) from error
         except MemoryError as error:
             raise InputError("there is not enough memory for this input.") from error
+        except BrokenPipeError as error:
+            raise _Closed from error
         except OSError as error:
             if error.filename is None:
                 raise
@@ -68,7 +83,11 @@ class Program(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run and exit: 0 after success, 2 after bad input, 1 if the output is closed, 130 after Ctrl-C."""
+        """Run and exit: 0 after success, 2 after bad input, 130 after Ctrl-C, 141 if the output is closed.
+
+        1 is the verdict of a command, such as `gate`, and nothing else.
+        """
+        sys.stdout = buffered(sys.stdout)
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except InputError as error:
@@ -80,6 +99,9 @@ class Program(click.Group):
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        except _Closed:
+            _give_up_standard_output()
+            code = _CLOSED
         sys.exit(code)
 
 

@@ -8,6 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
+from truerank.cli.sources import check_output
 
 if TYPE_CHECKING:
     from truerank.ranking.ranks import Ranks
@@ -63,6 +64,7 @@ def command(
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
+    check_output(output, *factors, bias, train, test)
     if engine == "spark":
         ranks = _rank_on_spark(factors, bias, train, test, formats, threads)
         describe_and_write(ranks, output, ranks.save)

@@ -8,6 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
+from truerank.cli.sources import check_output
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def command(
     """
     from truerank.lists.recommending import recommend
 
+    check_output(output, *(factors or ()), bias, model, train)
     if (factors is None) == (model is None):
         raise InputError("give either --factors or --model.")
     scorer, seen = _from_model(model, bias, train, formats) if model else _from_factors(factors, bias, train, formats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from truerank.cli import options
-from truerank.cli.sources import read_groups
+from truerank.cli.sources import check_output, read_groups
 
 
 @click.command()
@@ -55,6 +55,7 @@ def command(
     from truerank.ranking.tables import read_ranks
     from truerank.report.reports import TITLE, write_report
 
+    check_output(path, *sources.values(), by)
     groups = read_groups(by)
     split = None if folder is None else read_split(folder)
     roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")

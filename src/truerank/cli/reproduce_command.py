@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from truerank.cli.output import show_notes
+from truerank.cli.sources import check_output
 from truerank.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def command(
     from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
     from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
 
+    check_output(json_file, source)
     drawn = _can_draw(required=folder is not None)
     check_writable_folder(folder or paper)
     study = _train(source) if source else experiment.embedded()

@@ -6,6 +6,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
+from truerank.cli.sources import check_output
 from truerank.errors import InputError
 
 _NAME = "{name}"
@@ -45,12 +46,10 @@ def command(
     truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
     """
     from truerank.ranking.tables import read_ranks
-    from truerank.sampling.registry import read_design
-    from truerank.sampling.uniform import as_design
+    from truerank.sampling.registry import as_design
 
     outputs = _outputs(sources, output)
-    given = None if design is None else read_design(design)
-    chosen = as_design(given, m=_DEFAULT if given is None and m is None else m, replace=replace)
+    chosen = as_design(design, m=_DEFAULT if design is None and m is None else m, replace=replace)
     ranks = {name: read_ranks(path) for name, path in sources.items()}
     sampled = {name: chosen.draw(places, rng=rng) for name, places in ranks.items()}
     for name, places in sampled.items():
@@ -66,4 +65,5 @@ def _outputs(sources: dict[str, str], output: str) -> dict[str, str]:
     outputs = {name: output.replace(_NAME, name) for name in sources}
     for path in outputs.values():
         check_path(path)
+        check_output(path, *sources.values())
     return outputs

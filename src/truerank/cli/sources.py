@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ STANDARD_INPUT = "-"
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
     """Return paths by name, from NAME=PATH or from a path alone, which is named by its file.
+
+    Where a file is called NAME=PATH, and there is none called PATH, it is that file.
 
     Examples
     --------
@@ -40,13 +43,32 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """Split NAME=PATH; an = after a slash belongs to the path."""
+    """Split NAME=PATH; an = after a slash, or in the name of an existing file, belongs to the path."""
     name, found, path = text.partition("=")
-    if not found or "/" in name:
+    if not found or "/" in name or (Path(text).exists() and not Path(path).exists()):
         return _stem(text), text
     if not name or not path:
         raise InputError(f"a file is given as PATH, or as NAME=PATH, got {text!r}.")
+    if Path(text).exists():
+        raise InputError(f"there are files {text!r} and {path!r}; write './{text}' or '{name}=./{path}'.")
     return name, path
+
+
+def check_output(output: str | None, *inputs: str | None) -> None:
+    """Refuse to write over a file that is read, whatever it is called; call it before any work."""
+    from truerank.formats.writing import is_stream
+
+    if output is None or is_stream(output):
+        return
+    for path in filter(None, inputs):
+        if _same_file(output, path):
+            raise InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
+
+
+def _same_file(a: str, b: str) -> bool:
+    with suppress(OSError, ValueError):  # one of them does not exist
+        return Path(a).samefile(b)
+    return False
 
 
 def _stem(path: str) -> str:
@@ -56,14 +78,16 @@ def _stem(path: str) -> str:
 def read_groups(path: str | None) -> Groups | None:
     """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
     from truerank.evaluation.groups import by_column
-    from truerank.formats.columns import Contents
+    from truerank.formats.columns import INTERACTIONS, Contents
     from truerank.formats.rows import load_opened
     from truerank.formats.tables import open_source
 
     if path is None:
         return None
     roles, columns = ("user", "group"), {"user": 0, "group": 1}
-    contents = Contents("groups", dict.fromkeys(roles, ()), roles, "group", unnamed={2: roles})
+    usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
+    hint = "give it a first line with the names user and group"
+    contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
     opened = open_source(path, contents, columns, None)
     if len(opened.names) != 2:
         raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")

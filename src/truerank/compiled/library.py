@@ -44,11 +44,13 @@ class Matrix(ctypes.Structure):
     @classmethod
     def of(cls, array: AnyArray) -> Matrix:
         """Return a view of a two-dimensional array, or of a copy if its strides are not multiples of the item size."""
+        if array.ndim != 2:
+            raise TypeError(f"a compiled loop needs an array of two dimensions, got {array.ndim}.")
         size = array.itemsize
         if not array.flags.aligned or any(step % size for step in array.strides):
             array = array.copy()
         matrix = cls(array.ctypes.data, *array.shape, *(step // size for step in array.strides))
-        matrix.array = array  # kept alive as long as the pointer
+        matrix.array, matrix.kind = array, array.dtype  # kept alive as long as the pointer
         return matrix
 
 
@@ -131,7 +133,7 @@ class Histories(ctypes.Structure):
         if len(weights) < rows.size:
             raise ValueError(f"a sparse matrix needs a value for each of {rows.size} columns, got {len(weights)}.")
         histories = cls(rows, address(weights, weights.dtype))
-        histories.arrays = rows, weights
+        histories.arrays, histories.kind = (rows, weights), weights.dtype
         return histories
 
 
@@ -154,7 +156,7 @@ class Sampled(ctypes.Structure):
         spans = [address(each, np.int64) for each in (own_bounds, bounds)]
         places = [address(each, own.dtype) for each in (own, scores)]
         sampled = cls(len(bounds) - 1, places[0], len(own), spans[0], places[1], len(scores), spans[1])
-        sampled.arrays = own, own_bounds, scores, bounds
+        sampled.arrays, sampled.kind = (own, own_bounds, scores, bounds), own.dtype
         return sampled
 
 
@@ -191,39 +193,55 @@ class Array:
         return ctypes.c_void_p(None if array is None else address(array, self.kind))
 
 
-_SIZE, _MATRIX, _BLOCK = ctypes.c_int64, ctypes.POINTER(Matrix), ctypes.POINTER(Block)
-_ROWS, _HISTORIES, _BEST = ctypes.POINTER(Rows), ctypes.POINTER(Histories), ctypes.POINTER(Best)
-_SAMPLED, _DRAWN = ctypes.POINTER(Sampled), ctypes.POINTER(Drawn)
+class Typed:
+    """The type of an argument that is a structure of numbers of one data type."""
+
+    def __init__(self, structure: type[Matrix | Histories | Sampled], kind: Any) -> None:
+        self.structure, self.kind = structure, np.dtype(kind)
+
+    def from_param(self, given: Any) -> Any:
+        """Return a pointer; ctypes calls this for each argument."""
+        if not isinstance(given, self.structure) or given.kind != self.kind:
+            got = getattr(given, "kind", type(given).__name__)
+            raise TypeError(f"a compiled loop needs a {self.structure.__name__} of {self.kind}, got {got}.")
+        return ctypes.byref(given)
+
+
+_SIZE, _BLOCK, _ROWS = ctypes.c_int64, ctypes.POINTER(Block), ctypes.POINTER(Rows)
+_BEST, _DRAWN = ctypes.POINTER(Best), ctypes.POINTER(Drawn)
+_MATRIX_32, _MATRIX_64 = (Typed(Matrix, kind) for kind in (np.float32, np.float64))
+_HISTORIES_32, _HISTORIES_64 = (Typed(Histories, kind) for kind in (np.float32, np.float64))
+_SAMPLED_32, _SAMPLED_64 = (Typed(Sampled, kind) for kind in (np.float32, np.float64))
 _FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
 
 ENTRIES: dict[str, list[Any]] = {
     "processor_level": [],
-    "count_factors_float32": [_MATRIX, _MATRIX, _FLOATS, _BLOCK, _SIZE, _SIZE],
-    "count_factors_float64": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
-    "count_narrow": [_MATRIX, _MATRIX, _DOUBLES, _BLOCK, _SIZE, _SIZE],
-    "count_scores_float32": [_MATRIX, _BLOCK],
-    "count_scores_float64": [_MATRIX, _BLOCK],
-    "score_pairs_float32": [_MATRIX, _MATRIX, _FLOATS, _SIZES, _SIZES, _SIZE, _FLOATS],
-    "score_pairs_float64": [_MATRIX, _MATRIX, _DOUBLES, _SIZES, _SIZES, _SIZE, _DOUBLES],
-    "count_sampled_float32": [_SAMPLED, _FLOATS, _SIZES, _SIZES, _SIZES],
-    "count_sampled_float64": [_SAMPLED, _DOUBLES, _SIZES, _SIZES, _SIZES],
+    "count_factors_float32": [_MATRIX_32, _MATRIX_32, _FLOATS, _BLOCK, _SIZE, _SIZE],
+    "count_factors_float64": [_MATRIX_64, _MATRIX_64, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_narrow": [_MATRIX_64, _MATRIX_64, _DOUBLES, _BLOCK, _SIZE, _SIZE],
+    "count_scores_float32": [_MATRIX_32, _BLOCK],
+    "count_scores_float64": [_MATRIX_64, _BLOCK],
+    "score_pairs_float32": [_MATRIX_32, _MATRIX_32, _FLOATS, _SIZES, _SIZES, _SIZE, _FLOATS],
+    "score_pairs_float64": [_MATRIX_64, _MATRIX_64, _DOUBLES, _SIZES, _SIZES, _SIZE, _DOUBLES],
+    "count_sampled_float32": [_SAMPLED_32, _FLOATS, _SIZES, _SIZES, _SIZES],
+    "count_sampled_float64": [_SAMPLED_64, _DOUBLES, _SIZES, _SIZES, _SIZES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],
-    "score_dense_float32": [_HISTORIES, _MATRIX, _FLOATS],
-    "score_dense_float64": [_HISTORIES, _MATRIX, _DOUBLES],
-    "score_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _FLOATS],
-    "score_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _DOUBLES],
-    "count_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
-    "count_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BLOCK],
-    "best_factors_float32": [_MATRIX, _MATRIX, _FLOATS, _BEST, _SIZE, _SIZE],
-    "best_factors_float64": [_MATRIX, _MATRIX, _DOUBLES, _BEST, _SIZE, _SIZE],
-    "best_scores_float32": [_MATRIX, _BEST],
-    "best_scores_float64": [_MATRIX, _BEST],
-    "best_sparse_float32": [_HISTORIES, _HISTORIES, _SIZE, _BEST],
-    "best_sparse_float64": [_HISTORIES, _HISTORIES, _SIZE, _BEST],
+    "score_dense_float32": [_HISTORIES_32, _MATRIX_32, _FLOATS],
+    "score_dense_float64": [_HISTORIES_64, _MATRIX_64, _DOUBLES],
+    "score_sparse_float32": [_HISTORIES_32, _HISTORIES_32, _SIZE, _FLOATS],
+    "score_sparse_float64": [_HISTORIES_64, _HISTORIES_64, _SIZE, _DOUBLES],
+    "count_sparse_float32": [_HISTORIES_32, _HISTORIES_32, _SIZE, _BLOCK],
+    "count_sparse_float64": [_HISTORIES_64, _HISTORIES_64, _SIZE, _BLOCK],
+    "best_factors_float32": [_MATRIX_32, _MATRIX_32, _FLOATS, _BEST, _SIZE, _SIZE],
+    "best_factors_float64": [_MATRIX_64, _MATRIX_64, _DOUBLES, _BEST, _SIZE, _SIZE],
+    "best_scores_float32": [_MATRIX_32, _BEST],
+    "best_scores_float64": [_MATRIX_64, _BEST],
+    "best_sparse_float32": [_HISTORIES_32, _HISTORIES_32, _SIZE, _BEST],
+    "best_sparse_float64": [_HISTORIES_64, _HISTORIES_64, _SIZE, _BEST],
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
-    "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _DOUBLES, _DOUBLES, _DOUBLES],
-    "improve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX, _FLOATS, _DOUBLES, _SIZE, _FLOATS],
+    "solve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX_32, _DOUBLES, _DOUBLES, _DOUBLES],
+    "improve_rows": [_ROWS, _SIZE, _SIZE, _MATRIX_32, _FLOATS, _DOUBLES, _SIZE, _FLOATS],
     "inverse_block": [],
     "invert_block": [_DOUBLES],
     "most_together": [_ROWS, _ROWS, _SIZE, _SIZE],

@@ -8,8 +8,8 @@ from truerank.errors import InputError
 
 Assumption = Literal["nothing", "falling", "smooth"]
 """What may be assumed of the exact ranks, among the top tenth of the candidates, for the first relevant item of an
-instance. "falling": a deeper rank is never more likely. "smooth": nor is a rank twice as deep less than a quarter as
-likely, so that probabilities fall, but never faster than 1 / rank^2. Each includes the one before."""
+instance. "falling": a deeper rank is never more likely. "smooth": besides, a rank twice as deep is at least a quarter
+as likely, whether probabilities fall in steps or as 1 / rank^2. Each includes the one before."""
 
 ASSUMPTIONS: tuple[Assumption, ...] = get_args(Assumption)
 """From the weakest to the strongest."""
@@ -21,8 +21,8 @@ ASSUMING: dict[Assumption, str] = {
 }
 """The assumptions in words, for notes."""
 
-STEEPEST = 2.0
-"""The power of the rank with which probabilities fall at most, if they are smooth."""
+LEAST_AT_TWICE = 0.25
+"""How likely a rank twice as deep is at least, relative to a rank, if probabilities are smooth."""
 
 
 def check_assumption(assume: object) -> None:

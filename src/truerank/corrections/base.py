@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints, distinct_columns, frozen
+from truerank.caching import cached
 from truerank.errors import InputError
 from truerank.metrics.base import Term, Terms
 from truerank.ranking.ranks import Ranks
@@ -109,6 +109,10 @@ class Estimator(Named, ABC):
     @property
     def pools_instances(self) -> bool:
         """Whether the estimate of an instance depends on the other instances."""
+        return False
+
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether estimates from ranks sampled like these have the exact metric as their expectation."""
         return False
 
     @abstractmethod
@@ -236,7 +240,7 @@ class TableTerm(Term):
         return np.nanmax(_tables(self), axis=1) if upper else np.nanmin(_tables(self), axis=1)
 
 
-@lru_cache(maxsize=64)
+@cached
 def _tables(term: TableTerm) -> Floats:
     """Return a row of m + 1 values for each case, filled up with NaN where others have a larger m.
 
@@ -249,7 +253,7 @@ def _tables(term: TableTerm) -> Floats:
     return frozen(rows)
 
 
-@lru_cache(maxsize=1 << 14)
+@cached
 def cached_table(correction: Correction, term: Term, law: Law, case: Case) -> CorrectionTable:
     """Return the table of a case, computed once."""
     return correction.solve(term, law, case)

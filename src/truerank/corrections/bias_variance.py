@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from truerank.arrays import Floats, frozen
+from truerank.caching import cached
 from truerank.corrections import spectral
 from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, CountedItems, SumsBySize
 from truerank.corrections.batches import batches
@@ -123,7 +124,7 @@ class BiasVariance(Correction):
         )  # fmt: skip
 
 
-@lru_cache(maxsize=8)
+@cached
 def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
     """Return what samples of m draws show of the metric; recommenders that are compared share their cases."""
     (batch,) = batches(term, [case._replace(m=m) for case in cases])

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, distinct_columns
+from truerank.arrays import Floats, Ints, distinct_columns, frozen
 from truerank.corrections.assumptions import Assumption
-from truerank.corrections.base import Case, Correction, CorrectionTable
-from truerank.corrections.brackets import Setting, setting
-from truerank.corrections.thinning import rounded_down, rounded_up, thinned
-from truerank.metrics.base import Term
+from truerank.corrections.base import Case, Correction, CorrectionTable, require_design
+from truerank.corrections.brackets import Draws, FixedDraws, Setting, setting
+from truerank.corrections.count_weights import ValueTerm
+from truerank.corrections.hit_times import Ended, HitTimes, Readings, readings
+from truerank.corrections.thinning import rounded_down, rounded_up
+from truerank.metrics.base import Term, Terms
+from truerank.ranking.ranks import Ranks
+from truerank.sampling.designs import Stops
 from truerank.sampling.laws import Law
 
 # significant bits of the sizes for which tables are solved: others share them, and lose at most one draw in sixteen
@@ -53,6 +58,28 @@ class Bound(Correction):
     upper: bool
     assume: Assumption = "nothing"
 
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        """Return the terms with their tables or, if draws ended by what they showed, with the values of the items."""
+        if ranks.drawn is None:
+            return super().terms(parts, ranks, name)
+        stops = require_design(ranks, name).stops(ranks)
+        places = np.arange(ranks.above.size)
+        return tuple(Terms(self._read(part.term, ranks, stops), places, part.weight) for part in parts)
+
+    def _read(self, term: Term, ranks: Ranks, stops: Stops | None) -> BoundTerm:
+        """Return what the draws of each item say of it; None: it is not known what ended them."""
+        if stops is None:
+            return _possible(term, ranks, self.upper)
+        found = BoundTerm(*(np.empty(ranks.above.size) for _ in range(3)))
+        for draws, items in _alike(ranks, stops):
+            cases, which = _cases(ranks, items)
+            tables = _solved(self, term, draws, cases)
+            least, most = tables.min(axis=1), tables.max(axis=1)
+            found.least[items], found.most[items] = least[which], most[which]
+            seen = _readings(ranks, draws, items, stops)
+            found.values[items] = seen.values(tables, which, most if self.upper else least)
+        return found
+
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         return CorrectionTable(self.tables(term, law, [case])[0])
 
@@ -79,8 +106,8 @@ class Bound(Correction):
             if known[start]:
                 yield size, group, _scaled(term, columns[group])
             else:
-                problem = _Problem(self, term, law, int(draws[start]), int(candidates[start]), columns[group])
-                yield size, group, problem.tables()
+                shared = FixedDraws(int(candidates[start]), int(draws[start]), law)
+                yield size, group, _Problem(self, term, shared, columns[group]).tables()
 
 
 def _scaled(term: Term, columns: Ints) -> Floats:
@@ -92,30 +119,36 @@ def _scaled(term: Term, columns: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Cases with the same m and similar numbers of candidates, at most N, whose tables are solved together."""
+    """Cases with the same draws and similar numbers of candidates, whose tables are solved together."""
 
     bound: Bound
     term: Term
-    law: Law
-    draws: int
-    N: int
+    draws: Draws
     columns: Ints
 
+    @property
+    def N(self) -> int:  # noqa: N802 (the paper's letter)
+        return self.draws.N
+
     def tables(self) -> Floats:
-        """Solve for each function that differs by more than a factor, and thin the tables to each N."""
+        """Solve for each function that differs by more than a factor, and fit the tables to each N."""
         i, n_relevant, n, m = self.columns.T
         shared = self._setting()
-        targets, factors = self._functions(shared)
-        rows = np.zeros((i.size, int(m[0]) + 1))
-        keys = np.round(targets, _DIGITS)
+        functions, factors = self._functions(shared)
+        rows = np.zeros((i.size, self.draws.width(int(m[0]))))
+        keys = np.round(functions, _DIGITS)
         _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         for at, start in enumerate(first.tolist()):
             mine = np.flatnonzero((which.ravel() == at) & (factors != 0))
             if mine.size:
-                table = shared.solve(targets[start], upper=self.bound.upper)
+                table = self._table(shared, functions[start])
                 sizes, size = np.unique((n - n_relevant)[mine], return_inverse=True)
-                rows[mine] = thinned(table, int(m[0]), sizes, self.N, self.law)[size] * factors[mine, None]
+                rows[mine] = self.draws.fitted(table, int(m[0]), sizes)[size] * factors[mine, None]
         return rows
+
+    def _table(self, shared: Setting, function: Floats) -> Floats:
+        decided = self.draws.decided(shared.counts, function)
+        return shared.solve(shared.targets(function), upper=self.bound.upper) if decided is None else decided
 
     def _setting(self) -> Setting:
         i, n_relevant = self.columns.T[:2]
@@ -124,16 +157,15 @@ class _Problem:
         assume = self.bound.assume if i[0] == 1 else "nothing"
         inside = tuple(at for at in breaks if 0 <= at < self.N)
         single = {"single": min(_ANY, self.N)} if self.term.shape == "any" else {}
-        return setting(self.N, self.draws, self.law, inside, assume=assume, **single)
+        return setting(self.draws, inside, assume=assume, **single)
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
-        """Return what the table of each case must bound, scaled to a peak of 1, and the factor for that table."""
+        """Return what the table of each case must bound at the counts, scaled to a peak of 1, and its factor."""
         exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
         ratio = self._ratios(exact, rough)
         chosen = np.where(np.isnan(ratio)[:, None], exact, rough)
         peak = np.abs(chosen).max(axis=1)
-        targets = shared.targets(chosen / np.where(peak > 0, peak, 1.0)[:, None])
-        return targets, peak * np.where(np.isnan(ratio), 1.0, ratio)
+        return chosen / np.where(peak > 0, peak, 1.0)[:, None], peak * np.where(np.isnan(ratio), 1.0, ratio)
 
     def _places(self) -> Ints:
         """Places of the relevant items for which tables are solved: deep ones share them."""
@@ -155,3 +187,76 @@ class _Problem:
         extreme = np.fmax.reduce(ratio, axis=1) if self.bound.upper else np.fmin.reduce(ratio, axis=1)
         serves = np.isfinite(extreme) & (rough.min(axis=1) >= 0) & (exact.min(axis=1) >= 0)
         return np.where(serves, extreme, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTerm(ValueTerm):
+    """Gives each relevant item a value of its own, and tells the least and the largest that it could have had."""
+
+    least: Floats
+    most: Floats
+
+    def extremes(self, *, upper: bool) -> Floats:
+        """Return the largest or least value that each item could have had."""
+        return self.most if upper else self.least
+
+
+def _alike(ranks: Ranks, stops: Stops) -> Iterator[tuple[HitTimes, Ints]]:
+    """Yield items with about the same number of candidates and the same cap, with what their draws can show."""
+    N, limit = ranks.item_irrelevant, stops.limit
+    sizes, size = np.unique(np.stack([N, np.minimum(limit, N)]), axis=1, return_inverse=True)
+    served: dict[HitTimes, list[int]] = {}
+    for at, (own, most) in enumerate(sizes.T.tolist()):
+        served.setdefault(HitTimes.serving(own, stops.hits, most), []).append(at)
+    for draws, places in served.items():
+        yield draws, np.flatnonzero(np.isin(size, places))
+
+
+def _cases(ranks: Ranks, items: Ints) -> tuple[tuple[Case, ...], Ints]:
+    """Return the distinct cases of some items, and the case of each; tables don't depend on m."""
+    N, n_relevant = ranks.item_irrelevant[items], ranks.item_n_relevant[items]
+    per_item = [ranks.i[items], n_relevant, N + n_relevant, N]
+    first, which = distinct_columns(*per_item)
+    return tuple(Case(*row) for row in np.stack(per_item, axis=1)[first].tolist()), which
+
+
+@lru_cache(maxsize=64)
+def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) -> Floats:
+    """Return the tables of the cases, a row each; recommenders that are compared share them."""
+    columns = np.array(cases, dtype=np.int64)
+    rows = np.empty((len(cases), draws.n_outcomes))
+    for first in (False, True):
+        own = (columns[:, 0] == 1) == first
+        if own.any():
+            rows[own] = _Problem(bound, term, draws, columns[own]).tables()
+    return frozen(rows)
+
+
+def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readings:
+    """Return how the tables of these items are read; all metrics share it."""
+    key = ("readings", draws)
+    if key not in ranks.fits:
+        own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
+        ranks.fits[key] = readings(draws, Ended(*(numbers[items] for numbers in own)))
+    return ranks.fits[key]
+
+
+def _possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
+    """Return the most extreme that each item could add, by what its draws leave possible, whatever ended them."""
+    N, n_relevant, i = ranks.item_irrelevant, ranks.item_n_relevant, ranks.i
+    first, which = distinct_columns(i, n_relevant, N)
+    ends = np.array([_extremes(term, int(i[at]), int(n_relevant[at]), int(N[at])) for at in first.tolist()])
+    least, most = ends.reshape(-1, 2)[which].T
+    if term.shape == "any":
+        return BoundTerm(most if upper else least, least, most)
+    # all others are monotone
+    counts = ranks.above, N - (ranks.item_draws - ranks.above - ranks.tied)
+    both = [term.term(count + i, i, n_relevant, N + n_relevant) for count in counts]
+    return BoundTerm(np.maximum(*both) if upper else np.minimum(*both), least, most)
+
+
+def _extremes(term: Term, i: int, n_relevant: int, N: int) -> tuple[float, float]:
+    """Return the least and the most that an item could add, wherever it is."""
+    counts = np.arange(N + 1) if term.shape == "any" else np.array([0, N])
+    values = Case(i, n_relevant, n_relevant + N, 0).count_term(term)(counts.astype(np.float64))
+    return float(np.min(values)), float(np.max(values))

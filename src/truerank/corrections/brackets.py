@@ -17,17 +17,19 @@ it falls smoothly, they are replaced by smooth laws, of which those that the tab
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints, frozen
+from truerank.caching import cached
 from truerank.corrections.assumptions import Assumption
 from truerank.corrections.quadratic import minimise
 from truerank.corrections.smooth_laws import starting_laws, worst_law
+from truerank.corrections.thinning import thinned
 from truerank.sampling.laws import Law
 
 # the law under which the sharpest table is chosen, p(g) ~ (g + 1)^-0.6, and the instances that are averaged
@@ -41,9 +43,6 @@ _STEP, _FINEST, _COARSEST = 0.4, 0.02, 0.1
 # each step is checked at so many places, and for what a parabola could do between them, twice over
 _CHECKED = 2
 _SAFETY = 2.0
-# something is assumed of the law among this part of the candidates: a little less than the stated tenth, because tables
-# for N candidates serve some 6 % fewer
-_TOP = 11
 # laws that are added to the conditions, and by how much the table may miss the last of them before it is raised
 _MOST_LAWS = 60
 _SLACK = 3e-5
@@ -51,9 +50,90 @@ _CHUNK = 4_000_000
 _RIDGE = 1e-12
 
 
+@dataclass(frozen=True)
+class Draws(ABC):
+    """What draws from N candidates can show, and how likely that is for each count above an item."""
+
+    N: int
+
+    @property
+    @abstractmethod
+    def top(self) -> int:
+        """The last count that may be in the top, a tenth of the candidates of any sample that tables are fitted to."""
+
+    @abstractmethod
+    def rows(self, g: Ints) -> Floats:
+        """Return the law of the outcomes for each count, a row each."""
+
+    @abstractmethod
+    def mean_rows(self, last: Ints) -> Floats:
+        """Return the law of the outcomes if each of the counts 0..last is equally likely; `last` increases."""
+
+    @abstractmethod
+    def hats(self, breaks: tuple[int, ...]) -> Floats:
+        """Return the functions of the outcomes that tables consist of, a column each; they add up to 1."""
+
+    @abstractmethod
+    def spread(self, g: int) -> float:
+        """Return about how far from g the counts are that are hardly told from it."""
+
+    @abstractmethod
+    def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
+        """Return a table for samples of m draws from each of these numbers of candidates, all at most N."""
+
+    def decided(self, g: Ints, values: Floats) -> Floats | None:
+        """Return a table that is exact at every count for a function with these values; None if there is none."""
+        return None
+
+    @abstractmethod
+    def width(self, m: int) -> int:
+        """Return how many values such a table has."""
+
+    @property
+    @abstractmethod
+    def n_outcomes(self) -> int:
+        """How many outcomes there are."""
+
+
+@dataclass(frozen=True)
+class FixedDraws(Draws):
+    """So many draws as were asked for; the outcome is the sampled count."""
+
+    m: int
+    law: Law
+
+    @property
+    def top(self) -> int:
+        return self.N // 11  # tables serve some 6 % fewer candidates
+
+    def rows(self, g: Ints) -> Floats:
+        return self.law.rows(g, self.m, self.N)
+
+    def mean_rows(self, last: Ints) -> Floats:
+        return self.law.mean_rows(last, self.m, self.N)
+
+    def hats(self, breaks: tuple[int, ...]) -> Floats:
+        return _hats(_knots(self.m, [at * self.m / self.N for at in breaks]), self.m)
+
+    def spread(self, g: int) -> float:
+        of_draws = np.sqrt(self.law.spread(self.N, self.m)) if self.m < self.N or not self.law.distinct else 0.0
+        share = min(max(g / self.N, 1 / self.m), 0.5)
+        return float(self.N * np.sqrt(share * (1 - share)) * of_draws)
+
+    def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
+        return thinned(table, m, sizes, self.N, self.law)
+
+    def width(self, m: int) -> int:
+        return m + 1
+
+    @property
+    def n_outcomes(self) -> int:
+        return self.m + 1
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all tables for m draws from N candidates share.
+    """What all tables for the same draws share.
 
     Attributes
     ----------
@@ -63,10 +143,10 @@ class Setting:
         Which of them the table is solved for; the others check it.
     expectation : ndarray
         At each of the counts, the expectation of each of the hat functions that tables consist of.
-    hats : ndarray, shape (m + 1, hats)
-        Values of the hat functions at h = 0..m.
-    shown : ndarray, shape (m + 1,)
-        Law of the sampled count under the reference law.
+    hats : ndarray, shape (outcomes, hats)
+        Values of the hat functions at each outcome.
+    shown : ndarray, shape (outcomes,)
+        Law of the outcomes under the reference law.
     linear, quadratic : ndarray
         Mean and covariance of the hat functions under it.
     n_top : int
@@ -86,15 +166,15 @@ class Setting:
     """The last count that may be in the top."""
 
     @classmethod
-    def of(cls, N: int, m: int, law: Law, breaks: tuple[int, ...], single: int) -> Self:
-        """Return the setting for m draws from N candidates; see `setting`."""
-        last = min(N // _TOP, cls.longest_top)
-        solved = _places(N, m, law, (*breaks, last), single)
+    def of(cls, draws: Draws, breaks: tuple[int, ...], single: int) -> Self:
+        """Return the setting for some draws; see `setting`."""
+        last = min(draws.top, cls.longest_top)
+        solved = _places(draws, (*breaks, last), single)
         g, within = cls._checked(solved, last)
         n_top = int(np.searchsorted(g, last, side="right"))
-        hats = _hats(_knots(m, [at * m / N for at in breaks]), m)
-        expectation, shown = _expected(g, m, N, law, hats)
-        expectation[:n_top] = cls._of_top(expectation[:n_top], g[:n_top], m, N, law, hats)
+        hats = draws.hats(breaks)
+        expectation, shown = _expected(g, draws, hats)
+        expectation[:n_top] = cls._of_top(expectation[:n_top], g[:n_top], draws, hats)
         linear = shown @ hats
         quadratic = (hats.T * shown) @ hats - np.outer(linear, linear) + _RIDGE * np.eye(linear.size)
         arrays = (g, within, expectation, hats, shown, linear, quadratic)
@@ -109,7 +189,7 @@ class Setting:
         return g, np.isin(g, solved)
 
     @classmethod
-    def _of_top(cls, expectation: Floats, g: Ints, m: int, N: int, law: Law, hats: Floats) -> Floats:
+    def _of_top(cls, expectation: Floats, g: Ints, draws: Draws, hats: Floats) -> Floats:
         """Return what stands for the counts of the top, from the expectation at each of them."""
         return expectation
 
@@ -123,7 +203,7 @@ class Setting:
         return values
 
     def solve(self, target: Floats, *, upper: bool) -> Floats:
-        """Return the table of m + 1 values for an f that is at most about 1, from its `targets`."""
+        """Return the table, a value per outcome, for an f that is at most about 1, from its `targets`."""
         sign = 1.0 if upper else -1.0
         linear, expectation, least = sign * self.linear, sign * self.expectation, sign * target
         rows, bounds = self._conditions(expectation, least)
@@ -164,8 +244,8 @@ class FallingSetting(Setting):
     longest_top = 1 << 16
 
     @classmethod
-    def _of_top(cls, expectation: Floats, g: Ints, m: int, N: int, law: Law, hats: Floats) -> Floats:
-        return np.asarray(law.mean_rows(g, m, N) @ hats)
+    def _of_top(cls, expectation: Floats, g: Ints, draws: Draws, hats: Floats) -> Floats:
+        return np.asarray(draws.mean_rows(g) @ hats)
 
     @property
     def counts(self) -> Ints:
@@ -227,18 +307,15 @@ def _lowest(g: Ints, excess: Floats) -> float:
     return min(lowest, float(between.min()))
 
 
-@lru_cache(maxsize=256)
+@cached
 def setting(
-    N: int, m: int, law: Law, breaks: tuple[int, ...] = (), *, assume: Assumption = "nothing", single: int = _SINGLE
+    draws: Draws, breaks: tuple[int, ...] = (), *, assume: Assumption = "nothing", single: int = _SINGLE
 ) -> Setting:
-    """Return what tables for m draws from N candidates share.
+    """Return what tables for the same draws share.
 
     Parameters
     ----------
-    N, m : int
-        Irrelevant candidates, and how many are sampled.
-    law : Law
-        Of sampling with or without replacement.
+    draws : Draws
     breaks : tuple of int
         Last counts before f jumps.
     assume : {"nothing", "falling", "smooth"}
@@ -246,7 +323,7 @@ def setting(
     single : int
         Counts below this one are taken one by one.
     """
-    return _KINDS[assume].of(N, m, law, breaks, single)
+    return _KINDS[assume].of(draws, breaks, single)
 
 
 def reference(g: Ints) -> Floats:
@@ -255,14 +332,12 @@ def reference(g: Ints) -> Floats:
     return np.diff(below, prepend=0.0) / below[-1]
 
 
-def _places(N: int, m: int, law: Law, breaks: Iterable[int], single: int) -> Ints:
+def _places(draws: Draws, breaks: Iterable[int], single: int) -> Ints:
     """Counts for which a table is solved."""
-    spread = np.sqrt(law.spread(N, m)) if m < N or not law.distinct else 0.0
-    found = [0]
+    found, N = [0], draws.N
     while found[-1] < N:
         g = found[-1]
-        share = min(max(g / N, 1 / m), 0.5)
-        step = np.clip(_STEP * N * np.sqrt(share * (1 - share)) * spread, _FINEST * g, _COARSEST * g)
+        step = np.clip(_STEP * draws.spread(g), _FINEST * g, _COARSEST * g)
         found.append(min(N, g + (1 if g < single else max(1, int(step)))))
     near = [at + shift for at in breaks for shift in range(-2, 4)]
     return np.unique([*found, *(g for g in near if 0 <= g <= N)]).astype(np.int64)
@@ -292,13 +367,13 @@ def _hats(knots: Ints, m: int) -> Floats:
     return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
 
-def _expected(g: Ints, m: int, N: int, law: Law, tables: Floats) -> tuple[Floats, Floats]:
-    """Expectations of tables at each count, and the law of the sampled count under the reference law."""
-    weight, means, shown = reference(g), np.empty((g.size, tables.shape[1])), np.zeros(m + 1)
-    step = max(1, _CHUNK // (m + 1))
+def _expected(g: Ints, draws: Draws, tables: Floats) -> tuple[Floats, Floats]:
+    """Expectations of tables at each count, and the law of the outcomes under the reference law."""
+    weight, means, shown = reference(g), np.empty((g.size, tables.shape[1])), np.zeros(draws.n_outcomes)
+    step = max(1, _CHUNK // draws.n_outcomes)
     for start in range(0, g.size, step):
         part = slice(start, start + step)
-        rows = law.rows(g[part], m, N)
+        rows = draws.rows(g[part])
         means[part] = rows @ tables
         shown += weight[part] @ rows
     return means, shown

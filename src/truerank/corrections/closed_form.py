@@ -53,6 +53,11 @@ class Unbiased(Estimator):
 
     name = "unbiased"
 
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether no draw could have reached a cap."""
+        most = getattr(ranks.design, "most", None)
+        return ranks.count_weights is not None or most is None or bool(np.all(ranks.item_irrelevant <= most))
+
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         if ranks.count_weights is not None:
             return weighted_terms(parts, ranks, ranks.count_weights, name)
@@ -68,6 +73,13 @@ class Unbiased(Estimator):
             )
         places = np.arange(ranks.above.size)
         return tuple(Terms(ValueTerm(_values(part.term, ranks, hits)), places, part.weight) for part in parts)
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        if ranks.count_weights is None:
+            return ()
+        return (
+            f"intervals of {ranks.design} rest on the changes seen: if rare ones far down decide, they are too short",
+        )
 
 
 CORRECTIONS.add_built_in(Unbiased)

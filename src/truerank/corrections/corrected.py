@@ -36,6 +36,9 @@ class Corrected(Metric):
     def biased(self, ranks: Ranks) -> bool:
         return False
 
+    def unbiased(self, ranks: Ranks) -> bool:
+        return self.correction.unbiased(ranks)
+
     @property
     def pools_instances(self) -> bool:
         return self.correction.pools_instances

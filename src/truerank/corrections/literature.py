@@ -17,11 +17,11 @@ from the one sample that there is, as by `truerank.learn_prior`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints
+from truerank.caching import cached
 from truerank.corrections.base import CORRECTIONS, Case, Correction, CorrectionTable, Estimator, require_design
 from truerank.corrections.pooled import Pooled
 from truerank.corrections.posteriors import Laws, observed
@@ -219,7 +219,7 @@ def _grid(sizes: Ints) -> Ints:
     return np.unique(np.round(np.geomspace(distinct[0], distinct[-1], _GRID)).astype(np.int64))
 
 
-@lru_cache(maxsize=256)
+@cached
 def multinomial_map(prior: Prior, instances: int, N: int, m: int, law: Law) -> Floats:
     """Return the matrix that turns the values of a term in the cells into the table of MN."""
     within = cells(N)

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from truerank.arrays import Floats, frozen
+from truerank.caching import cached
 from truerank.sampling.laws import Law
 from truerank.sums import GROWTH, POINTS, on_ladder, rule
 
@@ -93,7 +93,7 @@ def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: 
     return _between(tuple(stops), N, m, law, longest)
 
 
-@lru_cache(maxsize=2048)
+@cached
 def _between(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
     """Nodes of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
     blocks = list(_blocks(stops, N, m, law, longest))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.caching import cached
 from truerank.corrections.base import Case
 from truerank.corrections.bias_variance import BiasVariance
 from truerank.corrections.bounds import Bound
-from truerank.corrections.brackets import Setting, reference, setting
+from truerank.corrections.brackets import FixedDraws, Setting, reference, setting
 from truerank.metrics.base import Term
 from truerank.sampling.laws import Law
 
@@ -23,7 +22,7 @@ _LARGEST = 4_096
 _FACTOR = 1.75
 
 
-@lru_cache(maxsize=1024)
+@cached
 def is_determined(term: Term, law: Law, case: Case) -> bool:
     """Return whether some thousand instances can be expected to tell the metric within a factor of three.
 
@@ -68,4 +67,4 @@ def _squared_error(table: Floats, shown: Floats, exact: float, instances: int) -
 
 
 def _setting(law: Law, case: Case) -> Setting:
-    return setting(case.N, case.m, law)
+    return setting(FixedDraws(case.N, case.m, law))

@@ -78,11 +78,13 @@ class Pooled(Estimator):
                 f"{name} is driven by the assumed shape of the law of ranks where few candidates were sampled; "
                 "inverse sampling tells more at the same cost",
             )
+        fitted = f"values by ~{self} are those of a fitted law of ranks; their intervals do not rest on it"
         ended = float(capped(ranks).mean())
         if not ended:
-            return ()
+            return (fitted,)
         share = f"{ended:.1%}".replace("%", " %")
         return (
+            fitted,
             f"the cap of {ranks.design} ended the draws for {share} of the relevant items, for which {name} rests on "
             "the assumed shape of the law of ranks",
         )

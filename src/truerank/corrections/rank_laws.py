@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from truerank.arrays import Floats, Ints, frozen
+from truerank.caching import cached
 
 _SINGLE, _RATIO = 25, 1.09
 # counts at which a function is looked at in a cell; smaller cells are summed in full
@@ -57,7 +57,7 @@ class Cells:
         return self.starts.size
 
 
-@lru_cache(maxsize=64)
+@cached
 def cells(largest: int) -> Cells:
     """Return the cells that cover the counts 0..largest.
 

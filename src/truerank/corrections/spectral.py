@@ -30,13 +30,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
 from truerank.arrays import Floats, Ints
+from truerank.caching import cached
 from truerank.corrections.nodes import nodes
 from truerank.corrections.problems import Problem, direction, problem
 from truerank.corrections.solvers import bias_variance
@@ -131,7 +131,7 @@ def _roots(ratios: Floats) -> Floats:
     return np.concatenate([np.ones_like(squares[..., :1]), np.sqrt(squares)], axis=-1)
 
 
-@lru_cache(maxsize=32)
+@cached
 def sampled_polynomials(m: int) -> Floats:
     """q_d(h) as a matrix with rows h = 0..m and columns d = 0..m; columns have mean square 1.
 
@@ -317,7 +317,7 @@ def _breaks(ends: Ints | None, row: int) -> tuple[int, ...]:
     return () if ends is None else (int(ends[row]) + 1,)
 
 
-@lru_cache(maxsize=64)
+@cached
 def _inverses(low: int, high: int, m: int, gamma: float, degrees: int) -> tuple[Ints, Floats]:
     """Points N, enough to interpolate, and at each the matrix from coefficients to the table."""
     if high - low < 8:

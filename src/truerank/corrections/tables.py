@@ -10,13 +10,12 @@ from truerank.corrections.counts import as_sampled, counted, terms_of_counts
 from truerank.corrections.reading import metric as as_metric
 from truerank.errors import InputError
 from truerank.ranking.ranks import Ranks
-from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.uniform import as_design
+from truerank.sampling.registry import AnyDesign, as_design
 
 
 def correction_table(
     metric: str | Corrected,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     *,
     n: int,
     m: int | None = None,
@@ -30,7 +29,7 @@ def correction_table(
     ----------
     metric : str or Corrected
         For instance ``"recall@10~bv(0.1)"``.
-    design : SamplingDesign, optional
+    design : SamplingDesign or str, optional
         How candidates are sampled; or give `m` and `replace` for uniform sampling.
     n : int
         Candidates before sampling.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from threading import Event
 from typing import NamedTuple, TypeVar
@@ -150,7 +151,9 @@ def refuse_list(name: str, user: int) -> None:
 
 def refuse_score(user: int, item: int, score: float) -> None:
     """Raise the error for a score that is not finite."""
-    raise InputError(f"scores must be finite, got {score} for user {user} and item {item}.")
+    how = "leave items out with `train`, or `exclude` of `RankCounter.update`, not by a score"
+    hint = f"; {how}" if score == -math.inf else ""
+    raise InputError(f"scores must be finite, got {score} for user {user} and item {item}{hint}.")
 
 
 def check_pairs(scores: AnyArray, users: Ints, items: Ints) -> None:

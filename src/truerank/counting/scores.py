@@ -7,7 +7,7 @@ from threading import Event
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, refuse_masked
 from truerank.compiled import library
 from truerank.counting import reference
 from truerank.counting.best import Best, BestBlock, best_of_blocks, search_rows
@@ -132,7 +132,8 @@ def users_per_block(n_items: int) -> int:
 
 def _scored(score: Callable[[Ints], AnyArray], users: Ints, n_items: int) -> AnyArray:
     """Return the scores of some users, checked to be complete."""
-    scores = np.ascontiguousarray(score(users))
+    refuse_masked(found := score(users), "scores")
+    scores = np.ascontiguousarray(found)
     if scores.shape != (len(users), n_items) or scores.dtype not in (np.float32, np.float64):
         expected = f"float32 or float64 of shape {(len(users), n_items)}"
         raise InputError(f"`score` must return {expected}, got {scores.dtype} of shape {scores.shape}.")

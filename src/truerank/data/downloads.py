@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tqdm import tqdm
 
@@ -26,14 +28,17 @@ CHECKSUMS = {
     "movielens-32m": ("ml-32m.zip", "d472be332d4daa821edc399621853b57"),
 }
 _BLOCK = 1 << 16
-_SECONDS = 30
+_SILENT, _LONGEST = 30, 3600
+"""Seconds without any byte, and in total, after which a download is stopped; the next attempt resumes it."""
+_LARGEST = 1 << 30
+"""Bytes of a file; those of GroupLens have a quarter of it at most."""
 
 
 def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool = False) -> Path:
     """Fetch a data set into a folder, which is created if needed, and return the path of its zip file.
 
-    An interrupted download is kept as `.part` and resumed the next time. An existing file is verified
-    and not fetched again.
+    An interrupted download is kept as `.part` and resumed the next time; one is stopped after an hour, or at 1 GiB. An
+    existing file is verified and not fetched again. A symbolic link is not written through.
 
     Parameters
     ----------
@@ -56,6 +61,8 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
     part = path.with_name(f"{file}.part")
     try:
         _fetch(f"{site}/{file}", part, progress)
+    except InputError:
+        raise
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(
@@ -73,7 +80,7 @@ def _fetch(url: str, part: Path, progress: bool) -> None:
     done = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
-        answer = urllib.request.urlopen(request, timeout=_SECONDS)
+        answer = urllib.request.urlopen(request, timeout=_SILENT)
     except urllib.error.HTTPError as error:
         error.close()
         # the server has no more bytes: the partial file is complete, or it is not the same file
@@ -87,14 +94,44 @@ def _fetch(url: str, part: Path, progress: bool) -> None:
 def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
     size = int(answer.headers.get("Content-Length") or 0)
     total = done + size or None
+    _check_size(part, total or 0)
     bar = tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=part.stem, disable=None if progress else True)
-    with bar, part.open("ab" if done else "wb") as file:
-        while block := answer.read(_BLOCK):
+    end = time.monotonic() + _LONGEST
+    with bar, _opened(part, append=bool(done)) as file:
+        # not `read`, which would wait for a whole block, however slowly it comes
+        while block := answer.read1(_BLOCK):
             file.write(block)
             bar.update(len(block))
+            _check_size(part, file.tell())
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"stopped after {_LONGEST} seconds at {file.tell()} bytes; the next attempt resumes it"
+                )
+        file.flush()
+        os.fsync(file.fileno())
     if total is not None and part.stat().st_size < total:
         raise ConnectionError(
             f"the connection broke at {part.stat().st_size} of {total} bytes; the next attempt resumes it"
+        )
+
+
+def _opened(part: Path, *, append: bool) -> BinaryIO:
+    """Open the partial file to write; a symbolic link could lead anywhere and is refused."""
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        file = os.open(part, flags | (os.O_APPEND if append else os.O_TRUNC), 0o666)
+    except OSError as error:
+        if not part.is_symlink():
+            raise
+        raise InputError(f"{str(part)!r} is a symbolic link, which is not written through; remove it.") from error
+    return os.fdopen(file, "ab" if append else "wb")
+
+
+def _check_size(part: Path, size: int) -> None:
+    if size > _LARGEST:
+        part.unlink(missing_ok=True)
+        raise InputError(
+            f"the server sends more than {_LARGEST:,} bytes, which no MovieLens file has; nothing was kept."
         )
 
 

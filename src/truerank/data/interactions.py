@@ -1,46 +1,49 @@
-"""User-item interactions: a sparse matrix with the names of its users and items."""
+"""User-item interactions: events, or a sparse matrix of them, with the names of the users and items."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids, refuse_masked
 from truerank.data.matrices import ascending, float_type, from_lists
 from truerank.display.tables import fact_table
 from truerank.errors import InputError
+from truerank.notes import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ALIGNED = ("times", "ratings", "positions")
-"""Attributes with one entry per interaction."""
+"""Attributes with one entry per event."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """User-item interactions as a sparse matrix, with the names of the users and items.
+    """User-item interactions, with the names of the users and items.
 
     Attributes
     ----------
-    matrix : scipy.sparse.csr_array of shape (n_users, n_items)
-        A stored entry is an interaction, whatever its value; the items of each user ascend. A matrix
-        in another order, or with repeated pairs, is sorted, and the values of repeated pairs are
-        added up. Interactions that were read or split have float values, 1 unless they are weights,
-        so that ``matrix.T @ matrix`` cannot overflow.
+    events : scipy.sparse.csr_array of shape (n_users, n_items)
+        A stored entry is an event, whatever its value; the items of each user ascend. With times,
+        ratings or positions a pair of user and item may be stored several times, once per event, as in a log
+        that was read; `merged` keeps the last event of each. Without them a matrix in another order, or with
+        repeated pairs, is sorted, and the values of repeated pairs are added up. Interactions that were
+        read or split have float values, 1 unless they are weights, so that ``matrix.T @ matrix`` cannot overflow.
     user_ids, item_ids : arrays, optional
         Names of the rows and of the columns.
     times, ratings : arrays, optional
-        Time (whole numbers, floats or datetime64) and rating of each interaction, in the order of
-        the stored entries.
+        Time (whole numbers, floats or datetime64) and rating of each event, in the order of the
+        stored entries.
     positions : array of int, optional
-        The row of the source, from 0, that contains each interaction.
+        The row of the source, from 0, that contains each event.
     notes : tuple of str
-        What was dropped or merged while reading.
+        What was dropped or merged.
 
     Notes
     -----
@@ -56,7 +59,7 @@ class Interactions:
     Interactions(2 users, 2 items, 3 events)
     """
 
-    matrix: sp.csr_array
+    events: sp.csr_array
     user_ids: AnyArray | None = None
     item_ids: AnyArray | None = None
     times: AnyArray | None = None
@@ -65,14 +68,15 @@ class Interactions:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        may_reorder = all(getattr(self, name) is None for name in ALIGNED)
+        may_merge = all(getattr(self, name) is None for name in ALIGNED)
         put = object.__setattr__
-        put(self, "matrix", ascending(self.matrix, "matrix", may_reorder=may_reorder))
+        put(self, "events", ascending(self.events, "matrix", may_merge=may_merge))
         for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
             if (given := getattr(self, name)) is not None:
                 put(self, name, as_ids(name, given, size))
         for name in ALIGNED:
             given, size = getattr(self, name), self.items.size
+            refuse_masked(given, f"`{name}`")
             if given is not None and np.shape(given) != (size,):
                 raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
 
@@ -95,12 +99,12 @@ class Interactions:
 
     @classmethod
     def of(cls, given: PerUser, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
-        """Return interactions from a sparse matrix, or from a list of item numbers per user.
+        """Return interactions without repeats from other ones, a sparse matrix, or a list of item numbers per user.
 
         Parameters
         ----------
         given : Interactions, sparse matrix, or list of lists of int
-            User u is row u, or the u-th list. An item that a list repeats counts once.
+            User u is row u, or the u-th list. Repeated events are merged; an item that a list repeats counts once.
         name : str
             What to call it in messages.
         n_users, n_items : int, optional
@@ -112,9 +116,9 @@ class Interactions:
         [[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
         """
         if isinstance(given, Interactions):
-            found = given
+            found = given.merged()
         elif sp.issparse(given):
-            found = cls(given)
+            found = cls(ascending(given, name, may_merge=True))
         elif isinstance(given, Sequence) and not isinstance(given, str):
             matrix, notes = from_lists(given, name, n_users, n_items)
             found = cls(matrix, notes=notes)
@@ -128,6 +132,18 @@ class Interactions:
         return found
 
     @property
+    def matrix(self) -> sp.csr_array:
+        """The interactions as a matrix, in which no pair of user and item is repeated.
+
+        Events with repeats are refused, because there are several ways to merge them: `merged` keeps the last
+        event of each pair, and SciPy adds up the values of `events`.
+        """
+        if self.n_repeats:
+            repeats = counted(self.n_repeats, "event repeats", "events repeat")
+            raise InputError(f"{repeats} a pair of user and item, which a matrix can't hold; merge them by `merged()`.")
+        return self.events
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Numbers of users and items."""
         return self.n_users, self.n_items
@@ -135,12 +151,12 @@ class Interactions:
     @property
     def n_users(self) -> int:
         """Rows of the matrix."""
-        return int(self.matrix.shape[0])
+        return int(self.events.shape[0])
 
     @property
     def n_items(self) -> int:
         """Columns of the matrix."""
-        return int(self.matrix.shape[1])
+        return int(self.events.shape[1])
 
     @property
     def names(self) -> AnyArray:
@@ -155,24 +171,74 @@ class Interactions:
     @property
     def indptr(self) -> Ints:
         """Boundaries of the users in `items`."""
-        return self.matrix.indptr.astype(np.int64, copy=False)
+        return self.events.indptr.astype(np.int64, copy=False)
 
     @property
     def items(self) -> AnyArray:
-        """Item of each stored entry, user by user."""
-        return self.matrix.indices
+        """Item of each event, user by user."""
+        return self.events.indices
+
+    @property
+    def values(self) -> AnyArray:
+        """Value of each event: 1, or its weight or grade."""
+        return self.events.data
 
     @property
     def users(self) -> Ints:
-        """User of each stored entry."""
+        """User of each event."""
         return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+
+    @cached_property
+    def n_repeats(self) -> int:
+        """How many events repeat a pair of user and item."""
+        return int(self.items.size - self._starts().sum())
+
+    def _starts(self) -> Bools:
+        """Return for each event whether it is the first stored one of its pair of user and item."""
+        starts = np.ones(self.items.size, dtype=np.bool_)
+        np.not_equal(self.items[1:], self.items[:-1], out=starts[1:])
+        starts[self.indptr[:-1][np.diff(self.indptr) > 0]] = True
+        return starts
+
+    def merged(self) -> Interactions:
+        """Return the last event of each pair of user and item, with a note on how many were merged.
+
+        The last event is the latest; among equal times, or without times, the one furthest down in the source.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> log = tr.read_interactions({"user": ["ann", "ann", "ann"], "item": ["a", "b", "a"], "time": [1, 2, 9]})
+        >>> log
+        Interactions(1 users, 2 items, 3 events, times)
+        >>> log.merged().times.tolist(), log.merged().notes
+        ([9, 2], ('1 event repeats a pair of user and item: the last by time counts',))
+        """
+        if not self.n_repeats:
+            return self
+        last = "last by time counts" if self.times is not None else "last row counts"
+        note = f"{counted(self.n_repeats, 'event repeats', 'events repeat')} a pair of user and item: the {last}"
+        return self.select(self._lasts(), notes=(*self.notes, note))
+
+    def _lasts(self) -> Bools:
+        """Return for each event whether it is the last one of its pair of user and item."""
+        starts = self._starts()
+        lasts = np.append(starts[1:], True)
+        among = np.flatnonzero(~(starts & lasts))
+        pair = np.cumsum(starts[among])
+        keys = [array[among] for array in (self.positions, self.times) if array is not None]
+        order = among[np.lexsort((*keys, pair))]
+        # the lexsort moves events only within their pair, so each pair still ends at the same position
+        lasts[among] = False
+        lasts[order[np.append(np.diff(pair) > 0, True)]] = True
+        return lasts
 
     def of_user(self, user: int) -> Ints:
         """Items of one user, ascending."""
         return self.items[self.indptr[user] : self.indptr[user + 1]].astype(np.int64)
 
     def to_arrow(self) -> pa.Table:
-        """Return a table with a row per interaction: user, item, and their value, time and rating where there are any.
+        """Return a table with a row per event: user, item, and their value, time and rating where there are any.
 
         The value is called `relevance`, because the values of held-out interactions are grades; it is left out if
         all values are 1.
@@ -185,8 +251,8 @@ class Interactions:
         import pyarrow as pa
 
         columns = {"user": self.names[self.users], "item": self.item_names[self.items]}
-        if not np.all(self.matrix.data == 1):
-            columns["relevance"] = self.matrix.data
+        if not np.all(self.values == 1):
+            columns["relevance"] = self.values
         columns |= {"time": self.times} if self.times is not None else {}
         return pa.table(columns | ({"rating": self.ratings} if self.ratings is not None else {}))
 
@@ -195,7 +261,7 @@ class Interactions:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
-        """Return the chosen stored entries, with the same users and items.
+        """Return the chosen events, with the same users and items.
 
         Examples
         --------
@@ -205,7 +271,7 @@ class Interactions:
         [[0.0, 1.0], [0.0, 1.0]]
         """
         indptr = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
-        values = self.matrix.data[chosen].astype(float_type(self.matrix.dtype), copy=False)
+        values = self.values[chosen].astype(float_type(self.values.dtype), copy=False)
         matrix = sp.csr_array((values, self.items[chosen], indptr), shape=self.shape)
         aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}
         return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
@@ -215,7 +281,7 @@ class Interactions:
         return np.bincount(other.users[self.contains(other)], minlength=other.n_users).astype(np.int64)
 
     def contains(self, other: Interactions) -> Bools:
-        """Return for each stored entry of `other` whether it is also stored here.
+        """Return for each event of `other` whether its pair of user and item is also here.
 
         Examples
         --------

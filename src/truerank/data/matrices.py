@@ -8,44 +8,110 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Ints
+from truerank.arrays import AnyArray, Ints, refuse_masked
 from truerank.errors import InputError
+from truerank.formats.frames import refuse_pairs
 from truerank.notes import counted
 
 _NARROW = ("bool", "int8", "uint8", "int16", "uint16")
 """Types whose values float32 holds exactly."""
 
 
-def ascending(matrix: Any, name: str, *, may_reorder: bool) -> sp.csr_array:
-    """Return a sparse matrix in CSR form with ascending items and no repeated pairs.
+def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
+    """Return a checked sparse matrix in CSR form with ascending items.
 
-    A matrix that already has this form is not copied. Values of repeated pairs are added up.
+    A matrix that already has this form is not copied.
 
     Parameters
     ----------
     matrix : sparse matrix
     name : str
         What to call it in messages.
-    may_reorder : bool
-        If False, a matrix that is out of order is refused, because other arrays are aligned with it.
+    may_merge : bool
+        Whether to sort a matrix that is out of order, and to add up the values of repeated pairs. If False, because
+        other arrays are aligned with it, repeated pairs are kept, and a matrix that is out of order is refused.
 
     Examples
     --------
-    >>> ascending(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "matrix", may_reorder=True).toarray().tolist()
+    >>> ascending(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "matrix", may_merge=True).toarray().tolist()
     [[2.0, 4.0]]
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise InputError(f"`{name}` must be a two-dimensional sparse matrix, got {type(matrix).__name__}.")
-    if matrix.dtype.kind not in "biuf":
-        raise InputError(f"`{name}` must hold real numbers, got values of type {matrix.dtype}.")
-    if matrix.format == "csr" and _ascends(matrix):
+    _check_entries(matrix, f"`{name}`")
+    _check_finite(matrix, f"`{name}`")
+    if may_merge:
+        return _in_order(matrix)
+    if matrix.format == "csr" and _ascends(matrix, repeats=True):
         return sp.csr_array(matrix)
-    if not may_reorder:
-        raise InputError(f"`{name}` must store the items of each user in ascending order, each once.")
+    raise InputError(f"`{name}` must store the items of each user in ascending order.")
+
+
+def in_order(matrix: Any, name: str) -> sp.csr_array:
+    """Return a sparse matrix of real numbers in CSR form, with ascending columns and no repeated entries.
+
+    A matrix that already has this form is not copied; `name` is what to call it in messages.
+
+    Examples
+    --------
+    >>> in_order(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "the matrix").indices.tolist()
+    [0, 1]
+    """
+    _check_entries(matrix, name)
+    return _in_order(matrix)
+
+
+def _in_order(matrix: Any) -> sp.csr_array:
+    if matrix.format == "csr" and _ascends(matrix, repeats=False):
+        return sp.csr_array(matrix)
     # floats, so that values of repeated pairs do not overflow when they are added up
     rows = sp.csr_array(matrix.astype(float_type(matrix.dtype)), copy=True)
     rows.sum_duplicates()
     return rows
+
+
+def _check_entries(matrix: Any, name: str) -> None:
+    """Raise `InputError` unless a sparse matrix holds real numbers, all of them within its shape.
+
+    SciPy does not look at indices that it is given, and compiled loops would read or write out of bounds.
+    """
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
+    if matrix.format in ("csr", "csc"):
+        _check_compressed(matrix, name)
+        return
+    try:
+        pairs = matrix.tocoo().coords
+    except ValueError as error:  # SciPy itself checks some formats
+        raise InputError(f"{name} must have rows and columns within its shape {matrix.shape} ({error}).") from error
+    for numbers, size, what in zip(pairs, matrix.shape, ("row", "column"), strict=True):
+        _check_range(numbers, size, name, what)
+
+
+def _check_compressed(matrix: Any, name: str) -> None:
+    by_row = matrix.format == "csr"
+    n_lines, size = matrix.shape if by_row else matrix.shape[::-1]
+    bounds, entries = matrix.indptr, min(matrix.indices.size, matrix.data.size)
+    if bounds.size != n_lines + 1 or bounds[0] != 0 or bounds[-1] > entries or np.any(bounds[1:] < bounds[:-1]):
+        raise InputError(f"{name} must have an `indptr` that rises from 0 to at most {entries}, its stored entries.")
+    _check_range(matrix.indices[: bounds[-1]], size, name, "column" if by_row else "row")
+
+
+def _check_range(numbers: AnyArray, size: int, name: str, what: str) -> None:
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < size:
+        raise InputError(f"{name} must have {what}s in 0..{size - 1}, got {numbers.min()}..{numbers.max()}.")
+
+
+def _check_finite(matrix: Any, name: str) -> None:
+    """Raise `InputError` unless all stored values of a sparse matrix are finite."""
+    values = matrix.tocoo().data if matrix.format in ("lil", "dok") else matrix.data
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        entries = matrix.tocoo()
+        at = int(np.argmin(np.isfinite(entries.data)))
+        user, item = (int(numbers[at]) for numbers in entries.coords)
+        raise InputError(
+            f"the values of {name} must be finite, got {entries.data[at]} for user {user} and item {item}."
+        )
 
 
 def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
@@ -59,13 +125,12 @@ def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32 if number == np.float32 or number.name in _NARROW else np.float64)
 
 
-def _ascends(matrix: sp.csr_array) -> bool:
-    """Whether the items of each user ascend: `has_canonical_format`, but with vector instructions."""
-    items, bounds = matrix.indices, matrix.indptr
-    if np.any(bounds[1:] < bounds[:-1]):
-        return False
+def _ascends(matrix: sp.csr_array, *, repeats: bool) -> bool:
+    """Whether the items of each user ascend, with repeats or not: as SciPy tells it, but with vector instructions."""
+    bounds = matrix.indptr
+    items = matrix.indices[: bounds[-1]]
     higher = np.empty(items.size + 1, np.bool_)
-    np.greater(items[1:], items[:-1], out=higher[1:-1])
+    (np.greater_equal if repeats else np.greater)(items[1:], items[:-1], out=higher[1:-1])
     higher[bounds] = True  # a user's first item need not be above the last item of the previous user
     return bool(higher.all())
 
@@ -81,6 +146,7 @@ def from_lists(
     >>> matrix.toarray().tolist(), notes
     ([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]], ('1 item is repeated in a list of `test` and counts once',))
     """
+    refuse_pairs(lists, f"`{name}`")
     users, items = _numbers(lists, name)
     width = int(items.max(initial=0)) + 1 if n_items is None else n_items
     if items.size and not 0 <= items.min() <= items.max() < width:
@@ -105,6 +171,7 @@ def _numbers(lists: Sequence[Any], name: str) -> tuple[Ints, Ints]:
 
 def _row(items: Any, user: int, name: str) -> AnyArray:
     """Return one list as an array, or raise `InputError` if it holds anything but whole numbers."""
+    refuse_masked(items, f"`{name}`")
     try:
         row = np.asarray(items)
     except ValueError:  # lists of different lengths inside it

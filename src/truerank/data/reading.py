@@ -1,4 +1,4 @@
-"""Rows of events -> `Interactions`: ids become numbers, and repeated pairs are merged."""
+"""Rows of events -> `Interactions`: ids become numbers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Ints
+from truerank.arrays import AnyArray, Ints
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
-from truerank.formats.detection import Format
+from truerank.formats.detection import Format, with_header
 from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.source import Source
@@ -30,6 +30,7 @@ def read_interactions(
     rating: Column = None,
     weight: Column = None,
     min_rating: float | None = None,
+    header: bool | None = None,
     format: Format | None = None,  # noqa: A002
 ) -> Interactions:
     """Read user-item interactions, with times and ratings where the source has them.
@@ -39,13 +40,16 @@ def read_interactions(
     source : path, dataframe, dict or list
         `u.data`, `ratings.dat` or `ratings.csv` of MovieLens, `.inter` of RecBole, `.rating` of NCF, or
         any CSV, TSV, Parquet or JSONL file, plain or gzipped; a directory or zip file that contains one;
-        "-" for standard input. A dataframe, ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
+        "-" for standard input. A dataframe, its columns ``{"user": [...], "item": [...]}``,
+        ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
     user, item, time, rating : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones.
     weight : str or int, optional
         Column whose values become the values of the matrix, which are 1 otherwise.
     min_rating : float, optional
         Drop events with a lower rating, and then users and items without any events left.
+    header : bool, optional
+        Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv", "movielens"}, optional
         The format of a text file, where it is not detected: delimited text, or user, item, rating and
         time without a header.
@@ -53,9 +57,9 @@ def read_interactions(
     Returns
     -------
     Interactions
-        Users and items in ascending order of their ids. If a user has several events with an item,
-        the last by time counts; among equal times, or without times, the last row. `notes` states
-        what was merged or dropped.
+        Users and items in ascending order of their ids, and one event per row: if a user has several events
+        with an item, all are kept, because what was known at a given time depends on each of them.
+        `Interactions.merged` keeps the last of each pair. `notes` states what was dropped.
 
     Examples
     --------
@@ -63,14 +67,16 @@ def read_interactions(
     >>> frame = pd.DataFrame({"who": ["bob", "ann", "bob"], "item": [7, 9, 7], "stars": [4, 5, 3]})
     >>> data = tr.read_interactions(frame, user="who")
     >>> data
-    Interactions(2 users, 2 items, 2 events, ratings)
+    Interactions(2 users, 2 items, 3 events, ratings)
     >>> data.user_ids.tolist(), data.item_ids.tolist(), data.ratings.tolist()
-    (['ann', 'bob'], [7, 9], [5.0, 3.0])
-    >>> data.notes
-    ('1 row repeats a pair of user and item: the last row counts',)
+    (['ann', 'bob'], [7, 9], [5.0, 4.0, 3.0])
+    >>> data.merged()
+    Interactions(2 users, 2 items, 2 events, ratings)
+    >>> data.merged().notes
+    ('1 event repeats a pair of user and item: the last row counts',)
     """
     given = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    (data,) = read_parts([source], given, format)
+    (data,) = read_parts([source], given, with_header(format, header))
     return data if min_rating is None else _at_least(min_rating, data)
 
 
@@ -161,11 +167,6 @@ def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
     times = part.times("time") if "time" in part else None
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
-    kept = _last_of_each(indptr, items, rows, times)
-    merged = items.size if kept is None else int(kept.sum())
-    notes = (*part.notes, *_merge_note(items.size - merged, times is not None))
-    if kept is not None:
-        rows, items, indptr = rows[kept], items[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
     values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
@@ -174,7 +175,7 @@ def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray
         times=None if times is None else times[rows],
         ratings=part.finite("rating")[rows] if "rating" in part else None,
         positions=rows,
-        notes=notes,
+        notes=part.notes,
     )
 
 
@@ -193,32 +194,6 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Int
     return by_user.data, by_user.indptr, by_user.indices
 
 
-def _last_of_each(indptr: AnyArray, items: AnyArray, rows: Ints, times: AnyArray | None) -> Bools | None:
-    """Return a mask of the ordered rows to keep, the last of each user-item pair; None for all."""
-    first = np.ones(items.size, dtype=np.bool_)
-    np.not_equal(items[1:], items[:-1], out=first[1:])
-    first[indptr[:-1][np.diff(indptr) > 0]] = True
-    if first.all():
-        return None
-    last = np.append(first[1:], True)
-    if times is None:
-        return last
-    among = np.flatnonzero(~(first & last))
-    pair = np.cumsum(first[among])
-    order = among[np.lexsort((rows[among], times[rows[among]], pair))]
-    # the lexsort moves rows only within their pair, so each pair still ends at the same position
-    last[among] = False
-    last[order[np.append(np.diff(pair) > 0, True)]] = True
-    return last
-
-
-def _merge_note(repeated: int, timed: bool) -> list[str]:
-    if not repeated:
-        return []
-    rows = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
-    return [f"{rows} a pair of user and item: the last {'by time' if timed else 'row'} counts"]
-
-
 def _at_least(least: float, data: Interactions) -> Interactions:
     """Drop events with a lower rating, and users and items without any events left."""
     if data.ratings is None:
@@ -231,7 +206,7 @@ def _at_least(least: float, data: Interactions) -> Interactions:
     lost = (int((~good).sum()), int((~users).sum()), int((~items).sum()))
     note = f"{lost[0]} events rated below {least:g} are dropped, and with them {lost[1]} users and {lost[2]} items"
     matrix = sp.csr_array(
-        (kept.matrix.data, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])),
+        (kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])),
         shape=(int(users.sum()), int(items.sum())),
     )
     return Interactions(

@@ -1,7 +1,12 @@
-"""Training and held-out interactions <-> a directory of Parquet files that any other tool can read."""
+"""Training and held-out interactions <-> a directory of Parquet files that any other tool can read.
+
+Each file carries the same digest of all of them, so that files of two splits are never taken for one, as they would be
+if saving over an older split stopped halfway.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -25,26 +30,39 @@ from truerank.formats.tables import open_source
 from truerank.formats.writing import make_folder, replacing
 
 FILES = ("users", "items", "train", "test")
+_DIGEST = b"truerank_split"
 
 
-def save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...]) -> None:
+def save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...], repeats: str) -> None:
     """Write both parts, and the names of users and items in their order."""
     make_folder(folder)
     named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
-    extra = {"truerank": json.dumps({"named": named, "notes": notes})}
+    about = json.dumps({"named": named, "notes": notes, "repeats": repeats})
     tables = {
-        "users": pa.table({"user": train.names}).replace_schema_metadata(extra),
+        "users": pa.table({"user": train.names}).replace_schema_metadata({"truerank": about}),
         "items": pa.table({"item": train.item_names}),
         "train": _to_table(train),
         "test": _to_table(test),
     }
+    digest = _digest(about, train, test)
     with replacing(*(folder / f"{name}.parquet" for name in tables)) as files:
         for table, file in zip(tables.values(), files, strict=True):
-            pq.write_table(table, file)
+            known = table.schema.metadata or {}
+            pq.write_table(table.replace_schema_metadata({**known, _DIGEST: digest}), file)
 
 
-def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...]]:
-    """Read what `save_parts` wrote: both parts, and the notes."""
+def _digest(about: str, train: Interactions, test: Interactions) -> str:
+    found = hashlib.sha256(about.encode())
+    for part in (train, test):
+        found.update(json.dumps(part.notes).encode())
+        columns = (part.indptr, part.items, part.values, part.times, part.ratings, part.positions)
+        for array in (train.names, train.item_names, *columns):
+            found.update(b"none" if array is None else str(array.dtype).encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...], Any]:
+    """Read what `save_parts` wrote: both parts, the notes, and whether repeats are held out."""
     paths = {name: folder / f"{name}.parquet" for name in FILES}
     for path in paths.values():
         if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
@@ -54,13 +72,16 @@ def load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...
     named, notes = (extra.get(name) if isinstance(extra, dict) else None for name in ("named", "notes"))
     if not isinstance(named, dict) or set(named) != {"user", "item"}:
         raise InputError(f"{str(folder)!r} was not written by Split.save.")
+    digests = {(table.schema.metadata or {}).get(_DIGEST) for table in tables.values()}
+    if len(digests) > 1:
+        raise InputError(f"{str(folder)!r} holds files of different splits: saving was interrupted; save it again.")
     names = {role: _names(tables[f"{role}s"], role, paths[f"{role}s"]) for role in ("user", "item")}
     train, test = (_from_table(tables[name], names, named, paths[name]) for name in ("train", "test"))
-    return train, test, _texts(notes, paths["users"])
+    return train, test, _texts(notes, paths["users"]), extra.get("repeats", "drop")
 
 
 def _to_table(part: Interactions) -> pa.Table:
-    columns = {"user": part.names[part.users], "item": part.item_names[part.items], "weight": part.matrix.data}
+    columns = {"user": part.names[part.users], "item": part.item_names[part.items], "weight": part.values}
     extra = {"time": part.times, "rating": part.ratings, "position": part.positions}
     columns |= {name: array for name, array in extra.items() if array is not None}
     return pa.table(columns).replace_schema_metadata({"truerank": json.dumps(part.notes)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,15 +15,41 @@ from truerank.data.split_files import load_parts, save_parts
 from truerank.display.tables import Cell, Table
 from truerank.errors import InputError
 from truerank.formats.columns import Column
+from truerank.formats.detection import with_header
 from truerank.formats.source import Source
 from truerank.notes import counted
+
+Repeats = Literal["drop", "hold out"]
+"""What becomes of held-out events with an item that is among the user's training items."""
+
+
+def check_repeats(repeats: str) -> None:
+    """Raise `InputError` unless it is one of the choices."""
+    if repeats not in get_args(Repeats):
+        raise InputError(f"`repeats` must be 'drop' or 'hold out', got {repeats!r}.")
 
 
 @dataclass(frozen=True)
 class Split:
     """Interactions divided into a training part and a held-out part.
 
-    Both parts have the same users and items, in the same order; `notes` states what is unusual.
+    Attributes
+    ----------
+    train, test : Interactions
+        Both have the same users and items, in the same order. Repeated events are merged within each part.
+    notes : tuple of str
+        What is unusual.
+    repeats : {"drop", "hold out"}
+        Whether a user's held-out items may be among the user's training items. "drop": they are new items only, which
+        is what most studies measure and what recommenders predict that never recommend a known item. "hold out":
+        they may recur (repeat consumption), and `rank` keeps training items as candidates, because
+        known items that do not recur compete with those that do.
+
+    Notes
+    -----
+    Functions that split divide events first and merge repeated ones then. So training has all pairs that
+    were known at the cut, with the time, rating and weight of their last event before it; events after the cut have no
+    influence on it. To divide pairs instead, each with its last event, merge first: ``leave_k_out(data.merged())``.
 
     Examples
     --------
@@ -36,8 +62,12 @@ class Split:
     train: Interactions
     test: Interactions
     notes: tuple[str, ...] = ()
+    repeats: Repeats = "drop"
 
     def __post_init__(self) -> None:
+        check_repeats(self.repeats)
+        for name in ("train", "test"):
+            object.__setattr__(self, name, Interactions.of(getattr(self, name), name))
         if self.train.shape != self.test.shape:
             raise InputError(
                 f"`train` and `test` must have the same users and items, got shapes "
@@ -59,9 +89,9 @@ class Split:
         Parameters
         ----------
         time : {"user", "all", "ignore"}, optional
-            Besides pairs that are in both parts, refuse training events later than a held-out event of
-            the same user ("user"), or of any user ("all"). The default is "user" if both parts have
-            times. "ignore" is for random splits, which train on later events on purpose.
+            Besides pairs that are in both parts, unless `repeats` is "hold out", refuse training events later
+            than a held-out event of the same user ("user"), or of any user ("all"). The default is "user" if
+            both parts have times. "ignore" is for random splits, which train on later events on purpose.
 
         Examples
         --------
@@ -71,7 +101,8 @@ class Split:
         ...
         truerank.errors.InputError: 1 pair is both in train and in test, first user 0 with item 1.
         """
-        check_pairs(self.train, self.test)
+        if self.repeats == "drop":
+            check_pairs(self.train, self.test)
         timed = self.train.times is not None and self.test.times is not None
         within = time or ("user" if timed else "ignore")
         if within != "ignore":
@@ -80,6 +111,8 @@ class Split:
 
     def save(self, folder: str | Path) -> None:
         """Write train, test, users and items as Parquet files into a directory, which is created if needed.
+
+        If saving over an older split is interrupted, `load` gives either of the two or refuses; it never mixes them.
 
         Examples
         --------
@@ -90,7 +123,7 @@ class Split:
         >>> tr.Split.load(folder).test.matrix.toarray().tolist() == split.test.matrix.toarray().tolist()
         True
         """
-        save_parts(Path(folder), self.train, self.test, self.notes)
+        save_parts(Path(folder), self.train, self.test, self.notes, self.repeats)
 
     @classmethod
     def load(cls, folder: str | Path) -> Split:
@@ -107,6 +140,7 @@ def read_split(
     time: Column = None,
     rating: Column = None,
     weight: Column = None,
+    header: bool | None = None,
 ) -> Split:
     """Read an existing split: two files or dataframes, or a directory that holds both.
 
@@ -118,12 +152,14 @@ def read_split(
         file called test, such as `train.tsv.gz` and `ml-1m.test.rating`.
     user, item, time, rating, weight : str or int, optional
         Columns as in `read_interactions`, the same for both parts.
+    header : bool, optional
+        Whether the first lines of text files hold the names of the columns; detected by default.
 
     Returns
     -------
     Split
         Users and items of both parts together, in ascending order of their ids. `notes` counts pairs
-        that are in both parts, users and items that are only held out, merged rows, and training
+        that are in both parts, users and items that are only held out, merged events, and training
         events later than a held-out event of the same user.
 
     Examples
@@ -138,12 +174,12 @@ def read_split(
     """
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
-            raise InputError("`test` must be given, unless `train` is a directory that holds both.")
+            raise InputError(f"`test` must be given, unless `train` is a directory that holds both, got {train!r:.80}.")
         if (Path(train) / "users.parquet").is_file():
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    train_part, test_part = read_parts([train, test], columns)
+    train_part, test_part = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
     parts = (("train", train_part), ("test", test_part))
     merged = [f"{name}: {note}" for name, part in parts for note in part.notes]
     return Split(train_part, test_part, (*merged, *describe(train_part, test_part), *_leaks(train_part, test_part)))

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from truerank.arrays import AnyArray, Bools, Ints
 from truerank.data.interactions import Interactions
 from truerank.data.reading import grouped, read_interactions
-from truerank.data.splits import Split, describe
+from truerank.data.splits import Repeats, Split, check_repeats, describe
 from truerank.errors import InputError
 from truerank.formats.source import Source
+from truerank.notes import counted
 
 Rng = int | np.random.Generator | None
 Events = Interactions | Source
@@ -28,7 +29,7 @@ _DURATION = re.compile(r"\s*(\d{1,9})\s*([smhdw])\s*", re.IGNORECASE)
 _UNITS: dict[str, Literal["s", "m", "h", "D", "W"]] = {"s": "s", "m": "m", "h": "h", "d": "D", "w": "W"}
 
 
-def leave_last_out(data: Events, k: int = 1) -> Split:
+def leave_last_out(data: Events, k: int = 1, *, repeats: Repeats = "drop") -> Split:
     """Hold out the last k events of each user.
 
     Among events at the same time, the one further down in the source counts as later (without
@@ -41,6 +42,8 @@ def leave_last_out(data: Events, k: int = 1) -> Split:
         Must have times.
     k : int
         Events to hold out.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
 
     Examples
     --------
@@ -54,10 +57,10 @@ def leave_last_out(data: Events, k: int = 1) -> Split:
     events = _events(data)
     position = _positions(events, _by_time(events, "leave_last_out"))
     sizes = _sizes(events)
-    return _split(events, (position >= sizes - k) & (sizes > k)).check(time="user")
+    return _split(events, (position >= sizes - k) & (sizes > k), repeats).check(time="user")
 
 
-def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
+def leave_k_out(data: Events, k: int = 1, *, repeats: Repeats = "drop", rng: Rng = None) -> Split:
     """Hold out k random events of each user; users with at most k keep them all for training.
 
     Parameters
@@ -65,6 +68,8 @@ def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
     data : Interactions, or what `read_interactions` accepts
     k : int
         Events to hold out.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the draw.
 
@@ -78,10 +83,10 @@ def leave_k_out(data: Events, k: int = 1, *, rng: Rng = None) -> Split:
     _check_k(k, 1)
     events = _events(data)
     sizes = _sizes(events)
-    return _split(events, (_random_positions(events, rng) < k) & (sizes > k)).check(time="ignore")
+    return _split(events, (_random_positions(events, rng) < k) & (sizes > k), repeats).check(time="ignore")
 
 
-def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -> Split:
+def hold_out_fraction(data: Events, fraction: float = 0.2, *, repeats: Repeats = "drop", rng: Rng = None) -> Split:
     """Hold out a random fraction of the events of each user.
 
     The number of events is rounded to the nearest whole number, halves up, and leaves at least one
@@ -92,6 +97,8 @@ def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -
     data : Interactions, or what `read_interactions` accepts
     fraction : float
         Between 0 and 1, both excluded.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the draw.
 
@@ -106,10 +113,12 @@ def hold_out_fraction(data: Events, fraction: float = 0.2, *, rng: Rng = None) -
     events = _events(data)
     sizes = _sizes(events)
     held = np.minimum(np.floor(fraction * sizes + 0.5), sizes - 1)
-    return _split(events, _random_positions(events, rng) < held).check(time="ignore")
+    return _split(events, _random_positions(events, rng) < held, repeats).check(time="ignore")
 
 
-def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | None = None) -> Split:
+def split_by_time(
+    data: Events, at: Moment | None = None, *, fraction: float | None = None, repeats: Repeats = "drop"
+) -> Split:
     """Hold out all events from a given time on, the same for all users.
 
     Parameters
@@ -121,6 +130,8 @@ def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | N
     fraction : float, optional
         Instead of a time: hold out the smallest number of last events that makes up this fraction.
         Events at the same time stay together.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
 
     Examples
     --------
@@ -146,10 +157,10 @@ def split_by_time(data: Events, at: Moment | None = None, *, fraction: float | N
     if held.all() or not held.any():
         part = "training" if held.all() else "test"
         raise InputError(f"a split at {moment} leaves no {part} events; times lie in {times.min()}..{times.max()}.")
-    return _split(events, held).check(time="all")
+    return _split(events, held, repeats).check(time="all")
 
 
-def rolling_splits(data: Events, window: Window, n: int) -> list[Split]:
+def rolling_splits(data: Events, window: Window, n: int, *, repeats: Repeats = "drop") -> list[Split]:
     """Return n splits by time that hold out the last n windows, one each, and train on everything before it.
 
     The windows have the same length, follow one another and end with the last event. So a recommender is evaluated as
@@ -164,6 +175,8 @@ def rolling_splits(data: Events, window: Window, n: int) -> list[Split]:
         (seconds), m (minutes), h (hours), d (days) and w (weeks).
     n : int
         Windows, at least 1.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
 
     Returns
     -------
@@ -188,20 +201,21 @@ def rolling_splits(data: Events, window: Window, n: int) -> list[Split]:
     times = _times(events, "rolling_splits")
     length, last = _length(window, times), times.max()
     # a window does not include its beginning, so that the last event is in the last one
-    return [_window(events, times, last - (left + 1) * length, last - left * length) for left in reversed(range(n))]
+    ends = [last - left * length for left in reversed(range(n))]
+    return [_window(events, times, end - length, end, repeats) for end in ends]
 
 
-def _window(events: Interactions, times: AnyArray, start: Any, end: Any) -> Split:
+def _window(events: Interactions, times: AnyArray, start: Any, end: Any, repeats: Repeats) -> Split:
     past, held = times <= start, (times > start) & (times <= end)
     for part, chosen in (("training", past), ("held-out", held)):
         if not chosen.any():
             span = f"{times.min()}..{times.max()}"
             raise InputError(f"the window from {start} to {end} has no {part} events; times lie in {span}.")
-    train, test = events.select(past), events.select(held)
-    return Split(train, test, (*events.notes, *describe(train, test))).check(time="all")
+    known = past | held
+    return _split(events.select(known, notes=events.notes), held[known], repeats).check(time="all")
 
 
-def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
+def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = None) -> list[Split]:
     """Return k splits that hold out each event once; the folds of each user are balanced to within one event.
 
     Parameters
@@ -209,6 +223,8 @@ def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
     data : Interactions, or what `read_interactions` accepts
     k : int
         Folds, at least 2.
+    repeats : {"drop", "hold out"}
+        What to do with held-out events whose item is among the user's training items; see `Split`.
     rng : int or numpy.random.Generator, optional
         Seed or generator of the draw.
 
@@ -225,19 +241,32 @@ def k_fold(data: Events, k: int = 5, *, rng: Rng = None) -> list[Split]:
     # users start at different folds, so that the folds have about the same size
     start = generator.integers(k, size=events.n_users)[events.users]
     fold = (position + start) % k
-    return [_split(events, fold == number).check(time="ignore") for number in range(k)]
+    return [_split(events, fold == number, repeats).check(time="ignore") for number in range(k)]
 
 
 def _events(data: Events) -> Interactions:
-    """Return interactions unchanged, and read anything else."""
-    if isinstance(data, Interactions) or sp.issparse(data):
-        return Interactions.of(data, "data")
-    return read_interactions(data)
+    """Return events with their repeats: interactions unchanged, and anything else as it is read."""
+    if isinstance(data, Interactions):
+        return data
+    return Interactions.of(data, "data") if sp.issparse(data) else read_interactions(data)
 
 
-def _split(data: Interactions, held: Bools) -> Split:
-    train, test = data.select(~held), data.select(held)
-    return Split(train, test, (*data.notes, *describe(train, test)))
+def _split(data: Interactions, held: Bools, repeats: Repeats) -> Split:
+    """Divide the events, and merge those of the same pair in each part, so that neither part knows of the other."""
+    check_repeats(repeats)
+    train, test = data.select(~held).merged(), data.select(held)
+    known = train.contains(test)
+    notes = [*data.notes]
+    if repeats == "drop" and known.any():
+        words = (
+            "held-out event repeats a training pair and is dropped",
+            "held-out events repeat a training pair and are dropped",
+        )
+        notes.append(f"{counted(int(known.sum()), *words)} (repeats='drop')")
+        test = test.select(~known)
+    test = test.merged()
+    merged = [f"{name}: {note}" for name, part in (("train", train), ("test", test)) for note in part.notes]
+    return Split(train, test, (*notes, *merged, *describe(train, test)), repeats)
 
 
 def _sizes(data: Interactions) -> Ints:

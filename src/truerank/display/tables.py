@@ -6,24 +6,34 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 from truerank.display import render
 from truerank.display.dataframes import Framed
+from truerank.errors import InputError
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: plain text and, if it differs, LaTeX; the best of its column is bold where that exists."""
+    """One cell of a table: plain text and, if it is a formula in LaTeX, that; the best of its column is bold."""
 
     text: str
-    latex: str | None = None
+    formula: str | None = None
     best: bool = False
 
     @property
     def markdown(self) -> str:
         """The text in Markdown."""
-        return f"**{self.text}**" if self.best else self.text
+        text = render.markdown_text(self.text)
+        return f"**{text}**" if self.best else text
+
+    @property
+    def latex(self) -> str:
+        """The text in LaTeX."""
+        if self.formula is not None:
+            return self.formula
+        text = render.latex_text(self.text)
+        return rf"\textbf{{{text}}}" if self.best else text
 
 
 def measured(value: float, error: float, digits: int = 4, *, best: bool = False) -> Cell:
@@ -78,13 +88,14 @@ class Table(Framed):
         return [*self.conclusions, *(f"note: {note}" for note in self.notes)]
 
     def to_markdown(self) -> str:
-        """Return a pipe table."""
-        return render.markdown(self.header, [[cell.markdown for cell in row] for row in self.rows])
+        """Return a pipe table; texts are escaped."""
+        header = [render.markdown_text(name) for name in self.header]
+        return render.markdown(header, [[cell.markdown for cell in row] for row in self.rows])
 
     def to_latex(self) -> str:
-        """Return a tabular with booktabs rules."""
-        rows = [[cell.text if cell.latex is None else cell.latex for cell in row] for row in self.rows]
-        return render.latex(self.header, rows)
+        """Return a tabular with booktabs rules; texts are escaped."""
+        header = [render.latex_text(name) for name in self.header]
+        return render.latex(header, [[cell.latex for cell in row] for row in self.rows])
 
     def to_html(self) -> str:
         """Return an HTML table, with the notes below it."""
@@ -92,11 +103,11 @@ class Table(Framed):
         return render.html(self.header, self._texts(), bold, self._below())
 
     def to_csv(self) -> str:
-        """Return the records, separated by commas."""
+        """Return the records, separated by commas; text that begins like a formula has an apostrophe before it."""
         return render.delimited([dict(record) for record in self.records], ",")
 
     def to_tsv(self) -> str:
-        """Return the records, tab-separated."""
+        """Return the records, separated by tabs; text that begins like a formula has an apostrophe before it."""
         return render.delimited([dict(record) for record in self.records], "\t")
 
     def to_json(self) -> str:
@@ -130,6 +141,9 @@ class Tabular(Framed):
     def to_table(self) -> Table:
         """Return the table that all text forms show."""
 
+    def __iter__(self) -> NoReturn:
+        raise InputError(f"{type(self).__name__} is a table: loop over `to_table().records`, a dict per row.")
+
     def __str__(self) -> str:
         return self.to_table().to_text()
 
@@ -140,20 +154,28 @@ class Tabular(Framed):
         """Return what notebooks show."""
         return self.to_html()
 
+    def _table_with_bold(self) -> Table:
+        """Return the table for forms that have bold type, if finding out what is bold takes a while."""
+        return self.to_table()
+
     def to_html(self) -> str:
         """Return an HTML table, with the notes below it."""
-        return self.to_table().to_html()
+        return self._table_with_bold().to_html()
 
     def to_markdown(self) -> str:
         """Return a Markdown table."""
-        return self.to_table().to_markdown()
+        return self._table_with_bold().to_markdown()
 
     def to_latex(self) -> str:
         """Return a LaTeX tabular with booktabs rules."""
-        return self.to_table().to_latex()
+        return self._table_with_bold().to_latex()
 
     def to_csv(self) -> str:
-        """Return everything at full precision, separated by commas."""
+        """Return everything at full precision, separated by commas.
+
+        Text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, has an
+        apostrophe before it. So it is in TSV.
+        """
         return self.to_table().to_csv()
 
     def to_tsv(self) -> str:

@@ -17,7 +17,7 @@ from truerank.evaluation.group_parts import parts_by
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.merged_blocks import MergedBlock
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of
-from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.runs import Entrant, shared_name
 from truerank.formats.ids import shown
@@ -49,8 +49,10 @@ def differences(
 ) -> Compared:
     """Return all differences before p-values are adjusted."""
     check_frames(ranks)
-    if not isinstance(test, StudentTest):
-        raise InputError("on Spark the test must be 't'; collect the ranks with tr.Ranks.from_spark for others.")
+    if not isinstance(test, LikelihoodTest):
+        raise InputError(
+            "on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others."
+        )
     grouping, options = Grouping.of(by), _Options(task, tuple(metrics), unmatched, ties, assume, fixed_seed(rng))
     step = _step(options, grouping.for_tasks())
     found: Parts = merged(grouping.joined(_together(list(ranks.values()))), step)

@@ -24,8 +24,8 @@ from truerank.formats.columns import LISTS, TRUTH, Column
 from truerank.ranking.rank_rows import to_rows
 from truerank.ranking.ranks import Ranks
 from truerank.ranking.sampled import DEFAULT_SIZE
-from truerank.sampling.designs import Rng, SamplingDesign
-from truerank.sampling.uniform import as_design
+from truerank.sampling.designs import Rng
+from truerank.sampling.registry import AnyDesign, as_design
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ def rank_sampled(
     *,
     train: DataFrame | None = None,
     test: DataFrame,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     user: Column = None,
     item: Column = None,
@@ -121,7 +121,7 @@ def rank_sampled(
     ----------
     factors, train, test, user, item, grade, users, items_per_block, partitions
         Those of `truerank.spark.rank`.
-    design : SamplingDesign, optional
+    design : SamplingDesign or str, optional
         Any design of `truerank.rank_sampled` without a proxy of its own.
     m : int, optional
         Short for ``design=UniformSampling(m)``; 100 by default.

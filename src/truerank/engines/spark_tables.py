@@ -87,7 +87,7 @@ def _item_step(metrics: tuple[Metric, ...], grouping: Grouping, ties: Ties, seed
         for place, metric in enumerate(recommended(one, ranks) for one in metrics):
             values = values_by_part(broken, checked_terms(broken, metric), parts)
             for own, part in zip(values, parts, strict=True):
-                found[part.name, place] = WeightedPart.of(own, part.weights, ranks[part.rows], metric, ties)
+                found[part.name, place] = WeightedPart.of(own, part.weights, ranks[part.rows], metric, ties, part)
         return found
 
     return step

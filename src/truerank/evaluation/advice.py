@@ -60,14 +60,24 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
     case, design = _typical(ranks), ranks.design
     if case is None or design is None:
         return ""
-    more = _more(metric.terms(ranks)[0].term, design.law("advice"), case)
+    term = metric.terms(ranks)[0].term
+    more = _more(term, design.law("advice"), case) if ranks.drawn is None else _more_hits(term, ranks)
     stronger = ASSUMPTIONS[ASSUMPTIONS.index(assumption) + 1 :]
-    return f"; {more}" + (f", or try assume={stronger[0]!r}" if stronger else "")
+    helps = stronger and (ranks.drawn is None or design.stops(ranks) is not None)
+    return f"; {more}" + (f", or try assume={stronger[0]!r}" if helps else "")
 
 
 def _more(term: Term, law: Law, case: Case) -> str:
     enough = enough_draws(term, law, case)
     return "rank all candidates" if enough is None else f"rank all candidates, or sample at least about {enough}"
+
+
+def _more_hits(term: Term, ranks: Ranks) -> str:
+    """Return what would tell more than draws that ended by what they showed."""
+    deepest = term.cutoff(ranks.n_relevant)
+    if deepest is None:
+        return "rank all candidates"
+    return f"rank all candidates, or draw by inverse({int(deepest.max())}), which decides it"
 
 
 def _typical(ranks: Ranks) -> Case | None:

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Ints
 from truerank.corrections.assumptions import Assumption
+from truerank.evaluation.attainable_values import attainable, attainable_with
 from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
-from truerank.evaluation.intervals import Interval
-from truerank.evaluation.moments import Moments
-from truerank.evaluation.paired_tests import Outcome, Pair, Sample, StudentOutcome, student_outcome
+from truerank.evaluation.intervals import Interval, Units
+from truerank.evaluation.paired_tests import Outcome, Pair
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
 
 
 def is_bounded(ranks: Ranks, metric: Metric) -> bool:
-    """Whether values only bound the exact metric: they are biased, or corrected from a fixed number of draws."""
-    fixed = ranks.design is not None and ranks.drawn is None
-    return fixed and (metric.biased(ranks) or metric.estimated is not metric)
+    """Whether values are of sampled ranks and don't have the exact metric as their expectation: bounds tell of it."""
+    return ranks.design is not None and not metric.unbiased(ranks)
 
 
 @dataclass(frozen=True)
@@ -31,26 +30,32 @@ class BoundedOutcome(Outcome):
 
     Attributes
     ----------
-    lower, upper : StudentOutcome
-        Of values whose expectation is at most, and at least, the exact difference.
+    lower, upper : Units
+        Values whose expectation is at most, and at least, the exact difference.
+    least, most : float
+        The least value of `lower`, and the largest of `upper`, that any instance could have.
     largest : float
         The largest possible difference, either way; infinite if that is not known.
     """
 
-    lower: StudentOutcome
-    upper: StudentOutcome
+    lower: Units
+    upper: Units
+    least: float
+    most: float
     largest: float
+
+    @classmethod
+    def of(cls, gap: ExactRange, largest: float) -> BoundedOutcome:
+        """Return the outcome from the range of the exact difference."""
+        return cls(gap.lower, gap.upper, min(gap.least, 0.0), max(gap.most, 0.0), largest)
 
     @property
     def p_value(self) -> float:
         """Two-sided p-value of no exact difference: that of the end that is farther from 0."""
-        if math.isnan(self.lower.p_value):
-            return math.nan
-        beyond = [self.lower.p_value] * (self.lower.difference > 0) + [self.upper.p_value] * (self.upper.difference < 0)
-        return min(beyond, default=1.0)
+        return 2 * min(self.lower.p_above(0.0, self.least), self.upper.p_below(0.0, self.most))
 
     def confidence_interval(self, level: float) -> Interval:
-        low, high = self.lower.confidence_interval(level).low, self.upper.confidence_interval(level).high
+        low, high = self.lower.low(level, self.least), self.upper.high(level, self.most)
         return Interval(max(low, -self.largest), min(high, self.largest))
 
 
@@ -78,16 +83,18 @@ def bounds_of_runs(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) 
     assume : {"nothing", "falling", "smooth"}
     """
     if not is_bounded(runs[0], metric):
-        return _own_values(np.mean([sums(run, metric.terms(run)) for run in runs], axis=0), assume)
-    if any(run.design is None or not run.design.keeps_unbiased for run in runs):
+        return _own_values(runs, metric, assume)
+    if any(run.design is None or (run.drawn is None and not run.design.keeps_unbiased) for run in runs):
         return None
     found = [bound_values(run, metric.estimated, assume) for run in runs]
     lower, upper, least, most, worst, best = np.mean([each[:6] for each in found], axis=0)
     return BoundValues(lower, upper, least, most, worst, best, assume)
 
 
-def _own_values(values: Floats, assume: Assumption) -> BoundValues:
-    least, most = (np.full(values.size, end(values, initial=0.0)) for end in (np.fmin.reduce, np.fmax.reduce))
+def _own_values(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) -> BoundValues:
+    values = np.mean([sums(run, metric.terms(run)) for run in runs], axis=0)
+    ends = attainable_with(attainable(runs[0], metric), values[~np.isnan(values)]) or Interval(0.0, 0.0)
+    least, most = (np.full(values.size, end) for end in ends)
     return BoundValues(values, values, least, most, least, most, assume)
 
 
@@ -95,26 +102,14 @@ def bounded_outcome(one: BoundValues | None, other: BoundValues | None, clusters
     """Return what is known of the exact metric of one recommender minus that of the other, on the same instances."""
     if one is None or other is None:
         return UnknownOutcome()
-    gap = _gap(one, other)
-    return BoundedOutcome(
-        _with_one_more(gap.lower, float(np.min(gap.least, initial=0.0)), clusters),
-        _with_one_more(gap.upper, float(np.max(gap.most, initial=0.0)), clusters),
-        _reach([float(np.mean(each)) if each.size else math.nan for each in (*one[4:6], *other[4:6])]),
-    )
+    ends = [float(np.mean(each)) if each.size else math.nan for each in (*one[4:6], *other[4:6])]
+    return BoundedOutcome.of(ExactRange.of(_gap(one, other), clusters), _reach(ends))
 
 
 def _gap(one: BoundValues, other: BoundValues) -> BoundValues:
     """Return bounds of the exact difference; those of all items first or last are not used."""
     ends = one.least - other.most, one.most - other.least
     return BoundValues(one.lower - other.upper, one.upper - other.lower, *ends, *ends, one.assumption)
-
-
-def _with_one_more(differences: Floats, extreme: float, clusters: Ints | None) -> StudentOutcome:
-    """Return the outcome with one more instance, as extreme as any could be; see `ExactRange.interval`."""
-    if differences.size < 2:
-        return StudentOutcome(math.nan, math.nan, differences.size)
-    values = np.column_stack([np.append(differences, extreme), np.zeros(differences.size + 1)])
-    return student_outcome(Sample.of(values, clusters=None if clusters is None else np.append(clusters, -1)), (0, 1))
 
 
 def _reach(ends: Sequence[float]) -> float:
@@ -166,20 +161,9 @@ class PairedBounds:
         gap, one, other = self.gaps[place], self.alone[pair[0]], self.alone[pair[1]]
         if gap is None or one is None or other is None:
             return UnknownOutcome()
-        return BoundedOutcome(
-            _outcome(gap.lower, min(gap.least, 0.0)),
-            _outcome(gap.upper, max(gap.most, 0.0)),
-            _reach([one.worst, one.best, other.worst, other.best]),
-        )
+        return BoundedOutcome.of(gap, _reach([one.worst, one.best, other.worst, other.best]))
 
 
 def _merged(some: _Ranges, others: _Ranges) -> _Ranges:
     pairs = zip(some, others, strict=True)
     return tuple(None if one is None or other is None else one + other for one, other in pairs)
-
-
-def _outcome(moments: Moments, extreme: float) -> StudentOutcome:
-    if moments.n < 2:
-        return StudentOutcome(math.nan, math.nan, int(moments.n))
-    whole = moments.with_one(extreme)
-    return StudentOutcome(whole.mean, whole.standard_error, int(whole.n))

@@ -108,16 +108,17 @@ def sampling_variance(own: Floats, total: Floats | None) -> float:
     Parameters
     ----------
     own : array of shape (2, 2)
-        Covariances of the two totals over samples.
+        Covariances of the two totals over samples; off the diagonal 0 for single runs, which do not show it.
     total : array of shape (2, 2), optional
-        Covariances of the totals over samples and instances, if both recommenders see the same candidates.
+        Covariances of the totals over samples and instances, if both recommenders see the same candidates: single runs
+        then have the bound of `shared_variance`. Several runs show what the candidates have in common.
 
     Examples
     --------
     >>> sampling_variance(np.eye(2), None)
     2.0
     """
-    if total is None:
+    if total is None or own[0, 1] != 0:
         return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
     return shared_variance(np.diag(own), total)
 

@@ -12,7 +12,7 @@ from truerank.corrections.assumptions import Assumption, check_assumption
 from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
-from truerank.evaluation.adjustments import Adjustment, adjusted
+from truerank.evaluation.adjustments import Adjustment, adjusted, adjusted_levels, number_of_tests
 from truerank.evaluation.advice import advice, remedy
 from truerank.evaluation.differences import Difference, bound_notes, check_margin, one_sided
 from truerank.evaluation.elsewhere import engine_of
@@ -21,28 +21,28 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
 from truerank.evaluation.matching import Unmatched, matched
 from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
-from truerank.evaluation.paired_tests import PairedTest, StudentTest
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest, StudentTest
 from truerank.evaluation.per_instance import Ties, untied
 from truerank.evaluation.resampling import Bootstrap, Randomisation
 from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
 from truerank.metrics.base import Metric
 from truerank.notes import by_name, counted
+from truerank.ranking.ranks import n_named
 from truerank.sampling.designs import Rng
 
-TestName = Literal["t", "bootstrap", "randomisation"]
+TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 """The tests by name."""
 
 _NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
 _FEW = 30
-# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
-_PER_SKEWNESS = 25.0
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
-    `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON.
+    P-values, intervals and verdicts are adjusted for all tests of the comparison. `print` it, or convert it to a
+    dataframe, LaTeX, Markdown, TSV or JSON.
     """
 
     recommenders: tuple[str, ...]
@@ -73,6 +73,15 @@ class Comparison(Tabular):
         grouped = f" and the groups {self.groups}" if self.groups else ""
         raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
 
+    def of(self, metric: str, group: str = "") -> list[Difference]:
+        """Return the differences of all pairs by one metric, in one group if there are groups."""
+        return [each for each in self.differences if (each.metric, each.group) == (metric, group)]
+
+    @property
+    def n_tests(self) -> int:
+        """Number of tests that p-values, intervals and verdicts are adjusted for: those with a p-value."""
+        return number_of_tests([each.p_value for each in self.differences])
+
     def _metric(self, name: str) -> str:
         """Return the name of a metric, which may have an estimator behind the name that was asked for."""
         estimated = [metric for metric in self.metrics if metric.startswith(f"{name}~")]
@@ -81,16 +90,16 @@ class Comparison(Tabular):
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
 
-        Of sampled ranks it also shows the parts of the error, and how probable the order is on these very users.
+        Of sampled ranks it also shows the parts of the error.
         """
-        adjustment = "" if self.adjustment == "none" else f" ({self.adjustment})"
+        adjustment = "" if self.adjustment == "none" or self.n_tests < 2 else f" ({self.adjustment})"
         grouped, sampled = bool(self.groups), any(each.sampling_error != 0 for each in self.differences)
         header = (
             "",
             *(("group",) if grouped else ()),
             *("metric", "mean", "baseline", "difference"),
-            *(("from users, candidates", "order on these users") if sampled else ()),
-            *(f"{100 * self.level:g} % interval", "relative", f"p{adjustment}", "verdict"),
+            *(("from users, candidates",) if sampled else ()),
+            *(f"{100 * self.level:g} % interval{adjustment}", "relative", f"p{adjustment}", "verdict"),
         )
         rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in self.differences)
         return Table(header, rows, tuple(each.record() for each in self.differences), self.notes)
@@ -105,7 +114,7 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
         Cell(f"{each.mean:.4f}"),
         Cell(f"{each.baseline_mean:.4f}"),
         measured(each.difference, each.standard_error),
-        *(_of_sampling(each) if sampled else ()),
+        *((_parts_of_error(each),) if sampled else ()),
         Cell(f"[{low:.4f}, {high:.4f}]"),
         Cell(f"{each.relative:+.1%}"),
         Cell(f"{each.adjusted_p_value:.2g}"),
@@ -113,11 +122,9 @@ def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...
     )
 
 
-def _of_sampling(each: Difference) -> tuple[Cell, Cell]:
-    """Return the errors from users and from candidates, and how probable the order is."""
-    errors = "unknown" if math.isnan(each.sampling_error) else f"{each.user_error:.4f}, {each.sampling_error:.4f}"
-    probable = "unknown" if math.isnan(each.order_probability) else f"{each.order_probability:.1%}"
-    return Cell(errors), Cell(probable)
+def _parts_of_error(each: Difference) -> Cell:
+    known = not math.isnan(each.sampling_error)
+    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown")
 
 
 def compare(
@@ -126,7 +133,7 @@ def compare(
     *,
     baseline: str | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
-    test: TestName | PairedTest = "t",
+    test: TestName | PairedTest = "likelihood",
     adjustment: Adjustment = "holm",
     level: float = 0.95,
     margin: float | None = None,
@@ -150,14 +157,16 @@ def compare(
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
-    test : {"t", "bootstrap", "randomisation"} or PairedTest
-        Paired t-test; BCa bootstrap; random exchange of the two recommenders. docs/comparing.md says when to use which.
+    test : {"likelihood", "t", "bootstrap", "randomisation"} or PairedTest
+        Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
+        exchange of the two recommenders. docs/comparing.md says when to use which.
     adjustment : {"holm", "benjamini-hochberg", "none"}
-        How p-values allow for the number of tests, which are all pairs, metrics and groups of this comparison.
+        How p-values, intervals and verdicts allow for the number of tests, which are all pairs, metrics and groups of
+        this comparison.
     level : float
-        Confidence level of intervals and verdicts.
+        Confidence level of the whole.
     margin : float, optional
-        A loss that does not matter; verdicts then also say who is not worse by more than it.
+        A loss that does not matter; verdicts then also say who is not worse by more than it, by a one-sided test.
     unmatched : {"refuse", "drop"}
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
@@ -179,9 +188,9 @@ def compare(
     Where an id occurs several times, e.g. for a user with several sessions, the user is the independent unit: errors
     are clustered by user, and users are resampled.
 
-    Where the metric of sampled ranks is biased, or corrected from a fixed number of draws, intervals, p-values and
-    verdicts are about the exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed
-    only if the sample determines it. `Difference.expectation_interval` is about the difference of the values shown.
+    Where the metric of sampled ranks is biased, corrected or fitted, intervals, p-values and verdicts are about the
+    exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed only if the sample
+    determines it. `Difference.expectation_interval` is about the difference of the values shown.
 
     Examples
     --------
@@ -197,7 +206,7 @@ def compare(
     True
     """
     chosen = as_metrics(metrics)
-    if len(ranks) < 2 or not chosen:
+    if n_named(ranks) < 2 or not chosen:
         raise InputError("compare needs at least two recommenders, by name, and one metric.")
     check_level(level)
     check_assumption(assume)
@@ -216,10 +225,18 @@ def compare(
     method, engine = _as_test(test, replicates, rng, progress), engine_of(ranks)
     differences = _differences if engine is None else engine.differences
     found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
-    p_values = adjusted([each.p_value for each in found.differences], adjustment).tolist()
-    final = tuple(replace(each, adjusted_p_value=p) for each, p in zip(found.differences, p_values, strict=True))
-    notes = dict.fromkeys((*found.notes, *_rough(final, method)))
+    final = _adjusted(found.differences, adjustment, level)
+    notes = dict.fromkeys((*_remarks(final), *found.notes, *_rough(final), *_tests(final, adjustment)))
     return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
+
+
+def _adjusted(differences: Sequence[Difference], how: Adjustment, level: float) -> tuple[Difference, ...]:
+    given = [each.p_value for each in differences]
+    p_values, levels = adjusted(given, how).tolist(), adjusted_levels(given, how, level).tolist()
+    return tuple(
+        replace(each, adjusted_p_value=p, adjusted_level=own)
+        for each, p, own in zip(differences, p_values, levels, strict=True)
+    )
 
 
 def _differences(
@@ -264,6 +281,7 @@ def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: b
     if isinstance(test, PairedTest):
         return test
     tests: dict[str, PairedTest] = {
+        "likelihood": LikelihoodTest(),
         "t": StudentTest(),
         "bootstrap": Bootstrap(replicates, rng, progress),
         "randomisation": Randomisation(replicates, rng, progress),
@@ -293,7 +311,7 @@ def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
 def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
     """Return what would determine an order that the sample leaves open."""
     first = next(iter(entrants.values()))
-    left_open = {each.metric for each in differences if each.bounded and each.verdict == each.open_words}
+    left_open = {each.metric for each in differences if each.bounded and each.finding.kind == "not determined"}
     return [
         f"to determine the order by {metric.estimated}, "
         + remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
@@ -302,7 +320,25 @@ def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant]
     ]
 
 
-def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
+def _tests(differences: Sequence[Difference], how: Adjustment) -> list[str]:
+    """Return a note on how many tests there are, if there are several."""
+    tests = number_of_tests([each.p_value for each in differences])
+    if tests < 2:
+        return []
+    adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({how.title()})"
+    return [f"p-values, intervals and verdicts are {adjusted_for}"]
+
+
+def _remarks(differences: Sequence[Difference]) -> list[str]:
+    """Return a note on each difference that points away from its verdict."""
+    return [
+        f"{f'{each.group}, ' if each.group else ''}{each.metric}: {each.finding.in_full}"
+        for each in differences
+        if each.finding.remark
+    ]
+
+
+def _rough(differences: Sequence[Difference]) -> list[str]:
     """Return notes on numbers that are not to be trusted to the digit."""
     notes = []
     for each in differences:
@@ -315,7 +351,7 @@ def _rough(differences: Sequence[Difference], test: PairedTest) -> list[str]:
         if each.n_units < _FEW:
             few = counted(each.n_units, "independent instance", "independent instances")
             notes.append(f"{about}only {few}: intervals and p-values are rough")
-        elif test.assumes_normal_means and not each.bounded and each.n_units < _PER_SKEWNESS * each.skewness**2:
+        elif each.outcome.too_skewed:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from truerank.corrections.assumptions import ASSUMING, Assumption
 from truerank.errors import InputError
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
+from truerank.evaluation.verdicts import Verdict, judged
 
 
 @dataclass(frozen=True)
@@ -35,28 +37,31 @@ class Difference:
         The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
         does not tell.
     order_probability : float
-        That the order shown is the one on these very users, over all samples of candidates: 1 for exact ranks, NaN for
-        a sampled metric that is biased. Of a corrected metric it leaves out the bias of the correction.
+        Posterior probability, under a flat prior, that the mean over all samples of candidates has the order shown on
+        these very users: Phi(abs(difference) / sampling_error). It is not how often such orders are right: between
+        equal recommenders it is 0.75 on average. 1 for exact ranks, NaN for a sampled metric that is biased. Of a
+        corrected metric it leaves out the bias of the correction.
     n : int
         Instances where the metric is defined for all recommenders.
     n_undefined : int
         Other instances, which are left out.
     n_units : int
         Independent units: instances, or users if some have several instances.
-    skewness : float
-        Of the units' differences.
     p_value : float
         Two-sided p-value of no difference; of exact metrics, if `bounded`.
     adjusted_p_value : float
         The same, adjusted for all tests of the comparison.
     level : float
-        Confidence level of the verdict.
+        Confidence level of the whole comparison.
+    adjusted_level : float
+        That of this difference's interval and verdict, adjusted for all tests of the comparison: the interval excludes
+        0 where the adjusted p-value is at most 1 - `level`.
     margin : float or None
         A loss that does not matter, for the verdict.
     lower_is_better : bool
     bounded : bool
-        Whether the metric is biased, or corrected from a fixed number of draws. P-value, interval and verdict are then
-        about the exact metric, by bounds that hold whatever the distribution of the ranks.
+        Whether the metric is biased, corrected or fitted. P-value, interval and verdict are then about the exact
+        metric, by bounds that hold whatever the distribution of the ranks.
     """
 
     recommender: str
@@ -72,10 +77,10 @@ class Difference:
     n: int
     n_undefined: int
     n_units: int
-    skewness: float
     p_value: float
     adjusted_p_value: float
     level: float
+    adjusted_level: float
     margin: float | None
     lower_is_better: bool
     bounded: bool
@@ -106,9 +111,10 @@ class Difference:
         return -self.difference if self.lower_is_better else self.difference
 
     def confidence_interval(self, level: float | None = None) -> Interval:
-        """Return an interval for the difference, by the test that was chosen; not adjusted for other tests.
+        """Return an interval for the difference, by the test that was chosen.
 
-        If the difference is `bounded`, it is for the difference of the exact metrics.
+        By default it is adjusted for all tests of the comparison, as the verdict is; with a `level` of your own it is
+        not. If the difference is `bounded`, it is for the difference of the exact metrics.
         """
         return self._within_reach(self.outcome, level)
 
@@ -120,10 +126,13 @@ class Difference:
         return self._within_reach(self.expectation, level)
 
     def _within_reach(self, outcome: Outcome, level: float | None) -> Interval:
-        low, high = outcome.confidence_interval(check_level(self.level if level is None else level))
+        low, high = outcome.confidence_interval(self._level(level))
         return Interval(max(low, -self.largest), min(high, self.largest))
 
-    def gain_interval(self, level: float) -> Interval:
+    def _level(self, level: float | None) -> float:
+        return self.adjusted_level if level is None else check_level(level)
+
+    def gain_interval(self, level: float | None = None) -> Interval:
         """Return the interval for the gain: that of the difference, or its negative if lower is better."""
         low, high = self.confidence_interval(level)
         return Interval(-high, -low) if self.lower_is_better else Interval(low, high)
@@ -131,13 +140,14 @@ class Difference:
     def not_worse(self, margin: float, level: float | None = None) -> bool:
         """Return whether a loss of `margin` or more can be ruled out.
 
-        This is a one-sided test: the lower end of the two-sided interval with twice the error is compared.
+        This is a one-sided test: the lower end of the two-sided interval with twice the error is compared. By default
+        it is adjusted for all tests of the comparison.
         """
-        return self.gain_interval(one_sided(self.level if level is None else level)).low > -check_margin(margin)
+        return self.gain_interval(one_sided(self._level(level))).low > -check_margin(margin)
 
     def worse(self, margin: float, level: float | None = None) -> bool:
-        """Return whether anything but a loss of more than `margin` can be ruled out."""
-        return self.gain_interval(one_sided(self.level if level is None else level)).high < -check_margin(margin)
+        """Return whether anything but a loss of more than `margin` can be ruled out, by the same one-sided test."""
+        return self.gain_interval(one_sided(self._level(level))).high < -check_margin(margin)
 
     def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
@@ -148,24 +158,19 @@ class Difference:
         from scipy.special import ndtri
 
         distance = abs(self.gain + check_margin(margin))
-        quantiles = ndtri(self.level if level is None else check_level(level)) + ndtri(power)
+        quantiles = ndtri(self._level(level)) + ndtri(power)
         spread = self.standard_error * math.sqrt(self.n)
         return math.inf if distance == 0 or self.bounded else float(np.ceil((quantiles * spread / distance) ** 2))
 
-    @property
-    def verdict(self) -> str:
-        """The finding in words, by the adjusted p-value and the margin."""
-        small = self.margin is not None and self.not_worse(self.margin)
-        if self.adjusted_p_value <= 1 - self.level and self.gain > 0:
-            return f"{self.recommender} is better"
-        if self.adjusted_p_value <= 1 - self.level:
-            return f"{self.baseline} is better" + (f", but not by more than {self.margin:g}" if small else "")
-        return f"{self.recommender} is not worse by more than {self.margin:g}" if small else self.open_words
+    @cached_property
+    def finding(self) -> Verdict:
+        """What is known of the order: its kind, the winner if there is one, and the words for it."""
+        return judged(self)
 
     @property
-    def open_words(self) -> str:
-        """What to say where no order is found."""
-        return "not determined by this sample" if self.bounded else "no difference found"
+    def verdict(self) -> str:
+        """The finding in words: who is better, who is not worse, no difference found, or not determined."""
+        return self.finding.words
 
     def reversed(self) -> Difference:
         """Return the same with recommender and baseline exchanged."""
@@ -176,7 +181,6 @@ class Difference:
             mean=self.baseline_mean,
             baseline_mean=self.mean,
             difference=-self.difference,
-            skewness=-self.skewness,
             outcome=Reversed(self.outcome),
             expectation=Reversed(self.expectation),
         )
@@ -195,8 +199,8 @@ class Difference:
     def __str__(self) -> str:
         low, high = self.confidence_interval()
         return (
-            f"{self.metric}: {self.recommender} less {self.baseline} = {self.difference:.4f} "
-            f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.verdict}"
+            f"{self.metric}: {self.recommender} - {self.baseline} = {self.difference:.4f} "
+            f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.finding.in_full}"
         )
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from truerank.corrections.reading import as_metrics
 from truerank.display.tables import Cell, Table, Tabular, measured
 from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
+from truerank.evaluation.verdicts import found_best
 from truerank.metrics.base import Metric
 from truerank.notes import by_name
+
+if TYPE_CHECKING:
+    from truerank.evaluation.comparisons import Comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,6 +26,10 @@ class Evaluation(Tabular):
 
     `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON. ``table["A", "ap"]`` is one
     `Estimate`; with groups it is ``table["A", "ap", "new users"]``.
+
+    In HTML, Markdown and LaTeX the best value of a column is bold if `truerank.compare` finds its recommender better
+    than every other one, on the same instances and adjusted for all pairs, metrics and groups of the table. Nothing is
+    bold in tables from Spark, by the convention of another tool, or read back from a pickle.
     """
 
     recommenders: tuple[str, ...]
@@ -33,6 +40,12 @@ class Evaluation(Tabular):
     groups: tuple[str, ...] = ()
     directions: tuple[int, ...] = ()
     """For each metric, whether high values (1) or low ones (-1) are good, or neither (0); if empty, nothing is bold."""
+    contest: Callable[[], Comparison] | None = field(default=None, compare=False)
+    """Compares the recommenders, when bold type is asked for; it holds their ranks. None: nothing is bold."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return own | {"contest": None}  # a pickle does not carry all ranks
 
     def __getitem__(self, key: tuple[str, ...] | str) -> Estimate:
         """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
@@ -81,26 +94,55 @@ class Evaluation(Tabular):
         return {"recommender": key[0], "group": key[2], "weight": cell.n if cell.weight is None else cell.weight}
 
     def to_table(self) -> Table:
-        """Return a row per recommender and group: means with standard errors, instances, and how many have ties."""
+        """Return a row per recommender and group: means with standard errors, instances, and how many have ties.
+
+        Nothing is bold in it: that takes a comparison, which `to_html`, `to_markdown` and `to_latex` make.
+        """
+        return self._table([False] * len(self.estimates))
+
+    def _table_with_bold(self) -> Table:
+        return self._table(self._best)
+
+    def _table(self, best: Sequence[bool]) -> Table:
         header = ("", *(("group",) if self.groups else ()), *self.metrics, "instances", "tied")
         width = len(self.metrics)
         parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
         labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
-        best = self._best()
         rows = tuple(
             (*label, *_shown(part, best[place * width : (place + 1) * width]))
             for place, (label, part) in enumerate(zip(labels, parts, strict=True))
         )
         return Table(header, rows, tuple(self.rows()), self.notes)
 
+    @cached_property
     def _best(self) -> list[bool]:
-        """Return for each estimate whether none of another recommender is better, in the same group."""
-        signs = np.array(self.directions or [0] * len(self.metrics))
-        scores = signs * np.array([cell.mean for cell in self.estimates]).reshape(
-            len(self.recommenders), -1, signs.size
-        )
-        best = (scores == np.fmax.reduce(scores)) & (signs != 0) & (len(self.recommenders) > 1)
-        return best.ravel().tolist()
+        """For each estimate, whether it is the best and its recommender is found better than every other one."""
+        winners = self._winners()
+        return [
+            winners.get(key[1:]) == key[0] and self._is_foremost(key, cell.mean)
+            for key, cell in zip(self._keys(), self.estimates, strict=True)
+        ]
+
+    def _winners(self) -> dict[tuple[str, ...], str | None]:
+        """Return who is found better than all others, by metric and group; nothing if they can't be compared."""
+        try:
+            result = None if self.contest is None or len(self.recommenders) < 2 else self.contest()
+        except InputError:  # such as other instances, or other candidates: each value stands for itself
+            return {}
+        if result is None:
+            return {}
+        groups = result.groups or ("",)
+        return {
+            (metric, group) if group else (metric,): found_best(result, metric, group)
+            for metric in result.metrics
+            for group in groups
+        }
+
+    def _is_foremost(self, key: tuple[str, ...], mean: float) -> bool:
+        """Whether no other value is better: where values are biased, the one found better may show a worse one."""
+        sign = self.directions[self.metrics.index(key[1])] if self.directions else 0
+        rivals = [cell.mean for other, cell in zip(self._keys(), self.estimates, strict=True) if other[1:] == key[1:]]
+        return sign != 0 and all(sign * mean >= sign * rival for rival in rivals)
 
     def to_dict(self, *, safe: bool = False) -> dict[str, float]:
         """Return the means by name, and their standard errors with ``/se`` behind it, for experiment trackers.
@@ -151,7 +193,7 @@ def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
 
 def _fields(cell: Estimate) -> dict[str, Any]:
     # the first is among the notes, the second a label, the others say how the interval was found
-    hidden = ("caveats", "weight", "n_users", "binary", "skewness", "exact_range", "attainable")
+    hidden = ("caveats", "weight", "n_users", "units", "hidden_error", "exact_range", "attainable")
     record = {field.name: getattr(cell, field.name) for field in fields(cell) if field.name not in hidden}
     return record | {"tied_share": cell.tied_share, "determined": cell.determined}
 

@@ -15,13 +15,13 @@ from truerank.corrections.reading import metric as as_metric
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.attainable_values import attainable
-from truerank.evaluation.intervals import Interval, check_level, skewed_interval, wilson_interval
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.attainable_values import attainable, attainable_of_items, attainable_with
+from truerank.evaluation.group_parts import Part
+from truerank.evaluation.intervals import Interval, Units, check_level, student_interval
 from truerank.evaluation.per_instance import Ties, values
 from truerank.metrics.base import Metric
 from truerank.notes import counted
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Estimate:
     >>> print(half + tr.estimate(tr.Ranks.from_ranks([5], n=10), "ap"))
     ap = 0.4875 ± 0.1830 (4 instances)
     >>> half.notes
-    ('only 3 instances: the interval rests on the t distribution and is rough',)
+    ('only 3 instances: expect a wide interval',)
     """
 
     metric: str
@@ -88,14 +88,14 @@ class Estimate:
     """For groups of items: the sum of the instances' weights, whose weighted mean this is. None: all weigh 1."""
     n_users: int | None = None
     """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
-    binary: bool = False
-    """Whether all values are 0 or 1; the interval is then Wilson's."""
-    skewness: float = field(default=0.0, compare=False)
-    """Of the values, or of their sums over users: the interval is corrected for it."""
+    units: Units | None = field(default=None, repr=False, compare=False)
+    """The values of independent units, on which the interval rests. None: it rests on the standard error."""
+    hidden_error: float = 0.0
+    """The part of the standard error that the spread of the values does not show."""
     exact_range: ExactRange | None = None
     """Of a corrected metric: what is known of the exact one."""
     attainable: Interval | None = None
-    """The least and the largest value that an instance could have, if they are known: the interval is within them."""
+    """The least and the largest value that an instance could have; those that were seen, if that is not known."""
 
     @property
     def n_instances(self) -> int:
@@ -117,7 +117,7 @@ class Estimate:
             notes.append(f"{self.n} instances of {self.n_users} users: errors are clustered by user")
         if 0 < self.n < _FEW:
             few = counted(self.n, "instance", "instances")
-            notes.append(f"only {few}: the interval rests on {self._rests_on} and is rough")
+            notes.append(f"only {few}: expect a wide interval")
         if self.tied_share > _MANY_TIES:
             notes.append(f"more than a tenth of the instances have ties; {_TIED[self.ties]}")
         return tuple(notes)
@@ -144,25 +144,20 @@ class Estimate:
         low, high = self.confidence_interval()
         return high - low <= abs(high + low) / 2
 
-    @property
-    def _rests_on(self) -> str:
-        return "few hits" if self.binary else "the t distribution"
-
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
-        For metrics of exact ranks it is Student's t interval, corrected for the skewness of the values (Hall, 1992) and
-        for rare values that were not seen, within the values that the metric can have; or, if all values are 0 or 1 and
-        instances are independent, Wilson's. For corrected metrics it also allows for the candidates that happened to be
-        sampled and for the bias of any correction, so it is far wider than a few standard errors where the sample tells
-        little.
+        For metrics of exact ranks it is by empirical likelihood, with two thirds of an instance of the most extreme
+        value that is possible at each end, for rare values that were not seen. For corrected metrics it also allows for
+        the candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
+        standard errors where the sample tells little.
 
         Examples
         --------
         >>> import truerank as tr
         >>> low, high = tr.estimate(tr.Ranks.from_ranks([1, 2, 4] * 10, n=10), "ap").confidence_interval(0.9)
         >>> round(low, 3), round(high, 3)
-        (0.488, 0.688)
+        (0.481, 0.69)
         >>> ranks = tr.Ranks.from_ranks([1, 20, 300, 1_000, 2_500] * 200, n=3_000)          # recall@10 is 0.2
         >>> sampled = tr.UniformSampling(100).draw(ranks, rng=0)
         >>> corrected = tr.estimate(sampled, "recall@10~bv(0.1)")
@@ -181,9 +176,9 @@ class Estimate:
         The same as `confidence_interval` but for corrected metrics, of which it leaves out the bias.
         """
         check_level(level)
-        if self.binary and self.n_users is None and self.weight is None:
-            return wilson_interval(self.mean, self.n, level)
-        return skewed_interval(self._moments(), level, self.attainable)
+        if self.units is None or self.attainable is None:
+            return student_interval(self.mean, self.standard_error, self.n_users or self.n, level)
+        return self.units.interval(level, self.attainable, self.hidden_error)
 
     def __add__(self, other: Estimate) -> Estimate:
         if self.weight is not None or other.weight is not None:
@@ -197,29 +192,24 @@ class Estimate:
             )
         if (self.exact_range is None) != (other.exact_range is None):
             raise InputError(f"only estimates with an exact range, or none, add up, got both for {self.metric!r}.")
-        both = self._moments() + other._moments()
+        n = self.n + other.n
+        mean, error = _merged_mean(self, other)
         return Estimate(
             self.metric,
-            both.mean,
-            both.standard_error,
-            self.n + other.n,
+            mean,
+            error,
+            n,
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
-            skewness=both.skewness,
-            binary=(self.binary or not self.n) and (other.binary or not other.n) and both.n > 0,
+            units=None if self.units is None or other.units is None else self.units + other.units,
+            hidden_error=math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1),
             exact_range=(
                 None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
             ),
             attainable=_either(self, other),
         )
-
-    def _moments(self) -> Moments:
-        """Return the moments of the values of independent units: instances, or users with several."""
-        n = self.n_users or self.n
-        squares = self.standard_error**2 * n * (n - 1) if n > 1 else 0.0
-        return Moments(n, self.mean, squares, self.skewness * squares**1.5 / math.sqrt(max(n, 1)))
 
     def error_text(self) -> str:
         """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
@@ -253,6 +243,7 @@ def estimate(
     >>> round(result.mean, 3), round(result.standard_error, 3), result.n
     (0.843, 0.098, 5)
     """
+    check_ranks(ranks)
     chosen = recommended(as_metric(metric), ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
@@ -260,30 +251,60 @@ def estimate(
 
 
 def range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
-    """Return what is known of the exact metric that a corrected one estimates from a fixed number of draws.
+    """Return what is known of the exact metric that a corrected one estimates.
 
-    None for metrics that are not corrected, and for designs whose estimators have their own honest error.
+    None for metrics that are not corrected, and for estimators without bias, whose own error is honest.
     """
-    if metric.estimated is metric or ranks.drawn is not None:
+    if metric.estimated is metric or metric.unbiased(ranks):
         return None
     from truerank.evaluation.exact_ranges import exact_range
 
     return exact_range(ranks, metric.estimated, assume)
 
 
-def weighted_summary(values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> Estimate:
-    """Return the estimate of a group of items: the sum of what they add over the sum of their weights."""
+def weighted_summary(
+    values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties, part: Part | None = None
+) -> Estimate:
+    """Return an estimate whose instances have weights: the sum of what they add over the sum of their weights.
+
+    Parameters
+    ----------
+    values : array of float
+        What each instance adds: its value times its weight; or, of a part of the relevant items, what these add.
+    weights : array of float
+    ranks, metric, ties
+        Those of `estimate`.
+    part : Part, optional
+        The part of the relevant items of the ranks that the values are about.
+    """
     plain, defined = summary(values, ranks, metric, ties), ~np.isnan(values)
-    own, weight = values[defined], float(weights[defined].sum())
+    own, clusters = values[defined], _clusters(ranks, defined)
+    weight = float(weights[defined].sum())
     mean = float(own.sum() / weight) if plain.n else math.nan
-    sums = _unit_sums(own - mean * weights[defined], _clusters(ranks, defined))
-    error, skewness = _error_of_sums(sums, weight), Moments.of(sums).skewness
-    caveats = plain.caveats
-    if metric.estimated is not metric:
-        caveats += (f"{metric} by groups of items: its errors leave out the bias of the correction",)
+    whole = attainable(ranks, metric)
+    ends = whole if part is None else attainable_of_items(ranks, metric, part.counts, weights)
     return replace(
-        plain, mean=mean, standard_error=error, skewness=skewness, weight=weight, caveats=caveats, attainable=None
+        plain,
+        mean=mean,
+        standard_error=_error_of_sums(_unit_sums(own - mean * weights[defined], clusters), weight),
+        weight=weight,
+        caveats=(*plain.caveats, *_part_caveats(metric, part, whole, ends)),
+        units=Units.of(own, weights[defined], clusters),
+        attainable=attainable_with(ends, own / weights[defined]),
     )
+
+
+def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own: Interval | None) -> list[str]:
+    """Return what to know of a metric by groups of items."""
+    if part is None:
+        return []
+    if metric.estimated is not metric:
+        return [f"{metric} by groups of items: its errors leave out the bias of the correction"]
+    if whole is not None and own is not None and own.high > whole.high:
+        return [
+            f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"
+        ]
+    return []
 
 
 def summary(
@@ -291,12 +312,10 @@ def summary(
 ) -> Estimate:
     """Return the estimate from the values of the instances and what is known of the exact metric."""
     where = ~np.isnan(per_instance)
-    defined = per_instance[where]
-    moments, clusters = Moments.of(per_instance), _clusters(ranks, where)
-    n, mean = defined.size, moments.mean
-    sums = _unit_sums(defined - mean, clusters)
-    error = moments.standard_error if clusters is None else _error_of_sums(sums, n)
-    hidden = metric.hidden_error(ranks)
+    defined, clusters = per_instance[where], _clusters(ranks, where)
+    n, mean = defined.size, float(defined.mean()) if defined.size else math.nan
+    units, hidden = Units.of(defined, clusters=clusters), metric.hidden_error(ranks)
+    error = _error_of_sums(_unit_sums(defined - mean, clusters), n)
     found = Estimate(
         metric=str(metric),
         mean=mean,
@@ -306,12 +325,11 @@ def summary(
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
         caveats=(*metric.notes(ranks), *advice(metric, ranks)),
-        n_users=None if clusters is None else sums.size,
-        binary=n > 0 and bool(np.all((defined == 0) | (defined == 1))),
-        # the hidden error is not skewed
-        skewness=Moments.of(sums).skewness * (error / math.hypot(error, hidden)) ** 3 if error > 0 else 0.0,
+        n_users=None if clusters is None else units.n,
+        units=units,
+        hidden_error=hidden,
         exact_range=exact_range,
-        attainable=_with_seen(attainable(ranks, metric), defined),
+        attainable=attainable_with(attainable(ranks, metric), defined),
     )
     if found.determined or exact_range is None:
         return found
@@ -319,11 +337,15 @@ def summary(
     return replace(found, exact_range=remedied)
 
 
-def _with_seen(ends: Interval | None, values: Floats) -> Interval | None:
-    """Return the attainable values with those that were seen, such as 0 for instances without relevant items."""
-    if ends is None or not values.size:
-        return ends
-    return Interval(min(ends.low, float(values.min())), max(ends.high, float(values.max())))
+def _merged_mean(one: Estimate, other: Estimate) -> tuple[float, float]:
+    """Return mean and standard error over the instances of two estimates."""
+    if not (one.n and other.n):
+        filled = one if one.n else other
+        return filled.mean, filled.standard_error
+    n, gap = one.n + other.n, other.mean - one.mean
+    own = [each.standard_error**2 * each.n * (each.n - 1) if each.n > 1 else 0.0 for each in (one, other)]
+    squares = sum(own) + gap**2 * one.n * other.n / n
+    return one.mean + gap * other.n / n, math.sqrt(squares / (n - 1) / n)
 
 
 def _either(one: Estimate, other: Estimate) -> Interval | None:

@@ -15,6 +15,8 @@ from truerank.corrections.reading import AnyMetric, as_metrics
 from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
+from truerank.evaluation.chance_levels import chance_notes
+from truerank.evaluation.comparisons import compare
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate, range_of_estimated, summary, weighted_summary
@@ -23,7 +25,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import Ties, checked_terms, untied
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ def evaluate(
         the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
         Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
     train : Interactions, sparse matrix, or list of item numbers per user, optional
-        For lists: the training interactions, where a metric depends on the popularity of items.
+        For lists: the training interactions, where a metric depends on the popularity of items or on how many there
+        are. Its items belong to the catalogue.
     truth : Interactions, or what `read_lists` accepts, optional
         For lists: the relevant items, where a metric compares lists with them.
     item_vectors : array of shape (n_items, d), optional
@@ -96,7 +99,7 @@ def evaluate(
                    auc               ap  instances  tied
     A  0.9901 ± 0.0000  0.0100 ± 0.0000          5  0.0%
     C  0.8431 ± 0.0980  0.1014 ± 0.0997          5  0.0%
-    note: only 5 instances: the interval rests on the t distribution and is rough
+    note: only 5 instances: expect a wide interval
     >>> round(table["C", "ap"].mean, 3)
     0.101
     """
@@ -113,12 +116,16 @@ def evaluate(
             train=train,
             item_vectors=item_vectors,
         )
+    for name, value in (("train", train), ("truth", truth), ("item_vectors", item_vectors)):
+        if value is not None:
+            raise InputError(f"`{name}` is for recommended lists, but these are ranks.")
     named, chosen = cast("dict[str, Ranks]", given), as_metrics(cast("AnyMetric", metrics))
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
     if (engine := engine_of(named)) is not None:
         return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
+    check_ranks(*named.values())
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
     broken = untied(named, ties, rng)
@@ -140,23 +147,28 @@ def evaluate(
     shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
     rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    notes = table_notes({name: one.notes for name, one in named.items()}, rows, shown)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen))
+    own = {
+        name: (*one.notes, *(() if shown else chance_notes(one, taken[name], rows[name])))
+        for name, one in named.items()
+    }
+    notes = table_notes(own, rows, shown)
+    contest = partial(compare, broken, chosen, by=groups, assume=assume)
+    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen), contest)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
     """Return a table of metrics of lists, and of the ranks of relevant items in them."""
-    from truerank.evaluation.list_evaluations import list_columns
+    from truerank.evaluation.list_evaluations import list_columns, list_notes
 
     if not all(isinstance(one, Recommendations) for one in given.values()):
         raise InputError("lists and ranks can't be in one table.")
-    columns, shown, notes = list_columns(given, metrics, evaluate_ranks, **others)
+    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
     cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
     width = len(cells) // len(given)
     rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
-    own = table_notes({name: lists.notes for name, lists in given.items()}, rows, shown)
+    own = table_notes(list_notes(given, others["train"]), rows, shown)
     names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs)
+    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
 
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
@@ -196,4 +208,4 @@ def _summary(
     own = ranks[part.rows] if part.name else ranks
     if part.items is None:
         return summary(values, own, metric, ties, exact_range)
-    return weighted_summary(values, part.weights, own, metric, ties)
+    return weighted_summary(values, part.weights, own, metric, ties, part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -13,8 +13,7 @@ from truerank.corrections.assumptions import Assumption, strongest
 from truerank.corrections.bounds import Bound
 from truerank.corrections.corrected import Corrected
 from truerank.evaluation.attainable_values import values_at_one_end
-from truerank.evaluation.intervals import Interval
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.intervals import Interval, Units
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric, Terms
 from truerank.ranking.ranks import Ranks
@@ -29,8 +28,8 @@ class ExactRange:
 
     Attributes
     ----------
-    lower, upper : Moments
-        Of values whose expectation is at most, and at least, the exact metric of each instance.
+    lower, upper : Units
+        Values whose expectation is at most, and at least, the exact metric of each instance.
     least, most : float
         The least value of `lower`, and the largest of `upper`, that any instance could have.
     worst, best : float
@@ -41,8 +40,8 @@ class ExactRange:
         What would tell more, if this tells little.
     """
 
-    lower: Moments
-    upper: Moments
+    lower: Units = field(repr=False, compare=False)
+    upper: Units = field(repr=False, compare=False)
     least: float
     most: float
     worst: float
@@ -51,33 +50,30 @@ class ExactRange:
     remedy: str = ""
 
     @classmethod
-    def of(cls, bounds: BoundValues) -> ExactRange:
-        """Return the range of the mean over the instances."""
+    def of(cls, bounds: BoundValues, clusters: Ints | None = None) -> ExactRange:
+        """Return the range of the mean over the instances, some of which may be of the same user."""
         return cls(
-            Moments.of(bounds.lower),
-            Moments.of(bounds.upper),
+            Units.of(bounds.lower, clusters=clusters),
+            Units.of(bounds.upper, clusters=clusters),
             float(np.fmin.reduce(bounds.least, initial=math.inf)),
             float(np.fmax.reduce(bounds.most, initial=-math.inf)),
-            Moments.of(bounds.worst).mean,
-            Moments.of(bounds.best).mean,
+            *(float(np.nanmean(each)) if np.any(~np.isnan(each)) else math.nan for each in (bounds.worst, bounds.best)),
             bounds.assumption,
         )
 
     def interval(self, level: float) -> Interval:
         """Return the interval that covers the exact metric with at least this probability.
 
-        Each end allows for half of the error, by Student's t distribution. One more instance, as extreme as any could
-        be, is counted with those that were seen: when 100 instances show no hit, the upper end is not 0 but about 3 %,
-        as by the rule of three.
+        Each end allows for half of the error, and for values as extreme as any could be that were not seen; see
+        `Units`.
         """
-        if self.lower.n < 2:
-            return Interval(math.nan, math.nan)
-        low = self.lower.with_one(self.least).reach(level, -1)
-        high = self.upper.with_one(self.most).reach(level, 1)
+        low, high = self.lower.low(level, self.least), self.upper.high(level, self.most)
+        if math.isnan(low):
+            return Interval(low, high)
         return Interval(max(low, _least_of(self.worst, self.best)), min(high, _most_of(self.worst, self.best)))
 
     def __add__(self, other: ExactRange) -> ExactRange:
-        mine, others = self.lower.n, other.lower.n
+        mine, others = self.lower.total, other.lower.total
         return ExactRange(
             self.lower + other.lower,
             self.upper + other.upper,
@@ -132,7 +128,7 @@ def exact_range(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing"
     >>> low < (1 / 3 + 1 / 17 + 1 / 250 + 1 / 900) / 4 < high
     True
     """
-    return ExactRange.of(bound_values(ranks, metric, assumption))
+    return ExactRange.of(bound_values(ranks, metric, assumption), ranks.clusters)
 
 
 def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing") -> BoundValues:

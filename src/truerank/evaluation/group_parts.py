@@ -26,13 +26,16 @@ class Part:
         Its instances.
     items : array of int or None
         Its relevant items, as positions; None if it has its instances as a whole.
+    counts : array of int
+        How many of the relevant items of each of its instances it has.
     weights : array of float
-        Share of its items among the relevant items of each of its instances.
+        Their share of the relevant items; 1 if it has its instances as a whole.
     """
 
     name: str
     rows: Ints
     items: Ints | None
+    counts: Ints
     weights: Floats
 
 
@@ -51,17 +54,21 @@ def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]
 def split_by(ranks: Ranks, groups: Groups | None) -> tuple[Part, ...]:
     """Return the part of each group, followed by the part without a group; the whole if there are no groups."""
     if groups is None:
-        return (Part("", np.arange(len(ranks)), None, np.ones(len(ranks))),)
+        return (_of_instances("", np.arange(len(ranks)), ranks),)
     codes = groups.codes_of(ranks)
     chosen = [(name, np.flatnonzero(codes == code)) for code, name in enumerate((*groups.names, UNKNOWN))]
     if not groups.of_items:
-        return tuple(Part(name, rows, None, np.ones(rows.size)) for name, rows in chosen)
+        return tuple(_of_instances(name, rows, ranks) for name, rows in chosen)
     return tuple(_of_items(name, items, ranks) for name, items in chosen)
+
+
+def _of_instances(name: str, rows: Ints, ranks: Ranks) -> Part:
+    return Part(name, rows, None, ranks.n_relevant[rows], np.ones(rows.size))
 
 
 def _of_items(name: str, items: Ints, ranks: Ranks) -> Part:
     rows, counts = np.unique(ranks.instance[items], return_counts=True)
-    return Part(name, rows, items, counts / ranks.n_relevant[rows])
+    return Part(name, rows, items, counts, counts / ranks.n_relevant[rows])
 
 
 def parts_by(ranks: Mapping[str, Ranks], groups: Groups | None) -> dict[str, list[Part]]:

@@ -15,9 +15,11 @@ from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.source import Source
+from truerank.lists.reading import NO_CATALOGUE
 from truerank.lists.recommendations import Recommendations
 from truerank.metrics.list_base import ListMetric, Surroundings
 from truerank.metrics.list_metrics import LIST_METRICS, Overlap
+from truerank.metrics.registry import METRICS
 from truerank.ranking.lists import read_lists
 from truerank.ranking.ranks import Ranks
 
@@ -39,6 +41,15 @@ class Column(NamedTuple):
     """Whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that only describe lists."""
 
 
+class ListColumns(NamedTuple):
+    """A column per metric, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
+
+    columns: list[Column]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+    contest: Callable[[], Any] | None
+
+
 Parts = Mapping[str, Mapping[str, Recommendations]]
 """Lists by group and recommender; if there are no groups, the name of the only one is empty."""
 
@@ -52,8 +63,8 @@ def list_columns(
     truth: Source = None,
     train: PerUser | None = None,
     item_vectors: AnyArray | None = None,
-) -> tuple[list[Column], tuple[str, ...], tuple[str, ...]]:
-    """Return a column per metric, the groups that have users, and notes on the table as a whole.
+) -> ListColumns:
+    """Return the parts of a table of metrics of lists and of ranks.
 
     Parameters
     ----------
@@ -79,7 +90,14 @@ def list_columns(
         _column(named, parts, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen
     ]
     notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
-    return columns, () if groups is None else tuple(parts), notes
+    contest = None if ranked is None else ranked.contest
+    return ListColumns(columns, () if groups is None else tuple(parts), notes, contest)
+
+
+def list_notes(named: Mapping[str, Recommendations], train: PerUser | None) -> dict[str, tuple[str, ...]]:
+    """Return the notes of lists; if there is a catalogue now, without the one that says that there is none."""
+    obsolete = set() if train is None else {NO_CATALOGUE}
+    return {name: tuple(note for note in lists.notes if note not in obsolete) for name, lists in named.items()}
 
 
 def _groups_of_users(by: Any) -> Groups | None:
@@ -120,8 +138,12 @@ def _ranked(evaluation: Any, name: str, metric: str, group: str) -> Estimate:
 
 
 def as_list_metric(metric: Any) -> Any:
-    """Return a text that names a metric of lists as that metric, and anything else unchanged."""
-    return LIST_METRICS.read(metric) if isinstance(metric, str) and LIST_METRICS.has(metric) else metric
+    """Return a text that names a metric of lists as that metric, and any other metric unchanged."""
+    if not isinstance(metric, str) or LIST_METRICS.has(metric):
+        return LIST_METRICS.read(metric) if isinstance(metric, str) else metric
+    if not METRICS.has(metric):
+        raise METRICS.unknown(metric, LIST_METRICS)
+    return metric
 
 
 def _ranks(named: Mapping[str, Recommendations], truth: Source, metric: object) -> dict[str, Ranks]:

@@ -12,7 +12,7 @@ import numpy as np
 from truerank.arrays import Bools, Floats, Ints
 from truerank.corrections.assumptions import Assumption
 from truerank.errors import InputError
-from truerank.evaluation.attainable_values import attainable
+from truerank.evaluation.attainable_values import attainable, attainable_of_items, attainable_with
 from truerank.evaluation.bounded_differences import bounded_outcome, bounds_of_runs, is_bounded
 from truerank.evaluation.candidate_sampling import covariances_of_totals, sampling_variance
 from truerank.evaluation.differences import Difference
@@ -64,8 +64,8 @@ class Block:
         Error of the columns' means that the spread of the values does not show.
     biased : bool
         Whether the values are of sampled ranks, and neither corrected nor unbiased.
-    largest : float
-        The largest difference that an instance could have, either way; infinite if that is not known.
+    ends : Interval
+        The least and the largest value that an instance could have; those that were seen, if that is not known.
     bounds : tuple of BoundValues or None
         For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
     """
@@ -78,8 +78,13 @@ class Block:
     sampling: Floats
     hidden: Floats
     biased: bool
-    largest: float
+    ends: Interval
     bounds: tuple[BoundValues | None, ...] | None
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that an instance could have, either way."""
+        return self.ends.high - self.ends.low
 
     @property
     def defined(self) -> Bools:
@@ -131,7 +136,7 @@ def _blocks(
     hidden = np.array([each.hidden_errors(each.metrics[at]) for each in several])
     bounds = _bounds(at, several, assume)
     biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
-    largest = _largest([attainable(each.runs[0], each.metrics[at]) for each in several])
+    whole = [attainable(each.runs[0], each.metrics[at]) for each in several]
     for place, part in enumerate(several[0].parts[0]):
         runs = np.stack([own[place] for own in values], axis=2)
         yield Block(
@@ -143,17 +148,24 @@ def _blocks(
             covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
             hidden[:, place],
             biased,
-            largest if part.items is None else math.inf,
+            _ends(runs, part, [_of_part(end, each, at, place) for end, each in zip(whole, several, strict=True)]),
             None if bounds is None else tuple(_taken(each, part) for each in bounds),
         )
 
 
-def _largest(ends: Sequence[Interval | None]) -> float:
-    """Return the largest difference between values of recommenders, from what each of them can attain."""
-    known = [each for each in ends if each is not None]
-    if len(known) < len(ends):
-        return math.inf
-    return max(each.high for each in known) - min(each.low for each in known)
+def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> Interval | None:
+    """Return what a recommender can attain in a part, from what it can in whole instances."""
+    part, run = entrant.parts[0][place], entrant.runs[0]
+    if part.items is None:
+        return whole
+    return attainable_of_items(run[part.rows], entrant.metrics[at], part.counts, part.weights)
+
+
+def _ends(runs: Floats, part: Part, ends: Sequence[Interval | None]) -> Interval:
+    """Return what any of the recommenders could attain, with what was seen."""
+    values = runs / part.weights[:, None]
+    known = np.array([end for each in ends if each is not None for end in each])
+    return attainable_with(None, np.append(known, values[~np.isnan(values)])) or Interval(0.0, 0.0)
 
 
 def _bounds(at: int, several: Sequence[Entrant], assume: Assumption) -> list[BoundValues | None] | None:
@@ -188,6 +200,7 @@ def _tested(task: Task, blocks: Sequence[Block], test: PairedTest) -> list[list[
         blocks[0].weights[defined],
         None if clusters is None else clusters[defined],
         np.concatenate([block.hidden for block in blocks]),
+        np.repeat([block.largest for block in blocks], width),
     )
     columns = [(at * width + one, at * width + other) for at in range(len(blocks)) for one, other in task.pairs]
     results = list(zip(columns, test.outcomes(sample, columns), strict=True))
@@ -209,7 +222,6 @@ def _difference(task: Task, block: Block, pair: Pair, columns: Pair, outcome: Ou
         difference=sample.difference(columns),
         standard_error=sample.standard_error(columns),
         sampling_error=math.sqrt(variance) / sample.total,
-        skewness=sample.skewness(columns),
         n=n,
         n_undefined=len(block.values) - n,
         n_units=sample.sizes.size,
@@ -226,7 +238,6 @@ class Facts(NamedTuple):
     difference: float
     standard_error: float
     sampling_error: float
-    skewness: float
     n: int
     n_undefined: int
     n_units: int
@@ -253,10 +264,10 @@ def described_difference(
         n=facts.n,
         n_undefined=facts.n_undefined,
         n_units=facts.n_units,
-        skewness=facts.skewness,
         p_value=decisive.p_value,
         adjusted_p_value=decisive.p_value,
         level=task.level,
+        adjusted_level=task.level,
         margin=task.margin,
         lower_is_better=task.lower_is_better[metric],
         bounded=exact is not None,

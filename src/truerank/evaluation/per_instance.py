@@ -14,7 +14,7 @@ from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.tie_means import expected_terms
 from truerank.metrics.base import Metric, Terms
-from truerank.ranking.ranks import Ranks
+from truerank.ranking.ranks import Ranks, check_ranks
 from truerank.sampling.designs import Rng
 
 Ties = Literal["expected", "optimistic", "pessimistic", "random"]
@@ -54,6 +54,7 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
     >>> [tr.values(tied, "ap", ties=policy).item() for policy in ("expected", "optimistic", "pessimistic")]
     [0.75, 1.0, 0.5]
     """
+    check_ranks(ranks)
     chosen = as_metric(metric)
     check_ties(ties)
     if ties != "expected":

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.arrays import Floats, frozen
 from truerank.errors import InputError
 from truerank.evaluation.intervals import Interval
-from truerank.evaluation.paired_tests import Outcome, Pair, PairedTest, Sample, StudentOutcome, student_outcome
+from truerank.evaluation.paired_tests import LikelihoodOutcome, Outcome, Pair, PairedTest, Sample, likelihood_outcome
 from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
 from truerank.sampling.designs import Rng
 
@@ -122,17 +122,17 @@ def _around(sample: Sample, pair: Pair) -> tuple[float, Floats]:
 
 @dataclass(frozen=True)
 class RandomisationOutcome(Outcome):
-    """Share of random exchanges with a difference as large; the interval is Student's."""
+    """Share of random exchanges with a difference as large; the interval is by empirical likelihood."""
 
-    student: StudentOutcome
+    likelihood: LikelihoodOutcome
     share: float
 
     @property
     def p_value(self) -> float:
-        return self.share if self.student.n_units > 1 else math.nan
+        return self.share if self.likelihood.units.n > 1 else math.nan
 
     def confidence_interval(self, level: float) -> Interval:
-        return self.student.confidence_interval(level)
+        return self.likelihood.confidence_interval(level)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Randomisation(PairedTest):
             # exchanges shift a difference by twice their own
             exchanged = exchanged + sample.hidden * sample.total / 2 * rng.standard_normal(exchanged.shape)
         return [
-            RandomisationOutcome(student_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
+            RandomisationOutcome(likelihood_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
             for pair in pairs
         ]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.evaluation.estimates import Estimate, weighted_summary
-from truerank.evaluation.moments import Moments
+from truerank.evaluation.group_parts import Part
 from truerank.evaluation.per_instance import Ties
 from truerank.metrics.base import Metric
 from truerank.ranking.ranks import Ranks
@@ -24,7 +24,7 @@ class WeightedPart:
     plain : Estimate
         Of the same instances, as if all weighed 1; it merges, and knows how many there are and how many tie.
     sums : array of float
-        Sums of the weights w and of the values v, and of their products: ww, vw, vv, www, vww, vvw, vvv.
+        Sums of the weights w and of the values v, and of their products ww, vw and vv.
 
     Examples
     --------
@@ -42,12 +42,14 @@ class WeightedPart:
     sums: Floats
 
     @classmethod
-    def of(cls, values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties) -> WeightedPart:
+    def of(
+        cls, values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties, part: Part | None = None
+    ) -> WeightedPart:
         """Return the part of these instances; `values` are what the items of the group add to the metric."""
         defined = ~np.isnan(values)
         v, w = values[defined], weights[defined]
-        plain = replace(weighted_summary(values, weights, ranks, metric, ties), weight=None)
-        products = (w, v, w * w, v * w, v * v, w**3, v * w * w, v * v * w, v**3)
+        plain = replace(weighted_summary(values, weights, ranks, metric, ties, part), weight=None)
+        products = (w, v, w * w, v * w, v * v)
         return cls(plain, np.array([product.sum() for product in products]))
 
     def __add__(self, other: WeightedPart) -> WeightedPart:
@@ -55,10 +57,9 @@ class WeightedPart:
 
     def estimate(self) -> Estimate:
         """Return the estimate over all instances."""
-        w, v, ww, vw, vv, www, vww, vvw, vvv = self.sums.tolist()
+        w, v, ww, vw, vv = self.sums.tolist()
         n, mean = self.plain.n, v / w if w else math.nan
         # of the deviations v - mean w, whose sum is 0
         squares = max(vv - 2 * mean * vw + mean**2 * ww, 0.0)
-        deviations = Moments(n, 0.0, squares, vvv - 3 * mean * vvw + 3 * mean**2 * vww - mean**3 * www)
         error = math.sqrt(n / (n - 1) * squares) / w if n > 1 else math.nan
-        return replace(self.plain, mean=mean, standard_error=error, skewness=deviations.skewness, weight=w)
+        return replace(self.plain, mean=mean, standard_error=error, weight=w)

@@ -43,6 +43,8 @@ class Contents:
         The end of the message if the source holds ranked lists instead.
     format_argument : str
         Name of the reader's argument for the format.
+    header_hint : str
+        What to do if the first line may be a header or a row; by default, to give the argument for it.
     """
 
     what: str
@@ -53,6 +55,12 @@ class Contents:
     trec: str | None = None
     lists_need: str = ""
     format_argument: str = "format"
+    header_hint: str = ""
+
+    def recognises(self, names: Sequence[str]) -> bool:
+        """Whether any of these is a usual name of a column."""
+        usual = {_plain(alias) for aliases in self.roles.values() for alias in aliases}
+        return any(_plain(name) in usual for name in names)
 
 
 _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
@@ -142,7 +150,7 @@ def require_columns(found: Mapping[str, int], contents: Contents, present: Seque
         if role not in found:
             raise InputError(
                 f"{where} has no column for the {role}: expected {contents.roles[role][0]!r} or similar, "
-                f"found {some(present)}; name the column of the {role}."
+                f"found {some(present)}; name its column with {role}='...'."
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from truerank.errors import InputError
@@ -11,8 +11,8 @@ from truerank.formats.columns import Contents, is_number
 from truerank.formats.layout import Layout, decode, fields_of, lines_of
 from truerank.formats.source import HEAD, File
 
-Format = Literal["csv", "movielens", "trec"]
-"""Delimited text with or without a header; user, item, rating and time without a header; a TREC run or qrels."""
+Format = Literal["csv", "csv-header", "csv-no-header", "movielens", "trec"]
+"""Delimited text, with or without a header; user, item, rating and time without a header; a TREC run or qrels."""
 
 # the TREC tools order by score; the column of ranks is for human readers
 _RUN = ("user", "iteration", "item", "place", "score", "tag")
@@ -33,6 +33,23 @@ def check_format(given: str | None) -> None:
         raise InputError(f"the format must be one of {', '.join(get_args(Format))}, got {given!r}.")
 
 
+def with_header(given: Format | None, header: bool | None, name: str = "header") -> Format | None:
+    """Return the format of delimited text of which the caller says whether it has a header.
+
+    Examples
+    --------
+    >>> with_header(None, False), with_header("trec", None)
+    ('csv-no-header', 'trec')
+    """
+    if header is None:
+        return given
+    if not isinstance(header, bool):
+        raise InputError(f"`{name}` must be True, False or None, got {header!r}.")
+    if given not in (None, "csv"):
+        raise InputError(f"`{name}` applies to delimited text only, not to the format {given!r}.")
+    return "csv-header" if header else "csv-no-header"
+
+
 def detect(
     file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> Layout:
@@ -49,7 +66,7 @@ def detect(
         return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
     if given is None and (found := _trec(sample)) and (kind := _settle(file, *found, contents, chosen, len(sample))):
         return _trec_layout(file, sample, kind, contents, skip)
-    return _delimited(file, sample[0], skip, latin, contents, chosen, given)
+    return _delimited(file, sample, skip, latin, contents, chosen, given)
 
 
 def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
@@ -110,24 +127,46 @@ def _trec_layout(file: File, lines: Sequence[str], kind: str, contents: Contents
 
 def _delimited(
     file: File,
-    line: str,
+    lines: Sequence[str],
     skip: int,
     latin: bool,
     contents: Contents,
     chosen: Mapping[str, str | int],
     given: Format | None,
 ) -> Layout:
-    delimiter = _delimiter(line)
+    delimiter = _delimiter(lines[0])
     quoted = delimiter not in ("::", " ")
-    fields = [field.strip() for field in fields_of(line, delimiter, quoted=quoted)]
-    even = delimiter != " " or _UNEVEN.search(line) is None
-    if given != "movielens" and not any(map(_NUMBER.fullmatch, fields)):
+    split = ([field.strip() for field in fields_of(line, delimiter, quoted=quoted)] for line in lines)
+    fields = next(split)
+    even = delimiter != " " or _UNEVEN.search(lines[0]) is None
+    if _has_header(file, fields, split, contents, chosen, given):
         typed = [_RECBOLE.fullmatch(name) for name in fields]
         names = tuple(form[1] if form else name for form, name in zip(typed, fields, strict=True))
         return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
     names = _unnamed(file, fields, contents, chosen, given)
     whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
     return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens", unnamed=True)
+
+
+def _has_header(
+    file: File,
+    fields: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    contents: Contents,
+    chosen: Mapping[str, str | int],
+    given: Format | None,
+) -> bool:
+    """Whether the first line holds names: text only, and, if columns are chosen by number, not text like all others."""
+    if given in ("movielens", "csv-header", "csv-no-header"):
+        return given == "csv-header"
+    if any(map(_NUMBER.fullmatch, fields)):
+        return False
+    named = not any(map(is_number, chosen.values())) or contents.recognises(fields) or _RECBOLE.fullmatch(fields[0])
+    if named or any(all(map(_NUMBER.fullmatch, column)) for column in zip(*rows, strict=False)):
+        return True
+    header = contents.format_argument.replace("format", "header")
+    hint = contents.header_hint or f"give {header}=True or {header}=False"
+    raise InputError(f"{file} may begin with a header or with a row, because all of it is text: {hint}.")
 
 
 def _unnamed(

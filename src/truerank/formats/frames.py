@@ -10,9 +10,50 @@ import numpy as np
 import pyarrow as pa
 
 from truerank.errors import InputError
+from truerank.formats.columns import Contents, find_columns
 from truerank.formats.reasons import reason
 
 _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def from_columns(columns: Mapping[Any, Any], contents: Contents, chosen: Mapping[str, str | int]) -> pa.Table | None:
+    """Return ``{"user": [...], "item": [...]}`` as a table, None if the keys of a dict are not names of columns.
+
+    Examples
+    --------
+    >>> from truerank.formats.columns import INTERACTIONS
+    >>> from_columns({"user": ["ann"], "item": [7]}, INTERACTIONS, {}).to_pydict()
+    {'user': ['ann'], 'item': [7]}
+    >>> from_columns({"ann": [7]}, INTERACTIONS, {})
+    """
+    if not all(isinstance(name, str) for name in columns):
+        return None
+    found = find_columns(names := list(columns), contents, chosen, "the dict")
+    if not set(contents.needed) <= set(found):
+        return None
+    if len({len(column) if _is_column(column) else None for column in columns.values()} | {None}) != 2:
+        keys = " and ".join(repr(names[found[role]]) for role in contents.needed)
+        raise InputError(
+            f"the dict has the keys {keys}, which may be columns or users: columns must be lists of the same length; "
+            "users with such names can be given in a dataframe."
+        )
+    return pa.table({name: _array(column, f"values of {name!r}") for name, column in columns.items()})
+
+
+def _is_column(values: Any) -> bool:
+    return (
+        isinstance(values, Sized) and hasattr(values, "__getitem__") and not isinstance(values, str | bytes | Mapping)
+    )
+
+
+def refuse_pairs(lists: Sequence[Any], name: str) -> None:
+    """Raise `InputError` if lists are tuples of two, which may be pairs of user and item."""
+    if len(lists) and all(isinstance(row, tuple) and len(row) == 2 for row in lists):
+        raise InputError(
+            f"{name} has tuples of two, which may be pairs of user and item or the items of each user: "
+            f"give the items of each user as lists, [{list(lists[0])!r}, ...], "
+            "and read pairs from columns, {'user': [...], 'item': [...]}."
+        )
 
 
 def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
@@ -41,6 +82,7 @@ def from_lists(lists: Sequence[Any] | np.ndarray[Any, Any], value: str) -> pa.Ta
         bounds = np.arange(lists.shape[0] + 1, dtype=np.int64) * lists.shape[1]
         items = pa.LargeListArray.from_arrays(bounds, _array(lists.ravel(), "item ids"))
         return pa.table({"user": np.arange(lists.shape[0]), "item": items})
+    refuse_pairs(lists, "the list")
     return from_mapping(dict(enumerate(lists)), value)
 
 

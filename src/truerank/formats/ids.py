@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from truerank.arrays import AnyArray
 from truerank.errors import InputError
 
-_MISSING_WORDS = pa.array(["#N/A", "N/A", "NA", "NULL", "NaN", "None", "nan", "null"])
+_MISSING_WORDS = pa.array(["#N/A", "<NA>", "N/A", "NULL", "NaN", "NaT", "None", "nan", "null"])
+_NA = pa.array(["NA"])  # may be a code, such as that of Namibia
 
 
 def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
@@ -115,13 +116,19 @@ def missing(column: pa.ChunkedArray) -> int | None:
     return None if first < 0 else first
 
 
-def missing_among_numbers(column: pa.ChunkedArray) -> int | None:
-    """Return the first row with a word for a missing value (NA, null, ...) if all others are numbers."""
-    words = pc.is_in(column, value_set=_MISSING_WORDS.cast(column.type))
-    first = pc.index(words, True).as_py()
+def missing_word(column: pa.ChunkedArray) -> int | None:
+    """Return the first row with a word that programs write for a missing value (NaN, null, ...), None if there is none.
+
+    NA counts as such a word only if all others are numbers.
+    """
+    first = pc.index(pc.is_in(column, value_set=_MISSING_WORDS.cast(column.type)), True).as_py()
+    if first >= 0:
+        return first
+    codes = pc.is_in(column, value_set=_NA.cast(column.type))
+    first = pc.index(codes, True).as_py()
     if first < 0:
         return None
-    others = column.filter(pc.invert(words))
+    others = column.filter(pc.invert(codes))
     return first if len(others) and pa.types.is_integer(numbers_if_spelled_so(others).type) else None
 
 

@@ -13,7 +13,7 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
 from truerank.formats.detection import Format
-from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_among_numbers, shown
+from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_word, shown
 from truerank.formats.source import Source
 from truerank.formats.tables import Opened, open_source
 
@@ -201,6 +201,8 @@ def _one_per_item(rows: Rows) -> Rows:
     nested = [role for role in rows.table.column_names if _is_list(rows.table[role].type)]
     if not nested:
         return rows
+    if "user" in nested:
+        raise InputError(f"{rows.name} must have one user per row, got lists of users.")
     lists = {role: _plain_lists(rows, role) for role in nested}
     sizes = {role: pc.list_value_length(column).to_numpy(zero_copy_only=False) for role, column in lists.items()}
     for role in nested[1:]:
@@ -232,10 +234,10 @@ def _check_complete(rows: Rows) -> None:
     for role in rows.table.column_names:
         column = decoded(rows.table[role])
         row = missing(column)
-        if row is None and role in _IDS and is_text(column.type):
-            row = missing_among_numbers(column)
         if row is not None:
             raise rows.error(row, f"the {role} is missing")
+        if role in _IDS and is_text(column.type) and (row := missing_word(column)) is not None:
+            raise rows.error(row, f"the {role} is missing: {column[row].as_py()!r} stands for no value")
 
 
 def _with_ids(rows: Rows, whole: bool) -> Rows:

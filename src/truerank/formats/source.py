@@ -136,7 +136,7 @@ class _Unpacked(io.RawIOBase):
 def locate(path: str | Path) -> File:
     """Return the file that a path, a directory or a zip file stands for; "-" is standard input."""
     if str(path) == "-":
-        return _inside(File(Path("-"), content=sys.stdin.buffer.read()))
+        return _inside(File(Path("-"), content=_standard_input()))
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError) as error:
@@ -148,6 +148,13 @@ def locate(path: str | Path) -> File:
         return locate(Path(path) / _choose([str(file.relative_to(path)) for file in files], str(path)))
     with unreadable(repr(str(path))):
         return _inside(File(Path(path), content=None if stat.S_ISREG(mode) else Path(path).read_bytes()))
+
+
+def _standard_input() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except (AttributeError, OSError, ValueError) as error:  # Python has none where it was closed before the start
+        raise InputError("can't read standard input: it is closed.") from error
 
 
 def _inside(file: File) -> File:

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from truerank.errors import InputError
 from truerank.formats.columns import Contents
 from truerank.formats.detection import Format, check_format, detect
-from truerank.formats.frames import columns_of, from_lists, from_mapping
+from truerank.formats.frames import columns_of, from_columns, from_lists, from_mapping
 from truerank.formats.layout import Layout, decode, not_utf8
-from truerank.formats.limits import check_unpacked
+from truerank.formats.limits import check_unpacked, unpacked, unpacked_size
 from truerank.formats.source import File, Source, locate, unreadable
 
 # nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
@@ -65,7 +65,11 @@ def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | i
     check_format(given)
     if isinstance(source, str | Path):
         return _open_file(locate(source), contents, chosen, given)
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise InputError("can't read from bytes; give a path as text, a dataframe, a dict or a list.")
     if isinstance(source, Mapping):
+        if (table := from_columns(source, contents, chosen)) is not None:
+            return _Frame(table, "the dict")
         return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
     if isinstance(source, Sequence | np.ndarray):
         return _Frame(from_lists(source, contents.value), "the list", fixed=True)
@@ -111,28 +115,44 @@ class _Text(Opened):
 
 
 class _Parquet(Opened):
-    """A Parquet file; only the needed columns are read."""
+    """A Parquet file; only the needed columns are read.
+
+    Text is read as a dictionary, which repeated values do not enlarge, and unpacked once its size is known.
+    """
 
     def __init__(self, file: File) -> None:
         self._file = file
         with file.open() as stream:
             content = pq.ParquetFile(stream)
             self.name, self.names, self._metadata = str(file), content.schema_arrow.names, content.metadata
+            leaves = [content.schema.column(place) for place in range(len(content.schema))]
+            self._texts = [leaf.path for leaf in leaves if _is_text(leaf)]
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         wanted = [self.names[column] for column in columns]
         with unreadable(self.name), self._file.open() as stream:
             # the metadata of columns tell more, but Arrow ends the process where these are damaged
-            check_unpacked(self.name, 8 * self._metadata.num_rows * len(wanted), stream.size())
-            content = pq.ParquetFile(stream)
+            groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
+            stored = sum(group.total_byte_size for group in groups)
+            check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
+            content = pq.ParquetFile(stream, read_dictionary=self._texts)
             if len(set(self.names)) < len(self.names):
-                return pa.table({str(column): content.read().column(column) for column in columns}), ()
-            table = content.read(columns=wanted)
-            return pa.table({str(column): table[name] for column, name in zip(columns, wanted, strict=True)}), ()
+                whole = content.read()
+                found = [whole.column(column) for column in columns]
+            else:
+                table = content.read(columns=wanted)
+                found = [table[name] for name in wanted]
+            check_unpacked(self.name, sum(unpacked_size(column) for column in found), stream.size())
+            plain = (unpacked(column) for column in found)
+            return pa.table({str(column): values for column, values in zip(columns, plain, strict=True)}), ()
 
     def whole(self) -> pa.Table:
         metadata = self._metadata.metadata
         return super().whole().replace_schema_metadata(metadata)
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "NONE")
 
 
 class _Json(Opened):

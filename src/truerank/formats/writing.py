@@ -1,11 +1,14 @@
 """Writes every output file: the path is checked before the work, and the file replaced in one step once it is complete.
 
-A file is written beside its target and renamed over it, so that an existing file stays intact if writing fails, the
-disk is full or the process is killed. Pipes, devices and standard output ("-") are written to directly.
+A file is written beside its target and renamed over it once it is on disk, so that an existing file stays intact if
+writing fails, the disk is full, the process is killed or the power fails. Pipes, devices and standard output ("-") are
+written to directly.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import io
 import json
 import os
@@ -13,25 +16,31 @@ import secrets
 import stat
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats
+from truerank.arrays import Floats
 from truerank.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open can't be removed or renamed anyway
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMN_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
-"""Endings that `write_columns` accepts."""
+"""Endings of tables."""
 PAGE_ENDINGS = (".html", ".htm")
 
 RUN_ENDINGS = (".trec", ".run")
-"""Endings of TREC runs, which `write_run` writes."""
+"""Endings of TREC runs."""
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
@@ -142,42 +151,83 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any] | Floats
     """
     import pyarrow as pa
 
-    kind = check_writable(path, COLUMN_ENDINGS)
-    table = pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})
-    with replacing(path) as (file,):
-        _write_table(table, file, kind)
+    check_writable(path, COLUMN_ENDINGS)
+    write_tables(
+        path, [pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})]
+    )
 
 
-def write_run(path: str | Path, users: AnyArray, items: AnyArray, ranks: AnyArray, scores: AnyArray) -> None:
-    """Write ranked lists as a TREC run: user, Q0, item, rank, score and tag, separated by blanks.
+def write_tables(path: str | Path, tables: Iterable[pa.Table]) -> None:
+    """Write one file from the rows of one or more tables with the same columns, which need not be in memory together.
 
-    Ids with white space, which the format can't hold, are refused.
+    The ending of the path determines the format, as for `write_columns`; a TREC run (.trec, .run) needs the columns
+    user, item and rank, and may have score.
     """
+    kind = check_writable(path, tuple(_WRITERS))
+    with replacing(path) as (file,):
+        _WRITERS[kind](file, iter(tables))
+
+
+def _write_parquet(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
+    import pyarrow.parquet as pq
+
+    first = next(tables)
+    with pq.ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def _write_csv(file: BinaryIO, tables: Iterator[pa.Table], delimiter: str = ",") -> None:
+    import pyarrow.csv as pa_csv
+
+    first, options = next(tables), pa_csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    with pa_csv.CSVWriter(file, first.schema, write_options=options) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def _write_tsv(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
+    _write_csv(file, tables, "\t")
+
+
+def _write_json_lines(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
+    for table in tables:
+        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in table.to_pylist())
+
+
+def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
+    """Write lines of user, Q0, item, rank, score and tag, separated by blanks."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    users, items, ranks, scores = (pc.cast(pa.array(column), pa.string()) for column in (users, items, ranks, scores))
-    for name, ids in (("user", users), ("item", items)):
+    for table in tables:
+        # a run needs scores: without them the reversed rank stands for one
+        scores = table["score"] if "score" in table.column_names else pc.negate(table["rank"])
+        columns = (pc.cast(each, pa.string()) for each in (table["user"], table["item"], table["rank"], scores))
+        user, item, rank, score = columns
+        _check_run_ids(user=user, item=item)
+        lines = pc.binary_join_element_wise(user, "Q0", item, rank, score, "truerank\n", " ")
+        file.write("".join(lines.to_pylist()).encode())
+
+
+def _check_run_ids(**columns: pa.ChunkedArray) -> None:
+    """Refuse ids with white space, which a TREC run can't hold."""
+    import pyarrow.compute as pc
+
+    for name, ids in columns.items():
         spaced = pc.or_(pc.match_substring_regex(ids, r"\s"), pc.equal(ids, ""))
         if pc.any(spaced).as_py():
             first = pc.filter(ids, spaced)[0].as_py()
             raise InputError(f"a TREC run can't hold the {name} id {first!r}: an id is a text without white space.")
-    lines = pc.binary_join_element_wise(users, "Q0", items, ranks, scores, "truerank\n", " ")
-    with replacing(path) as (file,):
-        file.write("".join(lines.to_pylist()).encode())
 
 
-def _write_table(table: pa.Table, file: BinaryIO, kind: str) -> None:
-    import pyarrow.csv as pa_csv
-    import pyarrow.parquet as pq
-
-    if kind == ".parquet":
-        pq.write_table(table, file)
-    elif kind == ".jsonl":
-        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in table.to_pylist())
-    else:
-        delimiter = "\t" if kind == ".tsv" else ","
-        pa_csv.write_csv(table, file, pa_csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+_WRITERS: dict[str, Callable[[BinaryIO, Iterator[pa.Table]], None]] = {
+    ".csv": _write_csv,
+    ".tsv": _write_tsv,
+    ".jsonl": _write_json_lines,
+    ".parquet": _write_parquet,
+    **dict.fromkeys(RUN_ENDINGS, _write_run),
+}
 
 
 class _Target(ABC):
@@ -203,20 +253,45 @@ class _Target(ABC):
 
 
 class _Replacement(_Target):
-    """A new file beside its target, renamed over it when complete."""
+    """A new file beside its target, renamed over it when complete.
+
+    It is locked while its process lives, so that the next one that writes the same target can tell, and remove, what a
+    killed one has left.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
         # symbolic links are followed, so that they stay links
         self._target = Path(os.path.realpath(path))
-        self._part = self._target.with_name(f".truerank-{secrets.token_hex(8)}.part")
+        self._prefix = f".truerank-{hashlib.sha256(os.fsencode(self._target.name)).hexdigest()[:12]}-"
         with _named(path):
-            self.file = io.BufferedWriter(_NamedFile(self._part, path), 1 << 16)
+            self._remove_abandoned()
+            self._part, raw = self._new_part()
+        self.file = io.BufferedWriter(raw, 1 << 16)
+
+    def _new_part(self) -> tuple[Path, _NamedFile]:
+        while True:
+            part = self._target.with_name(f"{self._prefix}{secrets.token_hex(8)}.part")
+            raw = _NamedFile(part, self._path)
+            # another process may have found it before it was locked
+            if _lock(raw.fileno()) is not False and part.exists():
+                return part, raw
+            raw.close()
+
+    def _remove_abandoned(self) -> None:
+        for part in self._target.parent.glob(f"{self._prefix}*.part"):
+            with suppress(OSError), part.open("rb") as file:
+                if _lock(file.fileno()):
+                    part.unlink()
 
     def complete(self) -> None:
-        self.file.close()
-        with suppress(FileNotFoundError), _named(self._path):
-            self._part.chmod(stat.S_IMODE(self._target.stat().st_mode))
+        with _named(self._path):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            with suppress(FileNotFoundError):
+                self._part.chmod(stat.S_IMODE(self._target.stat().st_mode))
+        if fcntl is None:
+            self.file.close()
 
     def publish(self) -> None:
         with _named(self._path):
@@ -228,29 +303,49 @@ class _Replacement(_Target):
         self._part.unlink(missing_ok=True)
 
 
+def _lock(file: int) -> bool | None:
+    """Lock a file until it is closed; return False if another process has locked it, None if there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # the file system has none
+        return None
+    return True
+
+
 class _Stream(_Target):
     """Standard output, a pipe or a device: collected first, because some formats need a seekable file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        self.file = io.BytesIO()
+        self.file = self._content = io.BytesIO()
 
     def complete(self) -> None:
-        self.file.seek(0)
+        pass
 
     def publish(self) -> None:
-        content = self.file.read()
-        if str(self._path) == "-":
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        else:
+        if str(self._path) != "-":
             with _named(self._path), Path(self._path).open("wb", buffering=0) as out:
-                while content:
-                    content = content[out.write(content) :]
+                _write_all(out, self._content.getvalue())
+        elif sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed", str(self._path))
+        else:
+            sys.stdout.flush()
+            _write_all(sys.stdout.buffer, self._content.getvalue())
+            sys.stdout.buffer.flush()
 
     def discard(self) -> None:
         self.file.close()
+
+
+def _write_all(file: BinaryIO | io.RawIOBase, content: bytes) -> None:
+    """Write everything: the system may take only a part at a time, and an unbuffered file says how much."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
 
 
 class _NamedFile(io.FileIO):

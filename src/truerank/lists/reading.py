@@ -9,13 +9,13 @@ from truerank.arrays import AnyArray, Floats, Ints
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.formats.columns import LISTS, Column
-from truerank.formats.detection import Format
+from truerank.formats.detection import Format, with_header
 from truerank.formats.ids import as_names, comparable, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.source import Source
 from truerank.lists.recommendations import Recommendations
 
-_NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
+NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
 
 
 def read_recommendations(
@@ -27,6 +27,7 @@ def read_recommendations(
     item: Column = None,
     score: Column = None,
     rank: Column = None,
+    header: bool | None = None,
     format: Format | None = None,  # noqa: A002
 ) -> Recommendations:
     """Read lists of recommended items, for metrics of the lists themselves.
@@ -41,7 +42,7 @@ def read_recommendations(
         Its items are the catalogue: those that could have been recommended. By default, those that were.
     k : int, optional
         Where the lists were cut; the longest list by default.
-    user, item, score, rank, format
+    user, item, score, rank, header, format
         As in `truerank.read_lists`.
 
     Returns
@@ -57,7 +58,7 @@ def read_recommendations(
     >>> lists.counts(1).tolist()
     [0, 1, 1]
     """
-    rows = load(source, LISTS, {"user": user, "item": item, "score": score, "rank": rank}, format)
+    rows = load(source, LISTS, {"user": user, "item": item, "score": score, "rank": rank}, with_header(format, header))
     user_ids, users = _numbered(rows, "user", None)
     item_ids, items = _numbered(rows, "item", None if train is None else train.item_names)
     scores = rows.numbers("score") if "score" in rows else None
@@ -74,7 +75,7 @@ def read_recommendations(
         item_ids=item_ids,
         k=k or longest,
         scores=None if scores is None else scores[order],
-        notes=rows.notes if train is not None else (*rows.notes, _NO_CATALOGUE),
+        notes=rows.notes if train is not None else (*rows.notes, NO_CATALOGUE),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from truerank.arrays import AnyArray, Bools, Ints, require
 from truerank.display.dataframes import Framed
 from truerank.display.tables import fact_table
 from truerank.errors import InputError
-from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, check_writable, write_columns, write_run
+from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SHOWN = 10  # users in a notebook
+_WRITTEN = 1 << 16  # items at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,12 +174,29 @@ class Recommendations(Framed):
         0 Q0 0 1 3 truerank
         0 Q0 2 2 2 truerank
         """
-        columns, kind = self._columns(), check_writable(path, ENDINGS)
-        if kind in COLUMN_ENDINGS:
-            write_columns(path, columns)
-        else:
-            # a run needs scores: without them the reversed rank stands for one
-            write_run(path, columns["user"], columns["item"], columns["rank"], columns.get("score", -columns["rank"]))
+        write_tables(path, self._tables())
+
+    def _tables(self) -> Iterator[pa.Table]:
+        """Yield the rows of one block of users after another: together they may not fit into memory."""
+        import pyarrow as pa
+
+        users, items = (pa.array(ids, from_pandas=True) for ids in (self.user_ids, self.item_ids))
+        step = max(_WRITTEN // self.sizes.max(initial=1), 1)
+        for start in range(0, max(len(self), 1), step):
+            part = self._part(start, start + step)
+            names = users.slice(start, step).take(pa.array(part.users)), items.take(pa.array(part.items))
+            table = pa.table({"user": names[0], "item": names[1], "rank": part.ranks})
+            scores = None if part.scores is None else pa.array(part.scores, from_pandas=True)
+            yield table if scores is None else table.append_column("score", scores)
+
+    def _part(self, start: int, stop: int) -> Recommendations:
+        """Return the lists of some consecutive users."""
+        indptr = self.indptr[start : stop + 1]
+        listed = slice(indptr[0], indptr[-1])
+        scores = None if self.scores is None else self.scores[listed]
+        return replace(
+            self, items=self.items[listed], indptr=indptr - indptr[0], user_ids=self.user_ids[start:stop], scores=scores
+        )
 
     def _columns(self) -> dict[str, AnyArray]:
         """Return a row per listed item: user, item, rank and score."""

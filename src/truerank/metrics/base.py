@@ -89,6 +89,10 @@ class Metric(ABC):
         design = ranks.design
         return design is not None and not (self.unbiased_when_sampled and design.keeps_unbiased)
 
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether the expectation of its mean over these ranks, sampled or not, is the exact metric."""
+        return not self.biased(ranks)
+
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         """What to know before trusting this metric of these ranks."""
         return ()

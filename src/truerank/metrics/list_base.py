@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, refuse_masked
 from truerank.data.interactions import Interactions
 from truerank.errors import InputError
 from truerank.lists.recommendations import Recommendations
@@ -38,6 +38,8 @@ class Surroundings:
         Training users of each item.
     n_users : int
         Training users.
+    n_unlisted : int
+        Training items that are not in the catalogue of the lists; they could have been recommended as well.
     vectors : array of shape (n_items, d), optional
         Vectors of length 1, one per item.
     reference : Recommendations, optional
@@ -46,6 +48,7 @@ class Surroundings:
 
     popularity: Ints | None = None
     n_users: int = 0
+    n_unlisted: int = 0
     vectors: Floats | None = None
     reference: Recommendations | None = None
 
@@ -58,14 +61,17 @@ class Surroundings:
         reference: Recommendations | None = None,
     ) -> Surroundings:
         """Return what is given in the numbering of the lists, whose items are matched by name."""
-        popularity = None if train is None else _popularity(lists, train)
-        n_users = 0 if train is None else int(np.count_nonzero(np.diff(train.indptr)))
-        return cls(popularity, n_users, None if vectors is None else _of_length_one(lists, vectors), reference)
+        unit = None if vectors is None else _of_length_one(lists, vectors)
+        if train is None:
+            return cls(vectors=unit, reference=reference)
+        place = match_names(lists.item_ids, train.item_names, np.zeros(0, np.int64), "item")
+        n_users = int(np.count_nonzero(np.diff(train.indptr)))
+        n_unlisted = 0 if place is None else train.n_items - int(np.count_nonzero(place >= 0))
+        return cls(_popularity(lists, train, place), n_users, n_unlisted, unit, reference)
 
 
-def _popularity(lists: Recommendations, train: Interactions) -> Ints:
+def _popularity(lists: Recommendations, train: Interactions, place: Ints | None) -> Ints:
     counts = np.bincount(train.items, minlength=train.n_items)
-    place = match_names(lists.item_ids, train.item_names, np.zeros(0, np.int64), "item")
     own = counts if place is None else np.where(place < 0, 0, np.append(counts, 0)[place])
     if lists.items.size and not own[lists.items].any():
         raise InputError("no listed item is in `train`: the ids do not match.")
@@ -73,6 +79,7 @@ def _popularity(lists: Recommendations, train: Interactions) -> Ints:
 
 
 def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
+    refuse_masked(vectors, "`item_vectors`")
     given = np.asarray(vectors, dtype=np.float64)
     if given.ndim != 2 or len(given) != lists.n_items:
         raise InputError(
@@ -131,10 +138,11 @@ class CountMetric(ListMetric):
 
     def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
         """Return the metric of all lists, with the error of the jackknife."""
-        value = float(self.of_counts(lists.counts().astype(np.float64)))
+        n_items = lists.n_items + given.n_unlisted
+        value = float(self.of_counts(np.bincount(lists.items, minlength=n_items).astype(np.float64)))
         if len(lists) < 2:
             return Measured(value, math.nan, len(lists), is_mean=False)
-        without = np.concatenate([self.of_counts(counts) for counts in counts_without(lists)])
+        without = np.concatenate([self.of_counts(counts) for counts in counts_without(lists, n_items)])
         error = math.sqrt((without.size - 1) * without.var())
         return Measured(value, error, len(lists), is_mean=False)
 
@@ -158,9 +166,9 @@ class PerListMetric(ListMetric):
         return InputError(f"{self} needs {what}.")
 
 
-def counts_without(lists: Recommendations) -> Iterator[Floats]:
+def counts_without(lists: Recommendations, n_items: int) -> Iterator[Floats]:
     """Return how many lists each item is in without each group of users in turn, some groups at a time."""
-    groups, n_items, total = min(GROUPS, len(lists)), lists.n_items, lists.counts()
+    groups, total = min(GROUPS, len(lists)), np.bincount(lists.items, minlength=n_items)
     group, at_once = lists.users % groups, max(_AT_ONCE // max(n_items, 1), 1)
     for start in range(0, groups, at_once):
         size = min(at_once, groups - start)

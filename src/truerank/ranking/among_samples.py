@@ -14,6 +14,7 @@ from truerank.counting.pairs import count_sampled
 from truerank.ranking.held_out import HeldOut
 from truerank.ranking.ranks import Ranks
 from truerank.sampling.pools import ItemLists
+from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
 from truerank.threads import share
 
@@ -93,9 +94,9 @@ def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: I
 
 def _checked(given: AnyArray, users: Ints, items: Ints) -> AnyArray:
     """Return the scores of pairs in float32 or float64, or refuse them if one is not finite."""
-    scores = np.asarray(given)
+    scores = np.ascontiguousarray(to_numpy(given, "scores"))
     check_pairs(scores, users, items)
-    return np.ascontiguousarray(scores, np.float32 if scores.dtype == np.float32 else np.float64)
+    return scores
 
 
 def _ranks(blocks: Sequence[Counted], held: HeldOut) -> Ranks:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, as_ids
+from truerank.arrays import AnyArray, as_ids, refuse_masked
 from truerank.counting.blocks import Lists
 from truerank.data.interactions import Interactions, PerUser
 from truerank.errors import InputError
@@ -90,6 +90,7 @@ class RankCounter:
 
 def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return interactions, or a mask of the right shape."""
+    refuse_masked(given, f"`{name}`")
     dimensions = getattr(given, "ndim", None)
     if dimensions == 2 and tuple(given.shape) != shape:
         raise InputError(f"`{name}` must have the shape of `scores`, {shape}, got {tuple(given.shape)}.")
@@ -118,7 +119,9 @@ def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
 def _to_ranks(counts: BatchCounts, names: AnyArray | None) -> Ranks:
     above, tied, items, n_relevant, n_candidates, not_finite = (_on_cpu(part) for part in counts)
     if not_finite:
-        raise InputError("scores must be finite, got NaN or an infinity for a candidate.")
+        raise InputError(
+            "scores must be finite, got NaN or an infinity for a candidate; leave items out with `exclude`, not scores."
+        )
     sizes = bounds(n_relevant)
     return Ranks(above=above, tied=tied, items=items, n_candidates=n_candidates, indptr=sizes, ids=names)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, require
+from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ints, frozen, refuse_masked, require
 from truerank.errors import InputError
 from truerank.sampling.designs import SamplingDesign
 
@@ -41,6 +41,10 @@ def checked_fields(
     looked = None if drawn is None else check_drawn(drawn, higher + ties, n, bounds)
     check_order(higher, ties, bounds, looked)
     catalogue = None if n_catalogue is None else per_instance("n_catalogue", n_catalogue, bounds.size - 1)
+    if design is not None and not isinstance(design, SamplingDesign):
+        from truerank.sampling.registry import as_design
+
+        design = as_design(design)
     check_design(design, catalogue, n, np.diff(bounds))
     if design is not None:
         design.check_drawn(higher, looked)
@@ -72,6 +76,7 @@ def per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
 
 
 def check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
+    refuse_masked(ids, "`ids`")
     names = np.asarray(ids)
     if names.shape != (n_instances,):
         raise InputError(f"`ids` must name each of the {n_instances} instances once, got shape {names.shape}.")
@@ -80,6 +85,7 @@ def check_ids(ids: ArrayLike, n_instances: int) -> AnyArray:
 
 
 def check_items(items: ArrayLike, size: int) -> AnyArray:
+    refuse_masked(items, "`items`")
     names = np.array(items)
     if names.shape != (size,):
         raise InputError(f"`items` must name each of the {size} relevant items, got shape {names.shape}.")
@@ -96,6 +102,7 @@ def check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
 
 
 def check_grades(grades: ArrayLike, size: int) -> Floats:
+    refuse_masked(grades, "`grades`")
     marks = np.array(grades, dtype=np.float64)
     if marks.shape != (size,):
         raise InputError(f"`grades` must hold one number per relevant item ({size}), got shape {marks.shape}.")

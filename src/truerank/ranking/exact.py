@@ -18,6 +18,7 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.score_ties import same_scores
 from truerank.sampling.designs import Rng
 from truerank.scoring.conversion import Scoreable
+from truerank.scoring.numbers import to_numpy
 from truerank.threads import check_threads
 
 # explicit candidates are scored and sorted this many at a time, whole users together
@@ -31,7 +32,7 @@ def rank(
     train: PerUser | None = None,
     test: PerUser | None = None,
     candidates: PerUser | None = None,
-    keep_train: bool = False,
+    keep_train: bool | None = None,
     users: Users | None = None,
     rng: Rng = None,
     threads: int | None = None,
@@ -39,7 +40,8 @@ def rank(
 ) -> Ranks:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
-    The candidates of a user are all items except the user's training items. The user's other held-out
+    The candidates of a user are all items except the user's training items, unless the split holds out
+    repeats: then known items that recur compete with those that do not. The user's other held-out
     items are relevant, so they are never counted as above. The full score matrix is never held in
     memory.
 
@@ -58,8 +60,8 @@ def rank(
         items with a value above 0 are relevant; others are ordinary candidates.
     candidates : Interactions, sparse matrix, or list of item numbers per user, optional
         The candidates of each user, to which the held-out items are added.
-    keep_train : bool
-        Whether training items are candidates as well.
+    keep_train : bool, optional
+        Whether training items are candidates as well; by default, only if ``split.repeats`` is "hold out".
     users : int, or list of ids, optional
         How many users to draw at random, which gives unbiased means at less cost, or which users to rank. Each
         row equals that user's row in the full result. A note states how many were ranked.
@@ -76,7 +78,7 @@ def rank(
     Ranks
         One instance per user with a relevant item; `ids` are the names of the users, or their
         numbers if the interactions have no names. `grades` are set unless all values of `test` are 1.
-        A held-out item that is also a training item is a candidate.
+        A held-out item that is also a training item is always a candidate, and a note counts them.
 
     Notes
     -----
@@ -94,18 +96,17 @@ def rank(
     ([1, 0, 2], [1, 0, 0], [3, 4])
     """
     workers = check_threads(threads)
-    held = HeldOut.of([scorer], split, train=train, test=test, users=users, rng=rng)
-    seen = None if keep_train else held.train
+    held = HeldOut.of([scorer], split, train=train, test=test, keep_train=keep_train, users=users, rng=rng)
     if candidates is None:
-        return held.noted([_rank_all(held, seen, workers, progress)])[0]
+        return held.noted([_rank_all(held, workers, progress)])[0]
     listed = Interactions.of(candidates, "candidates", n_users=held.test.n_users, n_items=held.test.n_items)
     check_same_names(listed, held.test, "`candidates` and `test`")
-    return _rank_among(held, listed, seen, progress)
+    return _rank_among(held, listed, progress)
 
 
-def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: bool) -> Ranks:
+def _rank_all(held: HeldOut, threads: int, progress: bool) -> Ranks:
     (scorer,), test = held.scorers, held.test
-    training = Interactions(sp.csr_array(test.shape, dtype=np.float32)) if seen is None else seen
+    training = held.excluded or Interactions(sp.csr_array(test.shape, dtype=np.float32))
     lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     n_relevant = np.diff(test.indptr)
     with tqdm(total=held.users.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
@@ -125,11 +126,11 @@ def _rank_all(held: HeldOut, seen: Interactions | None, threads: int, progress: 
     return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
 
 
-def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, progress: bool) -> Ranks:
+def _rank_among(held: HeldOut, listed: Interactions, progress: bool) -> Ranks:
     """Rank among the given candidates, without the training items, and the held-out items."""
     (scorer,), test, n_relevant = held.scorers, held.test, np.diff(held.test.indptr)
     sets = _marked(listed, 1) + _marked(test, 2)
-    sets = sets if seen is None else sets + _marked(seen, 4)
+    sets = sets if held.excluded is None else sets + _marked(held.excluded, 4)
     users, relevant = np.repeat(np.arange(test.n_users), np.diff(sets.indptr)), sets.data & 2 > 0
     chosen = np.flatnonzero((relevant | (sets.data == 1)) & (n_relevant > 0)[users])
     entry = np.cumsum(relevant) - 1  # of `test`
@@ -137,7 +138,8 @@ def _rank_among(held: HeldOut, listed: Interactions, seen: Interactions | None, 
     for block in tqdm(_blocks(users, chosen), desc="blocks", disable=None if progress else True, delay=0.5):
         user, item = users[block], sets.indices[block].astype(np.int64)
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
-        parts.append(rank_pairs(user, item, scorer.pairs(user, item), relevant[block], grades))
+        scores = to_numpy(scorer.pairs(user, item), "scores")
+        parts.append(rank_pairs(user, item, scores, relevant[block], grades))
     both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
     notes = (*held.notes, *_notes(held.n_without, both))
     return held.named(Ranks.concatenate(parts), notes=notes)

@@ -122,10 +122,14 @@ def _bounds(table: pa.Table) -> Ints:
 
 
 def _values(name: str, column: pa.Array) -> AnyArray:
+    import pyarrow as pa
+
     if column.null_count:
         raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
     if str(column.type).startswith("fixed_size_list"):
         return _values(name, column.flatten()).reshape(len(column), -1)
+    if pa.types.is_nested(column.type):
+        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {column.type}.")
     return column.to_numpy(zero_copy_only=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import Floats, Ints
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.errors import InputError
@@ -43,6 +43,8 @@ class HeldOut:
         Users without relevant items.
     n_unranked : tuple of int
         Items of each scorer that are not in the data, and so are not candidates.
+    keep_train : bool
+        Whether training items are candidates.
     """
 
     scorers: tuple[Scorer, ...]
@@ -52,6 +54,12 @@ class HeldOut:
     notes: tuple[str, ...]
     n_without: int
     n_unranked: tuple[int, ...] = ()
+    keep_train: bool = False
+
+    @property
+    def excluded(self) -> Interactions | None:
+        """Training items that are not candidates, unless they are relevant; None if all items are candidates."""
+        return None if self.keep_train else self.train
 
     @property
     def users(self) -> Ints:
@@ -82,6 +90,7 @@ class HeldOut:
         *,
         train: PerUser | None = None,
         test: PerUser | None = None,
+        keep_train: bool | None = None,
         users: Users | None = None,
         rng: Rng = None,
     ) -> HeldOut:
@@ -98,6 +107,7 @@ class HeldOut:
         (Interactions(3 users, 3 items, 3 events), [0, 2], None)
         """
         train, test = _parts(split, train, test)
+        keeps = split is not None and split.repeats == "hold out" if keep_train is None else keep_train
         given = [as_scorer(scorer, train) for scorer in scorers]
         if not given:
             raise InputError("at least one scorer must be given.")
@@ -116,7 +126,7 @@ class HeldOut:
         repeated = () if held is test else held.notes
         aligned = tuple(_aligned(scorer, relevant, np.flatnonzero(np.diff(relevant.indptr))) for scorer in given)
         unranked = tuple(0 if one.n_items is None else one.n_items - relevant.n_items for one in given)
-        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without, unranked)
+        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without, unranked, keeps)
 
 
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
@@ -158,11 +168,7 @@ def _with_names(held: Interactions, seen: Interactions | None) -> Interactions:
 
 def _relevant(held: Interactions) -> tuple[Interactions, Floats | None, tuple[str, ...]]:
     """Return the entries above 0, their grades unless all are 1, and a note on the others."""
-    values: AnyArray = held.matrix.data
-    if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        user, item = held.names[held.users[at]], held.item_names[held.items[at]]
-        raise InputError(f"the values of `test` must be finite, got {values[at]} for user {user} and item {item}.")
+    values = held.values
     above = values > 0
     notes: tuple[str, ...] = ()
     if not above.all():

@@ -15,7 +15,7 @@ from truerank.conventions import Convention, EqualScores
 from truerank.conventions import convention as find_convention
 from truerank.errors import InputError
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.detection import Format
+from truerank.formats.detection import Format, with_header
 from truerank.formats.ids import as_names, comparable, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.source import Source
@@ -40,6 +40,8 @@ def read_lists(
     score: Column = None,
     rank: Column = None,
     relevance: Column = None,
+    run_header: bool | None = None,
+    truth_header: bool | None = None,
     run_format: Format | None = None,
     truth_format: Format | None = None,
     repeats: Literal["refuse", "count once"] = "refuse",
@@ -64,6 +66,8 @@ def read_lists(
         Columns by name, or by number from 0, where their names are not the usual ones. `user` and
         `item` are looked for in both sources, and at least one must have them; numbers are those of
         the source without a header, if only one has none.
+    run_header, truth_header : bool, optional
+        Whether the first line of a text file holds the names of the columns; detected by default.
     run_format, truth_format : {"csv", "movielens", "trec"}, optional
         The format of a text file, where it is not detected: delimited text with or without a header;
         user, item, rating and time without a header; a TREC run or qrels.
@@ -99,8 +103,16 @@ def read_lists(
         raise InputError(f"`depth` must be a whole number from 1, or 'all', got {depth!r}.")
     rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
     lists, facts = _load(
-        (run, {"user": user, "item": item, "score": score, "rank": rank}, run_format),
-        (truth, {"user": user, "item": item, "relevance": relevance}, truth_format),
+        (
+            run,
+            {"user": user, "item": item, "score": score, "rank": rank},
+            with_header(run_format, run_header, "run_header"),
+        ),
+        (
+            truth,
+            {"user": user, "item": item, "relevance": relevance},
+            with_header(truth_format, truth_header, "truth_header"),
+        ),
     )
     _refuse_sampled(lists)
     users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.arrays import AnyArray, Bools, Floats, Ints
-from truerank.errors import InputError
+from truerank.counting.blocks import refuse_score
 from truerank.ranking.ranks import Ranks
 
 
@@ -69,7 +69,7 @@ def rank_pairs(users: Ints, items: Ints, scores: AnyArray, relevant: Bools, grad
     """
     if not np.isfinite(scores).all():
         at = int(np.argmin(np.isfinite(scores)))
-        raise InputError(f"scores must be finite, got {scores[at]} for user {users[at]} and item {items[at]}.")
+        refuse_score(users[at], items[at], scores[at])
     counts = count_pairs(users, scores, relevant)
     distinct, n_candidates = np.unique(users, return_counts=True)
     bounds = np.searchsorted(users[counts.order], distinct)

@@ -8,7 +8,7 @@ relevant item from the top then has rank ``above + i``, plus its share of the ti
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -289,6 +289,10 @@ class Ranks:
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle keeps: the fields, without what was computed from them."""
+        return self._fields()
+
     def __len__(self) -> int:
         return self.indptr.size - 1
 
@@ -555,6 +559,19 @@ class Ranks:
     def from_arrow(cls, table: pa.Table) -> Ranks:
         """Read a table laid out as by `to_arrow`."""
         return cls(**files.fields_from_arrow(table))
+
+
+def n_named(given: object) -> int:
+    """Return how many recommenders are given by name, 0 if it is no dict."""
+    return len(given) if isinstance(given, Mapping) else 0
+
+
+def check_ranks(*given: object) -> None:
+    """Raise `InputError` unless all are `Ranks`."""
+    for each in given:
+        if not isinstance(each, Ranks):
+            several = "several recommenders are a dict of name to Ranks"
+            raise InputError(f"`ranks` must be Ranks, got {type(each).__name__}; {several}.")
 
 
 def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:

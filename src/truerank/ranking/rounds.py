@@ -14,6 +14,7 @@ from truerank.ranking.ranks import Ranks
 from truerank.sampling.courses import run
 from truerank.sampling.orders import Order
 from truerank.sampling.sequential import SequentialDesign
+from truerank.scoring.numbers import to_numpy
 from truerank.scoring.scorer import Scorer
 from truerank.threads import share
 
@@ -38,7 +39,7 @@ class Asked:
 
         def part(start: int, stopped: Event) -> Floats:
             some = slice(start, start + step)
-            return np.asarray(self.scorer.pairs(users[some], items[some]), dtype=np.float64)
+            return to_numpy(self.scorer.pairs(users[some], items[some]), "scores").astype(np.float64, copy=False)
 
         scores = np.concatenate(share(part, bounds, threads))
         check_pairs(scores, users, items)

@@ -22,8 +22,9 @@ from truerank.ranking.ranks import Ranks
 from truerank.ranking.rounds import Asked, rank_in_rounds
 from truerank.sampling.designs import Rng, SamplingDesign
 from truerank.sampling.pools import ItemLists, Pool
+from truerank.sampling.registry import AnyDesign, as_design
 from truerank.sampling.sequential import SequentialDesign
-from truerank.sampling.uniform import UniformSampling, as_design
+from truerank.sampling.uniform import UniformSampling
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorer import Scorer
 from truerank.threads import check_threads
@@ -34,7 +35,7 @@ Negatives = Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray
 DEFAULT_SIZE = 100
 
 _ODDITIES = (
-    ("is repeated within a user and counts once", "are repeated within a user and count once"),
+    ("repeats another of its user and counts as a draw", "repeat another of their user and count as draws"),
     ("is a held-out item of its user and is left out", "are held-out items of their user and are left out"),
     ("is a training item of its user", "are training items of their user"),
 )
@@ -47,7 +48,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -63,7 +64,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -78,7 +79,7 @@ def rank_sampled(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    design: SamplingDesign | None = None,
+    design: AnyDesign | None = None,
     m: int | None = None,
     replace: bool = False,
     negatives: Negatives | None = None,
@@ -95,17 +96,18 @@ def rank_sampled(
         Also a function ``score(users, items)`` of two arrays of the same length, so that slow scorers
         (cross-encoders, language models) score only the sample. Several scorers given together see the same sample.
     split, train, test : as for `truerank.rank`
-    design : SamplingDesign, optional
-        How to sample from each user's irrelevant candidates: all items but training and held-out ones. Designs that
-        stop when enough is known (`InverseSampling`, `HeadFirst`, `Roulette`) ask for pairs in batches over all
-        users.
+    design : SamplingDesign or str, optional
+        How to sample from each user's irrelevant candidates: all items but training and held-out ones. Its text form
+        will do, as in ``"inverse(2)"``. Designs that stop when enough is known (`InverseSampling`, `HeadFirst`,
+        `Roulette`) ask for pairs in batches over all users.
     m : int, optional
         Short for ``design=UniformSampling(m, replace)``; 100 by default.
     replace : bool
         Whether an item may be sampled more than once.
     negatives : array or list of item numbers per user, optional
         Fixed negatives instead of sampled ones, e.g. from `truerank.read_negatives`. They are taken as a uniform
-        sample without replacement; repeated ones count once, and held-out items among them are left out.
+        sample: with replacement if a user has one several times, each of which counts, and without
+        replacement otherwise. Held-out items among them are left out.
     rng : int or numpy.random.Generator, optional
         Seed.
     most_scores : int, optional
@@ -133,12 +135,11 @@ def rank_sampled(
     if negatives is not None and design is not None:
         raise InputError("give either `negatives` or `design`, not both.")
     scorers = scorer if isinstance(scorer, Mapping) else {"": scorer}
-    proxies = () if design is None else design.proxies
+    chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
     how = _How(_checked_most(most_scores), check_threads(threads), progress)
-    held = HeldOut.of([*scorers.values(), *proxies], split, train=train, test=test)
+    held = HeldOut.of([*scorers.values(), *chosen.proxies], split, train=train, test=test)
     ranked = held.scorers[: len(scorers)]
     if negatives is None:
-        chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=replace)
         found = held.noted(rank_by_design(chosen, held, ranked, np.random.default_rng(rng), how=how))
     else:
         found = _among_given(_given(negatives, held), held, ranked, how)
@@ -259,10 +260,10 @@ class _Sample:
 def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
     """Return what is sampled from: for each user all items but training and held-out ones."""
     left_out = _stored(held.test)
-    if held.train is not None:
-        left_out = left_out + _stored(held.train)
-        if popularity is None:
-            popularity = np.bincount(held.train.items, minlength=held.test.n_items)
+    if held.excluded is not None:
+        left_out = left_out + _stored(held.excluded)
+    if held.train is not None and popularity is None:
+        popularity = np.bincount(held.train.items, minlength=held.test.n_items)
     if held.users.size < held.test.n_users:
         left_out = left_out[held.users]
     left_out.sort_indices()
@@ -281,13 +282,14 @@ def _given(negatives: Negatives, held: HeldOut) -> _Sample:
     if len(negatives) <= int(users.max(initial=-1)):
         raise InputError(f"`negatives` must have a row for each user up to {users.max()}, got {len(negatives)} rows.")
     rows = [as_ints("negatives", negatives[user]) for user in users]
-    sampled = [np.setdiff1d(row, held.test.of_user(user)) for user, row in zip(users, rows, strict=True)]
+    sampled = [np.sort(row[~np.isin(row, held.test.of_user(user))]) for user, row in zip(users, rows, strict=True)]
     flat = np.concatenate([*sampled, np.zeros(0, dtype=np.int64)])
     if flat.size and not 0 <= flat.min() <= flat.max() < n_items:
         raise InputError(f"`negatives` must hold items 0..{n_items - 1}, got {flat.min()}..{flat.max()}.")
     sizes = np.array([row.size for row in sampled])
     one = np.unique(sizes)
-    design = UniformSampling(int(one[0]) if one.size == 1 and one[0] else None)
+    repeated = _n_repeated(sampled)
+    design = UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=repeated > 0)
     return _Sample(
         sampled,
         design,
@@ -297,11 +299,11 @@ def _given(negatives: Negatives, held: HeldOut) -> _Sample:
 
 def _odd(rows: list[Ints], sampled: list[Ints], held: HeldOut) -> list[str]:
     """Return notes on how many negatives are repeated, relevant, or training items."""
-    repeated = sum(row.size - np.unique(row).size for row in rows)
-    relevant = sum(row.size for row in rows) - repeated - sum(row.size for row in sampled)
+    repeated = _n_repeated(sampled)
+    relevant = sum(row.size for row in rows) - sum(row.size for row in sampled)
     trained = 0
-    if held.train is not None:
-        own = [held.train.of_user(user) for user in held.users]
+    if held.excluded is not None:
+        own = [held.excluded.of_user(user) for user in held.users]
         trained = sum(int(np.isin(row, items).sum()) for row, items in zip(sampled, own, strict=True))
     return [
         counted(number, f"negative {one}", f"negatives {many}")
@@ -310,9 +312,13 @@ def _odd(rows: list[Ints], sampled: list[Ints], held: HeldOut) -> list[str]:
     ]
 
 
+def _n_repeated(rows: list[Ints]) -> int:
+    return sum(row.size - np.unique(row).size for row in rows)
+
+
 def _catalogue(held: HeldOut) -> Ints:
-    """Candidates of each user before sampling: all items but training items that are not held out."""
-    if held.train is None:
+    """Candidates of each user before sampling: all items but excluded ones that are not held out."""
+    if held.excluded is None:
         return np.full(held.users.size, held.test.n_items)
-    left_out = np.diff(held.train.indptr) - held.train.overlap(held.test)
+    left_out = np.diff(held.excluded.indptr) - held.excluded.overlap(held.test)
     return held.test.n_items - left_out[held.users]

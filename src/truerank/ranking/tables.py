@@ -13,7 +13,7 @@ import numpy as np
 from truerank.arrays import AnyArray, Floats, Ints
 from truerank.errors import InputError
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
-from truerank.formats.detection import Format
+from truerank.formats.detection import Format, with_header
 from truerank.formats.ids import as_names, shown
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.source import Source
@@ -30,6 +30,7 @@ def read_ranks(
     user: Column = None,
     rank: Column = None,
     relevance: Column = None,
+    header: bool | None = None,
     format: Format | None = None,  # noqa: A002
 ) -> Ranks:
     """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
@@ -48,6 +49,8 @@ def read_ranks(
         Whether the candidates were sampled with replacement.
     user, rank, relevance : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones. `relevance` holds grades.
+    header : bool, optional
+        Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv"}, optional
         The format of a text file, where it is not detected.
 
@@ -65,7 +68,7 @@ def read_ranks(
         return _as_saved(Ranks.load(source), repr(str(source)), {"m": m, "n": n}, replace)
     columns = {"user": user, "rank": rank, "relevance": relevance}
     columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
-    opened = open_source(source, RANKS, chosen_columns(columns), format)
+    opened = open_source(source, RANKS, chosen_columns(columns), with_header(format, header))
     if {"above", "tied", "n_candidates"} <= set(opened.names):
         return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, {"m": m, "n": n}, replace)
     found = find_columns(opened.names, RANKS, {}, opened.name)
@@ -149,8 +152,15 @@ class _Table:
         limit = (self.n if self.m is None else self.m + n_relevant)[self.instance]
         if np.any(bad := (ranks < 1) | (ranks > limit)):
             row = int(np.argmax(bad))
-            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}")
+            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
         return ranks
+
+
+def _hits_hint(ranks: Ints) -> str:
+    """Return what to do with hits, if the ranks look like them."""
+    if np.any((ranks != 0) & (ranks != 1)):
+        return ""
+    return "; 0 and 1 look like hits, which are no ranks: `audit` takes their mean, as the recall at their cut-off"
 
 
 def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:

@@ -57,7 +57,7 @@ def unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
         data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the model file is damaged: its {name} is not a valid matrix ({error}).") from error
     return matrix
 

@@ -125,12 +125,21 @@ class Dot:
 
 @dataclass(frozen=True)
 class Dots(Block):
-    """Means with intervals, row by row; `zero` marks 0, for differences."""
+    """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences."""
 
     kind: ClassVar[str] = "dots"
     x: Axis
     dots: Sequence[Dot]
     zero: bool = False
+    interval: str = "95 % interval"
+
+
+@dataclass(frozen=True)
+class Paragraph(Block):
+    """A sentence or two."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 from truerank.errors import InputError
-from truerank.evaluation.comparisons import Comparison
 from truerank.evaluation.differences import Difference
+from truerank.evaluation.intervals import Interval
+from truerank.evaluation.verdicts import leading, seen_from
 from truerank.metrics.base import Metric
 from truerank.report.material import Material
 from truerank.report.wording import rounded, shown_name
@@ -20,24 +22,21 @@ def headline(material: Material) -> str:
     >>> import truerank as tr
     >>> ranks = {"A": tr.Ranks.from_ranks([20] * 99, n=1_000), "B": tr.Ranks.from_ranks([2, 500] * 49 + [2], n=1_000)}
     >>> print(headline(Material.of(ranks, "ap", m=50, split=None, by=None)))
-    B is better than A on AP by 0.204 (0.154 to 0.253); 50 sampled candidates would have shown the opposite.
+    B is better than A on AP by 0.204 (0.139 to 0.260); 50 sampled candidates would have shown the opposite.
     """
     metric = material.metrics[0]
     if material.comparison is None:
         return _alone(material, metric)
-    exact = {name: material.estimates[name, str(metric)].mean for name in material.ranks}
-    best, second, *_ = _best_first(exact, metric)
-    found = _between(material.comparison, best, second, str(metric))
-    return f"{_difference(found)}{_would_have_shown(material, metric, best, second)}."
+    found = _foremost(material.comparison.of(str(metric)), metric)
+    return f"{_difference(found)}{_would_have_shown(material, metric, found)}."
 
 
-def _between(result: Comparison, best: str, second: str, metric: str) -> Difference:
-    """Return the best one less the second."""
-    names = {best, second}
-    found = next(
-        each for each in result.differences if each.metric == metric and {each.recommender, each.baseline} == names
-    )
-    return found if found.recommender == best else found.reversed()
+def _foremost(differences: Sequence[Difference], metric: Metric) -> Difference:
+    """Return the leading one less the best of those that it does not beat, or of all others if it beats all."""
+    own = seen_from(leading(differences), differences)
+    unbeaten = [each for each in own if each.finding.winner != each.recommender]
+    sign = 1 if metric.lower_is_better else -1
+    return min(unbeaten or own, key=lambda each: sign * each.baseline_mean)
 
 
 def _alone(material: Material, metric: Metric) -> str:
@@ -67,24 +66,36 @@ def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
 
 
 def _difference(found: Difference) -> str:
-    """Say who is better, or that no difference was found."""
-    metric = shown_name(found.metric)
-    if found.verdict == f"{found.recommender} is better":
-        size, low, high = rounded(found.gain, *found.gain_interval(found.level))
-        return f"{found.recommender} is better than {found.baseline} on {metric} by {size} ({low} to {high})"
-    size, low, high = rounded(found.difference, *found.confidence_interval())
-    between = f"{found.recommender} and {found.baseline} on {metric}"
-    return f"No difference between {between} was found: {size} ({low} to {high})"
+    """Say who is better, that no difference was found, or that the order is not determined."""
+    on, verdict = f"on {shown_name(found.metric)}", found.finding
+    if verdict.winner is not None:
+        own = found if verdict.winner == found.recommender else found.reversed()
+        remark = f"; {verdict.remark}" if verdict.remark else ""
+        return f"{own.recommender} is better than {own.baseline} {on} by {_size(own.gain, own.gain_interval())}{remark}"
+    size = _size(found.difference, found.confidence_interval())
+    both = f"{found.recommender} and {found.baseline}"
+    if verdict.kind == "no difference":
+        return f"No difference between {both} {on} was found: {size}"
+    return f"Which of {both} is better {on} is not determined by this sample" + (f": {size}" if size else "")
 
 
-def _would_have_shown(material: Material, metric: Metric, best: str, second: str) -> str:
+def _size(value: float, interval: Interval) -> str:
+    """Return a difference with its interval; the interval alone if the value lies outside; nothing if none is known."""
+    if math.isnan(interval.low):
+        return ""
+    size, low, high = rounded(value, *interval)
+    return f"{size} ({low} to {high})" if interval.low <= value <= interval.high else f"{low} to {high}"
+
+
+def _would_have_shown(material: Material, metric: Metric, found: Difference) -> str:
     """Say whom a sample would have put first, and by how much where that is the same one."""
     shown = _sampled(material, metric)
     if not shown:
         return ""
-    first, *_ = _best_first(shown, metric)
+    best, second, first = found.recommender, found.baseline, _best_first(shown, metric)[0]
     candidates = f"; {material.sampled_m:,} sampled candidates would have "
     if first != best:
-        return f"{candidates}{'shown the opposite' if len(shown) == 2 else f'put {first} first'}"
+        opposite = len(shown) == 2 and found.finding.winner is not None
+        return f"{candidates}{'shown the opposite' if opposite else f'put {first} first'}"
     (gain,) = rounded(abs(shown[best] - shown[second]))
     return f"{candidates}shown {gain}"

@@ -14,6 +14,7 @@ from truerank.display.tables import Tabular
 from truerank.errors import InputError
 from truerank.evaluation.groups import Groups
 from truerank.formats.writing import PAGE_ENDINGS, check_writable
+from truerank.lists.recommendations import Recommendations
 from truerank.ranking.ranks import Ranks
 from truerank.report.blocks import Column, Section, TableBlock
 from truerank.report.headlines import headline
@@ -115,9 +116,21 @@ def _as_results(given: object) -> list[Tabular]:
     results = [each for each in several if isinstance(each, Tabular)]
     if results and len(results) < len(several):
         raise InputError("give ranks, or results, not both.")
-    if not results and not isinstance(given, Ranks | Mapping):
-        raise InputError(f"a report is about ranks by name, or about results, got {type(given).__name__}.")
+    if not results:
+        _check_ranks(given)
     return results
+
+
+def _check_ranks(given: object) -> None:
+    parts = given.values() if isinstance(given, Mapping) else [given]
+    for part in parts:
+        if isinstance(part, Recommendations):
+            raise InputError(
+                "a report is about ranks, not lists: read these with `truerank.read_lists`, or report on what "
+                "`truerank.evaluate` says of them."
+            )
+        if not isinstance(part, Ranks):
+            raise InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
 
 
 def _result_section(result: Tabular) -> Section:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, check_whole
 from truerank.errors import InputError
 from truerank.text_forms import Named, Registry
 
@@ -34,6 +34,23 @@ class WaysToRank(Protocol):
         """Return ranks among candidates that are drawn until the scores tell enough."""
 
 
+class Stops(NamedTuple):
+    """What ended the draws for each relevant item: the first `hits` candidates above it, or a limit.
+
+    Attributes
+    ----------
+    hits : int
+    limit : array of int
+        The most draws that there could have been.
+    open_until : array of int
+        The last number of draws after which the design looked, and went on.
+    """
+
+    hits: int
+    limit: Ints
+    open_until: Ints
+
+
 @dataclass(frozen=True)
 class SamplingDesign(Named, ABC):
     """A way to rank relevant items among sampled irrelevant candidates instead of all of them.
@@ -51,8 +68,8 @@ class SamplingDesign(Named, ABC):
     m: int | None = None
 
     def __post_init__(self) -> None:
-        if self.m is not None and (isinstance(self.m, bool) or self.m != int(self.m) or self.m < 1):
-            raise InputError(f"`m` must be a whole number from 1, got {self.m!r}.")
+        if self.m is not None:
+            check_whole("m", self.m)
 
     @property
     def size(self) -> int:
@@ -101,6 +118,10 @@ class SamplingDesign(Named, ABC):
     def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
         """Return the least and the largest count among all candidates that could have produced this sample."""
         return above, n_irrelevant - (drawn - above)
+
+    def stops(self, ranks: Ranks) -> Stops | None:
+        """Return what ended the draws for each relevant item of ranks that this design made; None: that isn't known."""
+        return None
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         """Refuse draws per relevant item (`Ranks.drawn`) that the design can't have made."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from truerank.arrays import AnyArray, Floats, Ints, frozen
+from truerank.caching import cached
 from truerank.sampling.designs import Counts
 
 # logarithms of factorials are looked up below this number
@@ -40,7 +39,7 @@ def _log_factorial(numbers: Ints, largest: int) -> Floats:
     return _table(1 << largest.bit_length())[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
 
 
-@lru_cache(maxsize=1)
+@cached
 def _table(size: int) -> Floats:
     return frozen(gammaln(np.arange(size) + 1.0))
 

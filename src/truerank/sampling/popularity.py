@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,13 @@ class PopularitySampling(SamplingDesign):
     name = "popularity"
     power: float = 1.0
     replace: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        power: Any = self.power
+        if not isinstance(power, int | float | np.integer | np.floating) or not np.isfinite(power):
+            shown = f"an array of shape {np.shape(power)}" if np.ndim(power) else repr(power)
+            raise InputError(f"`power` must be a finite number, got {shown}; how popular items are is seen in `train`.")
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
         if pool.popularity is None:

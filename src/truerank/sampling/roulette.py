@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from truerank.arrays import Ints
-from truerank.errors import InputError
+from truerank.arrays import Ints, check_whole
 from truerank.sampling.courses import run
 from truerank.sampling.designs import DESIGNS, Rng
 from truerank.sampling.drawing import draw_counts
@@ -74,8 +73,7 @@ class Roulette(HeadFirst):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.budget, bool) or self.budget != int(self.budget) or self.budget < 1:
-            raise InputError(f"`budget` must be a whole number from 1, got {self.budget!r}.")
+        check_whole("budget", self.budget)
 
     def __str__(self) -> str:
         return write(dataclasses.replace(self, proxy=None))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Floats, Ints
+from truerank.arrays import AnyArray, Floats, Ints, check_whole
 from truerank.errors import InputError
 from truerank.sampling import likelihoods
 from truerank.sampling.courses import Course, batch_ends
-from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign, WaysToRank
+from truerank.sampling.designs import DESIGNS, Counts, Rng, SamplingDesign, Stops, WaysToRank
 from truerank.sampling.drawing import draw_until
 from truerank.sampling.orders import FixedOrder, Order, RandomOrder, ScoreOrder
 from truerank.sampling.pools import Pool
@@ -135,10 +135,9 @@ class InverseSampling(SequentialDesign):
     whole: bool = False
 
     def __post_init__(self) -> None:
-        for role in ("hits", "most"):
-            number = getattr(self, role)
-            if (role, number) != ("most", None) and (isinstance(number, bool) or number != int(number) or number < 1):
-                raise InputError(f"`{role}` must be a whole number from 1, got {number!r}.")
+        check_whole("hits", self.hits)
+        if self.most is not None:
+            check_whole("most", self.most)
 
     def enough_above(self, i: Ints) -> Ints:
         return np.full_like(i, self.hits)
@@ -163,6 +162,18 @@ class InverseSampling(SequentialDesign):
 
     def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
         return likelihoods.without_replacement(above, drawn, count, n_irrelevant)
+
+    def stops(self, ranks: Ranks) -> Stops | None:
+        N, drawn = ranks.item_irrelevant, ranks.item_draws
+        limit = N if self.most is None else np.minimum(N, self.most)
+        open_until, ends = drawn - 1, drawn
+        if self.whole:
+            batches = np.append(0, batch_ends(int(drawn.max(initial=0))))
+            at = np.searchsorted(batches, drawn)
+            open_until, ends = batches[at - 1], np.minimum(batches[at], limit)
+        by_rule = (drawn == np.where(ranks.above < self.hits, limit, ends)) & (ranks.tied == 0)
+        possible = ranks.above - self.hits < drawn - open_until
+        return Stops(self.hits, limit, open_until) if np.all(by_rule & possible) else None
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         require_drawn(self, drawn)
@@ -250,8 +261,7 @@ class HeadFirst(SequentialDesign):
     proxy: Any = field(default=None, compare=False, metadata={"only_in_code": True})
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1:
-            raise InputError(f"`k` must be a whole number from 1, got {self.k!r}.")
+        check_whole("k", self.k)
 
     def enough_above(self, i: Ints) -> Ints:
         return np.full_like(i, self.k)

@@ -111,12 +111,3 @@ class UniformSampling(SamplingDesign):
 
 
 DESIGNS.add_built_in(UniformSampling)
-
-
-def as_design(design: SamplingDesign | None, *, m: int | None = None, replace: bool = False) -> SamplingDesign:
-    """Return the design, or the uniform one that `m` and `replace` are short for."""
-    if design is None:
-        return UniformSampling(m, replace)
-    if m is not None or replace:
-        raise InputError("give either `design`, or `m` and `replace`, not both.")
-    return design

@@ -87,9 +87,13 @@ def _converted(model: Any, data: Any) -> Scorer:
         return Factors(model.user_factors, model.item_factors, getattr(model, "item_bias", None))
     if callable(model):
         return PairFunctionScorer(model) if n_arguments(model) == 2 else FunctionScorer(model)
-    raise InputError(
-        f"can't get scores from {type(model).__name__}; give factors, a similarity, a score matrix or a function."
-    )
+    name = type(model).__name__
+    if callable(getattr(model, "fit", None)):
+        raise InputError(
+            f"{name} has no scores yet: fit it first, as in {name}(...).fit(train); if it is fitted, give its factors, "
+            "similarity or score matrix, or a function."
+        )
+    raise InputError(f"can't get scores from {name}; give factors, a similarity, a score matrix or a function.")
 
 
 def _attributes(model: Any) -> dict[str, Any]:

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray
+from truerank.arrays import AnyArray, refuse_masked
+from truerank.data.matrices import in_order
 from truerank.errors import InputError
+
+# float64 holds every whole number up to here
+_EXACT = 2**53
 
 Matrix = AnyArray | Any
 """A NumPy array, a PyTorch tensor, or any SciPy sparse matrix."""
@@ -16,6 +20,8 @@ Matrix = AnyArray | Any
 
 def to_numpy(array: Any, name: str) -> AnyArray:
     """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
+
+    Masked entries are refused, and whole numbers beyond 2**53, of which float64 would make ties.
 
     Parameters
     ----------
@@ -33,6 +39,7 @@ def to_numpy(array: Any, name: str) -> AnyArray:
     if hasattr(array, "detach"):
         tensor = array.detach().cpu()
         array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    refuse_masked(array, name)
     try:
         plain = array if isinstance(array, np.ndarray) else np.asarray(array)
     except ValueError as error:  # rows of different lengths
@@ -41,23 +48,25 @@ def to_numpy(array: Any, name: str) -> AnyArray:
         return plain
     if plain.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold real numbers, got values of type {plain.dtype}.")
+    if plain.dtype.kind in "iu" and plain.dtype.itemsize == 8 and plain.size:
+        most = max(int(plain.max()), -int(plain.min()))
+        if most > _EXACT:
+            raise InputError(f"{name} must hold floats, or whole numbers up to 2**53, got one of size {most}.")
     return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
 
 
 def as_matrix(given: Matrix, name: str) -> Matrix:
-    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form.
+    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form, in order.
 
     Examples
     --------
     >>> as_matrix([[1, 2]], "`matrix`").shape
     (1, 2)
     """
-    matrix = sp.csr_array(given) if sp.issparse(given) else to_numpy(given, name)
+    matrix = given if sp.issparse(given) else to_numpy(given, name)
     if matrix.ndim != 2:
         raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
-    if matrix.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
-    return matrix
+    return in_order(matrix, name) if sp.issparse(matrix) else matrix
 
 
 def as_dense(matrix: Matrix) -> AnyArray:

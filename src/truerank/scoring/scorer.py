@@ -15,6 +15,7 @@ from truerank.counting.blocks import Counts, Lists, Progress
 from truerank.counting.scores import best_scores, count_scores, users_per_block
 from truerank.errors import InputError
 from truerank.scoring.names import match_names
+from truerank.scoring.numbers import to_numpy
 
 
 class Scorer(ABC):
@@ -142,7 +143,7 @@ class Scorer(ABC):
 
     def _rows(self, users: Ints) -> AnyArray:
         """Return the scores of a block of users, checked to cover all items."""
-        scores, shape = np.asarray(self.scores(users)), (users.size, self._width())
+        scores, shape = to_numpy(self.scores(users), "scores"), (users.size, self._width())
         if scores.shape != shape:
             raise InputError(f"{type(self).__name__} must return scores of shape {shape}, got {scores.shape}.")
         return scores

@@ -1,4 +1,4 @@
-// Means with intervals, row by row.
+// Means with intervals, row by row; a mean outside its interval is hollow.
 CHARTS.dots = {
   series: (block) => [...new Set(block.dots.map((dot) => dot.about[0]))],
   draw(block, width, logs, names) {
@@ -47,7 +47,9 @@ CHARTS.dots = {
           x: "mean",
           y: "row",
           r: 5,
-          fill: (dot) => look(at(dot)).stroke,
+          fill: (dot) => (isOutside([dot.mean, dot.low, dot.high]) ? "var(--paper)" : look(at(dot)).stroke),
+          stroke: (dot) => look(at(dot)).stroke,
+          strokeWidth: 2,
           symbol: (dot) => SYMBOLS[at(dot) % LOOKS],
         }),
       ],
@@ -61,8 +63,8 @@ CHARTS.dots = {
         across: position.apply(dot.row) + (position.bandwidth ?? 0) / 2,
         title: dot.row,
         lines: [
-          ["mean", dot.mean],
-          ["95 % interval", [dot.low, dot.high], "interval"],
+          [isOutside([dot.mean, dot.low, dot.high]) ? "mean, outside the interval" : "mean", dot.mean],
+          [block.interval, [dot.low, dot.high], "interval"],
         ],
       }));
   },
@@ -70,7 +72,7 @@ CHARTS.dots = {
     const columns = [
       { name: "", format: "text" },
       { name: block.x.name, format: "number" },
-      { name: "95 % interval", format: "interval" },
+      { name: block.interval, format: "interval" },
     ];
     return {
       columns,

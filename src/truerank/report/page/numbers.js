@@ -33,3 +33,8 @@ function isMissing(value) {
 }
 
 const shown = (value, format) => (isMissing(value) ? MISSING : FORMATS[format](value));
+
+// Whether a value is not in its interval, which is that of the exact metric where the value is biased.
+function isOutside([mean, low, high]) {
+  return !isMissing([mean, low, high]) && (mean < low || mean > high);
+}

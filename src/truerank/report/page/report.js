@@ -4,6 +4,7 @@ const VIEWS = {
   lines: chartView,
   bars: chartView,
   dots: chartView,
+  paragraph: (block) => el("p", {}, block.text),
   facts: (block) =>
     el(
       "dl",

@@ -57,8 +57,9 @@ function headerCell(column, at, sort, resort) {
 
 function cellContent(value, format) {
   if (format !== "estimate" || isMissing(value)) return shown(value, format);
-  const [mean, ...ends] = value;
-  return [shown(mean, "number"), el("small", {}, shown(ends, "interval"))];
+  const [mean, low, high] = value;
+  const outside = isOutside(value) ? ", value outside" : "";
+  return [shown(mean, "number"), el("small", {}, shown([low, high], "interval") + outside)];
 }
 
 function bodyRow(columns, row) {

@@ -15,9 +15,9 @@ from truerank.report.blocks import Column, Facts, Section, TableBlock
 from truerank.report.material import Material
 
 _TEXT = (
-    "The same data has the same fingerprint, the first 16 digits of a SHA-256 over its numbers and ids. Intervals are "
-    "Student's t, corrected for the skewness of the values (Hall, 1992), or Wilson's where all values are 0 or 1; "
-    "differences are tested by the paired t-test with Holm's adjustment. Expectations over samples are exact, not "
+    "The same data has the same fingerprint, the first 16 digits of a SHA-256 over its numbers and ids. Intervals and "
+    "tests of differences are by empirical likelihood, which allows for rare users that were not seen; p-values have "
+    "Holm's adjustment. Expectations over samples are exact, not "
     "simulated."
 )
 _COLUMNS = [

@@ -1,0 +1,122 @@
+"""Results that are kept for the next call, up to a number of bytes in all; `clear` forgets them."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+LIMIT = 1 << 26
+"""Bytes that all functions together may keep: 64 MiB."""
+
+_MISSING = object()
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Key(tuple[Any, ...]):
+    """A tuple that is hashed once: a key may hold thousands of cases."""
+
+    def __hash__(self) -> int:
+        if "hash" not in vars(self):
+            vars(self)["hash"] = super().__hash__()
+        return vars(self)["hash"]
+
+
+class Cache:
+    """Values by key; those that were not asked for longest are forgotten when all take more bytes than allowed."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.size = limit, 0
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Any:
+        """Return the value of a key, or a mark that there is none."""
+        with self._lock:
+            if key not in self._entries:
+                return _MISSING
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def put(self, key: Hashable, value: Any) -> None:
+        """Keep a value, unless it alone is too large."""
+        size = size_of((key, value))
+        if size > self.limit:
+            return
+        with self._lock:
+            self.size += size - self._entries.pop(key, (None, 0))[1]
+            self._entries[key] = value, size
+            while self.size > self.limit:
+                self.size -= self._entries.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self.size = 0
+
+
+_CACHE = Cache(LIMIT)
+
+
+def cached(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep the results of a function whose arguments can be hashed and whose results are not changed.
+
+    Examples
+    --------
+    >>> @cached
+    ... def square(x):
+    ...     print("computed")
+    ...     return x * x
+    >>> square(3), square(3)
+    computed
+    (9, 9)
+    """
+
+    @wraps(function)
+    def found(*args: P.args, **kwargs: P.kwargs) -> R:
+        key = _Key((function, args, tuple(kwargs.items())))
+        value = _CACHE.get(key)
+        if value is _MISSING:
+            value = function(*args, **kwargs)
+            _CACHE.put(key, value)
+        return value
+
+    return found
+
+
+def clear() -> None:
+    """Forget the tables that corrections, bounds and laws have kept, at most 64 MiB of them."""
+    _CACHE.clear()
+
+
+def size_of(value: Any) -> int:
+    """Return about how many bytes a value takes, with all that it holds.
+
+    Examples
+    --------
+    >>> size_of((np.zeros(1_000), {"a": np.zeros(500)})) // 1_000
+    12
+    """
+    if isinstance(value, np.ndarray):
+        # a view keeps the whole array
+        return int((value if value.base is None else np.asarray(value.base)).nbytes)
+    return sys.getsizeof(value) + sum(map(size_of, _parts(value)))
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
+    if isinstance(value, tuple | list | frozenset | set):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in fields(value)]
+    return ()

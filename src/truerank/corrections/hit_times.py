@@ -1,0 +1,293 @@
+r"""What draws until `hits` stand above tell, in a form that is the same for every number of candidates.
+
+Give each of the N candidates a time between 0 and 1 at random, and draw them in the order of their times. The h-th of g
+candidates above then comes at a time with the law Beta(h, g + 1 - h), *whatever N*. It is the T-th of all, whose time
+has the law Beta(T, N + 1 - T), which does not depend on g. So a function x of the time becomes a table, the mean of x
+over Beta(T, N + 1 - T), with the expectation of x over Beta(h, g + 1 - h): one x serves all N, exactly.
+
+x is linear between knots. In other words, each time is moved to one of its two neighbours among the knots at random,
+and the knot is the outcome. For items with j < h above, all candidates are drawn, and j is the outcome.
+
+A cap on the draws becomes one on the time, early enough to come before that draw but for a chance of 10^-6 or so, for
+which the worst outcome is taken. Until then j < h were found of an item whose h-th comes later.
+
+If draws go on to the end of a batch, the place of the h-th within it is not known, but its law is, given how many the
+batch brought to stand above: a table is read at its mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy import sparse, special
+
+from truerank.arrays import Floats, Ints, distinct_columns, frozen
+from truerank.corrections.brackets import Draws
+from truerank.corrections.thinning import rounded_up
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
+
+# knots are so far apart, relatively and at most: less for many hits, whose time is told more exactly
+_APART, _OF_SPREAD = 0.12, 0.4
+# beyond so many standard deviations, and so many draws, from its mean a time has no chance above rounding errors
+_FAR, _FEW = 9.0, 30.0
+# significant bits of the numbers of candidates that tables are solved for: they serve all smaller ones; a cap on the
+# time has to come before that on the draws for all of them
+_CANDIDATE_BITS, _CAPPED_BITS = 3, 6
+# standard deviations between the cap on the draws and that on the time
+_BEFORE = 4.8
+_NEGLIGIBLE = 1e-17
+_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True)
+class HitTimes(Draws):
+    """Draws of at most N candidates until `hits` stand above, or until a time `end`.
+
+    The outcomes are the j < `hits` above if there are no more by the end, and then the knots.
+    """
+
+    hits: int
+    end: float = 1.0
+
+    @classmethod
+    def serving(cls, N: int, hits: int, limit: int) -> Self:
+        """Return those that serve draws of at most `limit` of N candidates; similar N share them."""
+        capped = limit < N
+        shared = int(rounded_up(np.array([N]), _CAPPED_BITS if capped else _CANDIDATE_BITS)[0])
+        return cls(shared, hits, _last_time(shared, limit) if capped else 1.0)
+
+    @property
+    def top(self) -> int:
+        return self.N // 13  # tables serve some 25 % fewer candidates
+
+    @property
+    def knots(self) -> Floats:
+        """Times at which tables may bend, in increasing order."""
+        return _knots(self.hits, self.N) * self.end
+
+    def rows(self, g: Ints) -> Floats:
+        """Return the law of the outcomes for each count, a row each.
+
+        Examples
+        --------
+        >>> rows = HitTimes(10, hits=2).rows(np.array([0, 1, 5]))
+        >>> rows[:2, :3]
+        array([[1., 0., 0.],
+               [0., 1., 0.]])
+        >>> bool(np.isclose(rows[2, 2:] @ HitTimes(10, hits=2).knots, 2 / 6))  # the mean time
+        True
+        """
+        rows = np.zeros((g.size, self.n_outcomes))
+        rows[:, : self.hits] = self._still_open(g)
+        enough = g >= self.hits
+        rows[enough, self.hits :] = _knot_law(np.full(enough.sum(), self.hits), g[enough] + 1 - self.hits, self.knots)
+        return rows
+
+    def _still_open(self, g: Ints) -> Floats:
+        """Law of the j < hits that come before the end."""
+        j = np.arange(self.hits)
+        if self.end == 1.0:
+            return (g[:, None] == j).astype(np.float64)
+        return BINOMIAL.pmf(j, self.end, g[:, None], 1)
+
+    def mean_rows(self, last: Ints) -> Floats:
+        means, total, start = np.empty((last.size, self.n_outcomes)), np.zeros(self.n_outcomes), 0
+        for place, stop in enumerate(last.tolist()):
+            total = total + self.rows(np.arange(start, stop + 1)).sum(axis=0)
+            means[place], start = total / (stop + 1), stop + 1
+        return means
+
+    def hats(self, breaks: tuple[int, ...]) -> Floats:
+        return np.eye(self.n_outcomes)
+
+    def spread(self, g: int) -> float:
+        return g / self.hits**0.5
+
+    def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
+        return np.repeat(table[None], sizes.size, axis=0)
+
+    def decided(self, g: Ints, values: Floats) -> Floats | None:
+        """Return f(j) for items with j < hits above, if f is the same for all others."""
+        known, others = np.flatnonzero(g < self.hits), values[g >= self.hits]
+        if self.end < 1.0 or known.size < self.hits or np.any(others != values[-1]):
+            return None
+        return np.concatenate([values[known], np.full(self.knots.size, values[-1])])
+
+    def width(self, m: int) -> int:
+        return self.n_outcomes
+
+    @property
+    def n_outcomes(self) -> int:
+        return self.hits + self.knots.size
+
+
+@lru_cache(maxsize=256)
+def _knots(hits: int, N: int) -> Floats:
+    """Knots from 0 to 1 that become dense towards 0, down to half a draw."""
+    apart = min(_APART, _OF_SPREAD / hits**0.5)
+    found = [1.0]
+    while found[-1] > 0.5 / N:
+        found.append(found[-1] - min(apart / 2, apart * found[-1]))
+    return frozen(np.array([0.0, *reversed(found)]))
+
+
+def _last_time(N: int, limit: int) -> float:
+    """Return a time that comes before the draw after the limit, nearly surely."""
+    share = limit / N
+    return max(share - _BEFORE * float(np.sqrt(share * (1 - share) / N)), share / 4)
+
+
+class Ended(NamedTuple):
+    """How draws ended for some relevant items: arrays with one entry each.
+
+    The h-th candidate above came after `open_until` draws, and at the latest as the one numbered `drawn`; or only
+    `above` < h came in all draws.
+    """
+
+    N: Ints
+    above: Ints
+    drawn: Ints
+    open_until: Ints
+
+
+class Readings(NamedTuple):
+    """How the table of each relevant item is read: the weights of the outcomes, as a sparse matrix.
+
+    What is missing from a sum of 1 is the chance of an outcome that isn't known.
+    """
+
+    item: Ints
+    outcome: Ints
+    weight: Floats
+    n_items: int
+
+    def values(self, tables: Floats, which: Ints, extreme: Floats) -> Floats:
+        """Return what the items read in their tables; outcomes that are not known have the extreme value of each."""
+        found = np.bincount(self.item, self.weight * tables[which[self.item], self.outcome], minlength=self.n_items)
+        known = np.bincount(self.item, self.weight, minlength=self.n_items)
+        return found + np.maximum(1.0 - known, 0.0) * extreme[which]
+
+
+def readings(draws: HitTimes, ended: Ended) -> Readings:
+    """Return how tables for the outcomes are read, for items of at most as many candidates.
+
+    Examples
+    --------
+    Of 6 candidates 3 stand above; a table has the same expectation as for any other number of candidates:
+
+    >>> draws = HitTimes(10, hits=2)
+    >>> T = np.arange(2, 6)
+    >>> found = readings(draws, Ended(np.full(4, 6), np.full(4, 2), T, T - 1))
+    >>> table = np.random.default_rng(0).random((1, draws.n_outcomes))
+    >>> read = found.values(table, np.zeros(4, dtype=int), np.ones(1))
+    >>> likely = (T - 1) * (6 - T) / 20
+    >>> bool(np.isclose(likely @ read, draws.rows(np.array([3]))[0] @ table[0]))
+    True
+    """
+    first, which = distinct_columns(*ended)
+    distinct = Ended(*(numbers[first] for numbers in ended))
+    parts = [_weights(draws, Ended(*(numbers[at : at + _CHUNK] for numbers in distinct)), at)
+             for at in range(0, first.size, _CHUNK)]  # fmt: skip
+    row, outcome, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return _repeated(row, outcome, weight, which, first.size)
+
+
+def _repeated(row: Ints, outcome: Ints, weight: Floats, which: Ints, size: int) -> Readings:
+    """Return the readings of all items from the distinct ones, which come in order."""
+    starts = np.searchsorted(row, np.arange(size + 1))
+    lengths = np.diff(starts)[which]
+    begins = np.cumsum(lengths) - lengths
+    at = np.repeat(starts[which] - begins, lengths) + np.arange(lengths.sum())
+    return Readings(np.repeat(np.arange(which.size), lengths), outcome[at], weight[at], which.size)
+
+
+def _weights(draws: HitTimes, ended: Ended, shift: int) -> tuple[Ints, Ints, Floats]:
+    """Return rows, outcomes and weights; rows are counted from a shift."""
+    dense = np.zeros((ended.N.size, draws.n_outcomes))
+    found = np.flatnonzero(ended.above >= draws.hits)
+    row, T, likely = _last_hits(draws.hits, Ended(*(numbers[found] for numbers in ended)))
+    first, which = distinct_columns(ended.N[found[row]], T)
+    mixed = sparse.csr_array((likely, (row, which)), shape=(found.size, first.size)).tocsc()
+    for start in range(0, first.size, _CHUNK):
+        own = first[start : start + _CHUNK]
+        dense[found] += mixed[:, start : start + _CHUNK] @ _of_hit(draws, ended.N[found[row[own]]], T[own])
+    for at in np.flatnonzero(ended.above < draws.hits).tolist():
+        N, above, last = (int(numbers[at]) for numbers in ended[:3])
+        dense[at, : draws.hits] = _before_end(draws, N, last, above)
+    row, outcome = np.nonzero(dense)
+    return row + shift, outcome, dense[row, outcome]
+
+
+def _last_hits(hits: int, ended: Ended) -> tuple[Ints, Ints, Floats]:
+    """Return the numbers that the last of the hits may have had among the draws, and their chances."""
+    sizes = ended.drawn - ended.open_until
+    row = np.repeat(np.arange(sizes.size), sizes)
+    place = np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    T = ended.open_until[row] + 1 + place
+    left, after = ended.drawn[row] - T, ended.above[row] - hits
+    ways = _log_choose(T - 1, hits - 1) + _log_choose(left, after)
+    top = np.full(sizes.size, -np.inf)
+    np.maximum.at(top, row, ways)
+    chance = np.exp(ways - top[row])
+    chance /= np.bincount(row, chance, minlength=sizes.size)[row]
+    kept = chance > _NEGLIGIBLE
+    return row[kept], T[kept], chance[kept]
+
+
+def _log_choose(n: Ints, k: Ints | int) -> Floats:
+    """Logarithm of the number of ways to choose k of n; -inf if k is larger."""
+    return -special.betaln(np.maximum(n - k, -1) + 1.0, k + 1.0) - np.log(n + 1.0)
+
+
+def _of_hit(draws: HitTimes, N: Ints, T: Ints) -> Floats:
+    """Law of the outcomes if the last of the hits is the T-th of N candidates, a row each."""
+    rows = np.zeros((N.size, draws.n_outcomes))
+    rows[:, draws.hits :] = _knot_law(T, N + 1 - T, draws.knots)
+    if draws.end < 1.0:
+        late = np.flatnonzero(rows.sum(axis=1) < 1.0 - _NEGLIGIBLE)
+        for at in late.tolist():
+            rows[at, : draws.hits] = _before_end(draws, int(N[at]), int(T[at]) - 1, draws.hits - 1)
+    return rows
+
+
+def _before_end(draws: HitTimes, N: int, drawn: int, above: int) -> Floats:
+    """Law of how many of those above come before the end, if no more than the first `drawn` of N candidates do."""
+    law = np.zeros(draws.hits)
+    if draws.end == 1.0:
+        law[above] = float(drawn == N)
+        return law
+    mean, reach = N * draws.end, _FAR * (N * draws.end * (1 - draws.end)) ** 0.5 + _FEW
+    early = np.arange(max(0, int(mean - reach)), min(drawn, int(mean + reach)) + 1)
+    if early.size:
+        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ _shares(early, above, drawn)
+    return law
+
+
+def _shares(early: Ints, above: int, drawn: int) -> Floats:
+    """Law of how many of those above are among the first `early` of the candidates drawn, a row each."""
+    return HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
+
+
+def _knot_law(a: Ints, b: Ints, knots: Floats) -> Floats:
+    """Law of the knots if times with the laws Beta(a, b), a row each, are moved to a neighbour at random."""
+    below, mean_below = _beta_law(a, b, knots), (a / (a + b))[:, None] * _beta_law(a + 1, b, knots)
+    chance, mean, width = np.diff(below, axis=1), np.diff(mean_below, axis=1), np.diff(knots)
+    law = np.zeros(below.shape)
+    law[:, 1:] = (mean - knots[:-1] * chance) / width
+    law[:, :-1] += (knots[1:] * chance - mean) / width
+    return np.maximum(law, 0.0)
+
+
+def _beta_law(a: Ints, b: Ints, x: Floats) -> Floats:
+    """P(X <= x) for X of Beta(a, b), computed where it is neither 0 nor 1 up to rounding errors; a row each."""
+    total = (a + b).astype(np.float64)
+    mean = a / total
+    reach = _FAR * np.sqrt(mean * (1 - mean) / total) + _FEW / total
+    near = np.abs(x - mean[:, None]) < reach[:, None]
+    law = (x > mean[:, None]).astype(np.float64)
+    row, column = np.nonzero(near)
+    law[row, column] = special.betainc(a[row], b[row], x[column])
+    return law

@@ -1,0 +1,356 @@
+"""Verdicts: over a table of cases, and the same wherever they are spoken of."""
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import truerank as tr
+from tests.cli.running import run_here
+from truerank.evaluation.adjustments import Adjustment, adjusted, adjusted_levels, number_of_tests
+from truerank.evaluation.differences import Difference
+from truerank.evaluation.intervals import Interval
+from truerank.evaluation.paired_tests import Outcome
+from truerank.evaluation.verdicts import acceptance, conclusion, conclusions, found_best, leading
+from truerank.report.headlines import headline
+from truerank.report.material import Material
+
+
+@dataclasses.dataclass(frozen=True)
+class Normal(Outcome):
+    """What is known of a difference that is normal around `mean`; nothing if it is NaN."""
+
+    mean: float
+    error: float = 1.0
+
+    @property
+    def p_value(self) -> float:
+        return float(2 * stats.norm.sf(abs(self.mean) / self.error))
+
+    def confidence_interval(self, level: float) -> Interval:
+        return Interval(*(self.mean + self.error * stats.norm.ppf([0.5 - level / 2, 0.5 + level / 2])).tolist())
+
+
+def difference(known: float, shown: float | None = None, **options: Any) -> Difference:
+    """Return B - A of which `known` is known, in standard errors; `shown` is the difference of the means."""
+    outcome, apparent = Normal(known), known if shown is None else shown
+    given = dict[str, Any](
+        recommender="B", baseline="A", metric="ap", group="", mean=apparent, baseline_mean=0.0, difference=apparent,
+        standard_error=1.0, sampling_error=0.0, order_probability=1.0, n=100, n_undefined=0, n_units=100,
+        p_value=outcome.p_value, adjusted_p_value=outcome.p_value, level=0.95, adjusted_level=0.95, margin=None,
+        lower_is_better=False, bounded=False, outcome=outcome, expectation=outcome,
+    )  # fmt: skip
+    return Difference(**(given | options))
+
+
+SAMPLED, LOWER = {"bounded": True}, {"lower_is_better": True}
+STRICT = {"adjusted_p_value": 0.09, "adjusted_level": 0.975}
+CASES = [
+    # exact metrics
+    (3.0, {}, "better", "B", "B is better"),
+    (-3.0, {}, "better", "A", "A is better"),
+    (1.0, {}, "no difference", None, "no difference found"),
+    (0.0, {}, "no difference", None, "no difference found"),
+    (math.nan, {}, "not determined", None, "not determined"),
+    # less is better
+    (3.0, {**LOWER}, "better", "A", "A is better"),
+    (-3.0, {**LOWER}, "better", "B", "B is better"),
+    (1.7, {**LOWER, "margin": 1.0}, "no difference", None, "no difference found"),
+    (-1.0, {**LOWER, "margin": 1.0}, "not worse", None, "B is not worse by more than 1"),
+    # bounds of the exact metric: the difference shown does not matter
+    (3.0, {**SAMPLED, "shown": -2.0}, "better", "B", "B is better"),
+    (-3.0, {**SAMPLED, "shown": 2.0}, "better", "A", "A is better"),
+    (3.0, {**SAMPLED, **LOWER, "shown": -2.0}, "better", "A", "A is better"),
+    (1.0, {**SAMPLED, "shown": -9.0}, "not determined", None, "not determined by this sample"),
+    (math.nan, {**SAMPLED, "shown": -9.0}, "not determined", None, "not determined by this sample"),
+    (-1.0, {**SAMPLED, "margin": 5.0, "shown": -9.0}, "not worse", None, "B is not worse by more than 5"),
+    # margins: one-sided, so that 1.645 standard errors below the difference count
+    (0.0, {"margin": 1.64}, "no difference", None, "no difference found"),
+    (0.0, {"margin": 1.65}, "not worse", None, "B is not worse by more than 1.65"),
+    (-3.0, {"margin": 5.0}, "better", "A", "A is better, but not by more than 5"),
+    (-3.0, {"margin": 4.0}, "better", "A", "A is better"),
+    (3.0, {"margin": 5.0}, "better", "B", "B is better"),
+    (1.8, {"margin": 0.0}, "no difference", None, "no difference found"),
+    (math.nan, {"margin": 5.0}, "not determined", None, "not determined"),
+    # adjusted for two tests
+    (2.0, {**STRICT}, "no difference", None, "no difference found"),
+    (2.0, {**STRICT, "bounded": True}, "not determined", None, "not determined by this sample"),
+    (0.0, {**STRICT, "margin": 1.95}, "no difference", None, "no difference found"),
+    (0.0, {**STRICT, "margin": 1.97}, "not worse", None, "B is not worse by more than 1.97"),
+    # a test whose p-value and interval disagree finds nothing
+    (1.9, {"adjusted_p_value": 0.01}, "no difference", None, "no difference found"),
+]
+
+
+@pytest.mark.parametrize(("known", "options", "kind", "winner", "words"), CASES)
+def test_verdicts(known: float, options: dict[str, Any], kind: str, winner: str | None, words: str) -> None:
+    found = difference(known, **options).finding
+    assert (found.kind, found.winner, found.words) == (kind, winner, words)
+    assert difference(known, **options).verdict == words
+
+
+@pytest.mark.parametrize(("known", "options", "kind", "winner", "words"), CASES)
+def test_a_reversed_difference_has_the_same_winner(
+    known: float, options: dict[str, Any], kind: str, winner: str | None, words: str
+) -> None:
+    other = difference(known, **options).reversed()
+    assert other.finding.winner == winner
+    assert other.finding.kind == kind or "not worse" in (kind, other.finding.kind)  # which has a direction
+    assert other.reversed().verdict == words
+
+
+def test_a_remark_says_why_the_difference_shown_points_the_other_way() -> None:
+    opposite = difference(3.0, shown=-2.0, bounded=True)
+    assert opposite.finding.remark == "the difference shown is biased by the sampling and points the other way"
+    assert opposite.reversed().finding.remark == opposite.finding.remark
+    assert str(opposite).endswith(f"B is better; {opposite.finding.remark}")
+    assert str(opposite).startswith("ap: B - A = -2.0000 [1.0400, 4.9600], p = 0.0027")
+    for same in (difference(3.0), difference(-3.0, lower_is_better=True), difference(1.0, shown=-2.0, bounded=True)):
+        assert same.finding.remark == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "margin", "decision"),
+    [
+        (3.0, 0.0, "passes"),
+        (1.8, 0.0, "cannot tell"),  # better by a one-sided test only, and `compare` finds no difference
+        (-3.0, 0.0, "fails"),
+        (0.0, 2.0, "passes"),
+        (-3.0, 5.0, "passes"),
+        (-3.0, 1.0, "fails"),
+        (-3.0, 2.0, "cannot tell"),
+        (-1.8, 0.1, "cannot tell"),  # worse by more than the margin, one-sided, and `compare` finds no difference
+        (math.nan, 1.0, "cannot tell"),
+    ],
+)
+def test_what_a_gate_decides(known: float, margin: float, decision: str) -> None:
+    assert acceptance(difference(known, margin=margin), margin) == decision
+    assert acceptance(difference(-known, margin=margin, lower_is_better=True), margin) == decision
+    assert acceptance(difference(known, shown=-known, margin=margin, bounded=True), margin) == decision
+
+
+def slow_holm(p: list[float], alpha: float) -> tuple[list[bool], list[float]]:
+    """Return which hypotheses Holm rejects one by one, and the error that each interval may have."""
+    left, rejected = sorted(range(len(p)), key=lambda at: p[at]), [False] * len(p)
+    shares = [math.nan] * len(p)
+    while left and p[left[0]] <= alpha / len(left):
+        shares[left[0]], rejected[left[0]] = alpha / len(left), True
+        left.pop(0)
+    for at in left:
+        shares[at] = alpha / len(left)
+    return rejected, shares
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_levels_by_holm_are_those_of_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = (rng.random(8) ** 4).tolist()
+    rejected, shares = slow_holm(p, 0.05)
+    assert 1 - adjusted_levels(p, "holm", 0.95) == pytest.approx(shares, rel=1e-9)
+    assert (adjusted(p, "holm") <= 0.05).tolist() == rejected
+    assert [own <= share for own, share in zip(p, shares, strict=True)] == rejected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_levels_by_benjamini_and_hochberg_bound_the_false_coverage_rate(seed: int) -> None:
+    p = np.random.default_rng(seed).random(8) ** 4
+    rejected = stats.false_discovery_control(p) <= 0.05
+    share = 0.05 * max(rejected.sum(), 1) / 8
+    assert 1 - adjusted_levels(p, "benjamini-hochberg", 0.95) == pytest.approx([share] * 8, rel=1e-9)
+    assert (p <= share).tolist() == rejected.tolist()
+
+
+def test_what_has_no_p_value_is_no_test() -> None:
+    given = [0.04, math.nan, 0.01]
+    assert number_of_tests(given) == 2
+    assert (1 - adjusted_levels(given, "holm", 0.95)).round(4).tolist() == [0.05, 0.05, 0.025]
+    assert adjusted_levels([math.nan], "holm", 0.9).tolist() == [0.9]
+    assert adjusted_levels(given, "none", 0.9).tolist() == [0.9] * 3
+    assert adjusted_levels([], "holm", 0.9).size == 0
+
+
+def some_pair(seed: int, gap: int, n: int = 300) -> dict[str, tr.Ranks]:
+    """Return exact ranks of A and B, which is better by about `gap` places."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(1 + max(gap, 0), 200, n)
+    b = np.clip(a - gap + rng.integers(-20, 21, n), 1, 250)
+    return {name: tr.Ranks.from_ranks(own, n=300, ids=np.arange(n)) for name, own in {"A": a, "B": b}.items()}
+
+
+@pytest.mark.parametrize("how", ["holm", "benjamini-hochberg", "none"])
+def test_an_interval_excludes_0_where_a_difference_is_found(how: Adjustment) -> None:
+    ranks = {f"{name}{seed}": one for seed in range(3) for name, one in some_pair(0, 3 * seed).items()}
+    result = tr.compare(ranks, ["rr", "auc", "recall@10"], adjustment=how)
+    found = [each.finding.kind == "better" for each in result.differences]
+    assert 0 < sum(found) < len(found)
+    for each, better in zip(result.differences, found, strict=True):
+        low, high = each.confidence_interval()
+        assert (low > 0 or high < 0) == better == (each.adjusted_p_value <= 0.05)
+        assert each.confidence_interval() == each.confidence_interval(each.adjusted_level)
+        assert each.record()["low"] == low
+    assert result.n_tests == len(found) == 45
+    words = {"holm": "adjusted for 45 tests (Holm)", "none": "not adjusted for 45 tests"}
+    said = words.get(how, "adjusted for 45 tests (Benjamini-Hochberg)")
+    assert result.notes[-1] == f"p-values, intervals and verdicts are {said}"
+
+
+def test_the_number_of_tests_is_not_said_of_one() -> None:
+    assert not any("tests" in note for note in tr.compare(some_pair(0, 3), "rr").notes)
+
+
+def misleading(n: int = 5_000) -> dict[str, tr.Ranks]:
+    """Return samples that show A far ahead, though B is better: 0.30 against 0 by ndcg@10."""
+    a = tr.Ranks.from_ranks(np.full(n, 15), n=1001, ids=np.arange(n))
+    b = tr.Ranks.from_ranks(np.where(np.arange(n) < 0.3 * n, 1, 1000), n=1001, ids=np.arange(n))
+    return {"A": tr.UniformSampling(100).draw(a, rng=1), "B": tr.UniformSampling(100).draw(b, rng=2)}
+
+
+def test_the_winner_is_that_of_the_exact_metric(tmp_path: Path) -> None:
+    ranks = misleading()
+    result = tr.compare(ranks, ["ndcg@10", "ap~bv(1)"])
+    for each in result.differences:
+        assert each.difference < 0 < each.confidence_interval().low
+        assert (each.verdict, each.finding.winner) == ("B is better", "B")
+    remark = "B is better; the difference shown is biased by the sampling and points the other way"
+    assert result.notes[:2] == (f"ndcg@10: {remark}", f"ap~bv(1): {remark}")
+    assert conclusions(result) == ("ndcg@10: B is better.", "ap~bv(1): B is better.")
+    sentence = headline(Material.of(ranks, "ndcg@10", m=100, split=None, by=None))
+    assert re.match(r"B is better than A on NDCG@10 by 0\.\d+ to 0\.\d+; the difference shown is biased", sentence)
+    for name, one in ranks.items():
+        one.save(tmp_path / f"{name}.parquet")
+    for new, old, code, start in (
+        ("A", "B", 1, "fails: A is worse than B"),
+        ("B", "A", 0, "passes: B is better than A"),
+    ):
+        done = run_here(
+            "gate",
+            tmp_path / f"{new}.parquet",
+            "--against",
+            tmp_path / f"{old}.parquet",
+            "-m",
+            "ndcg@10",
+            "--margin",
+            0,
+        )
+        assert (done.exit_code, done.stdout.splitlines()[-1][: len(start)]) == (code, start)
+        assert "points the other way" in done.stdout
+    assert not bold(tr.evaluate(ranks, ["ndcg@10", "ap~bv(1)"]))  # the better one shows the worse value
+
+
+def bold(table: tr.Evaluation) -> dict[tuple[str, str], bool]:
+    """Return the cells that are bold, which must be the same in all forms that have bold type."""
+    found = []
+    for line in table.to_markdown().splitlines()[2:]:
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        found += [(name, metric) for metric, cell in zip(table.metrics, cells, strict=False) if cell.startswith("**")]
+    assert table.to_html().count("<b>") == len(found)
+    assert table._repr_html_() == table.to_html()
+    assert len(re.findall(r"\\(?:mathbf|textbf)\{", table.to_latex())) == len(found)
+    return dict.fromkeys(found, True)
+
+
+PAIRS = [
+    *(("exact", seed, gap) for seed, gap in enumerate([0, 1, -1, 4, -4, 15])),
+    *(("uniform", seed, gap) for seed, gap in enumerate([0, 5, -5, 60, -60, 100])),
+]
+
+
+@pytest.mark.parametrize(("how", "seed", "gap"), PAIRS)
+@pytest.mark.parametrize("metric", ["ndcg@20", "mean-rank"])
+def test_all_that_speak_agree(how: str, seed: int, gap: int, metric: str, tmp_path: Path) -> None:
+    ranks = some_pair(seed, gap)
+    if how == "uniform":
+        ranks = {name: tr.UniformSampling(150).draw(one, rng=seed) for name, one in ranks.items()}
+    result = tr.compare(ranks, metric)
+    (found,) = result.differences
+    winner = found.finding.winner
+    # the table, its forms, and the sentence below it
+    for form in (str(result), result.to_latex(), result.to_markdown(), result.to_html(), result.to_json()):
+        assert found.verdict in form
+    assert conclusions(result) == (f"{metric}: {found.verdict}.",)
+    # a gate, in both directions
+    for name, one in ranks.items():
+        one.save(tmp_path / f"{name}.parquet")
+    for new, old in ("AB", "BA"):
+        paths = tmp_path / f"{new}.parquet", "--against", tmp_path / f"{old}.parquet"
+        done = run_here("gate", *paths, "-m", metric, "--margin", 0)
+        assert done.exit_code == {new: 0, old: 1, None: 3}[winner]
+        assert done.stdout.splitlines()[-1].startswith({new: "passes: ", old: "fails: ", None: "cannot tell"}[winner])
+    # the headline of a report, and the sentence and the table of its section
+    material = Material.of(ranks, metric, m=20, split=None, by=None)
+    start = {
+        "better": f"{winner} is better than ",
+        "no difference": "No difference between ",
+        "not determined": "Which of ",
+    }[found.finding.kind]
+    assert headline(material).startswith(start)
+    assert ("not determined by this sample" in headline(material)) == (found.finding.kind == "not determined")
+    # bold type
+    assert set(bold(tr.evaluate(ranks, metric))) == (set() if winner is None else {(winner, metric)})
+
+
+def of_several(**known: float) -> list[Difference]:
+    """Return all differences between recommenders of which the strengths are known, in standard errors."""
+    names = list(known)
+    return [
+        dataclasses.replace(difference(known[b] - known[a]), recommender=b, baseline=a, mean=known[b],
+                            baseline_mean=known[a])
+        for at, a in enumerate(names) for b in names[at + 1 :]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("known", "sentence"),
+    [
+        ({"A": 0.0, "B": 9.0, "C": 3.0}, "B is best: it is better than A, C."),
+        ({"A": 0.0, "B": 9.0, "C": 8.5}, "B is better than A; no difference from C was found."),
+        ({"A": 0.0, "B": 0.5, "C": 0.2}, "B has the best mean, but no difference from any other was found."),
+    ],
+)
+def test_a_sentence_on_several(known: dict[str, float], sentence: str) -> None:
+    assert conclusion(of_several(**known)) == sentence
+
+
+def test_who_leads_among_biased_means_is_who_was_found_better() -> None:
+    shown = {"A": 5.0, "B": 1.0, "C": 3.0}
+    exact = of_several(A=0.0, B=9.0, C=3.0)
+    biased = [
+        dataclasses.replace(each, bounded=True, mean=shown[each.recommender], baseline_mean=shown[each.baseline],
+                            difference=shown[each.recommender] - shown[each.baseline])
+        for each in exact
+    ]  # fmt: skip
+    assert leading(biased) == "B"
+    assert conclusion(biased) == "B is best: it is better than A, C."
+    undecided = [dataclasses.replace(each, outcome=Normal(0.0), adjusted_p_value=1.0) for each in biased]
+    assert conclusion(undecided) == "the order is not determined by this sample."
+
+
+def test_sentences_against_a_baseline() -> None:
+    own = [
+        dataclasses.replace(difference(known, margin=2.0), recommender=name)
+        for name, known in {"B": 3.0, "C": -9.0, "D": 0.0, "E": -1.0}.items()
+    ]
+    assert conclusion(own) == "better than A: B; worse than A: C; not worse than A by more than 2: D; " + (
+        "no difference from A was found: E."
+    )
+
+
+def test_nobody_is_best_who_is_not_better_than_all() -> None:
+    ranks = some_pair(1, 60) | {"C": some_pair(1, 60)["B"]}
+    result = tr.compare(ranks, "auc")
+    assert found_best(result, "auc") is None
+    assert not bold(tr.evaluate(ranks, "auc"))
+    assert found_best(tr.compare(some_pair(1, 60), "auc"), "auc") == "B"
+
+
+def test_values_that_cannot_be_compared_are_not_bold() -> None:
+    ranks = some_pair(1, 60)
+    assert set(bold(tr.evaluate(ranks, "auc"))) == {("B", "auc")}
+    assert not bold(tr.evaluate({"A": ranks["A"][:200], "B": ranks["B"]}, "auc"))
+    assert not bold(tr.evaluate(ranks["B"], "auc"))
+    assert not bold(tr.evaluate(ranks, "auc", convention="recbole"))
