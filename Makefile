@@ -9,7 +9,7 @@ SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/cou
   tests/counting/test_pairs.py tests/compiled \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
-NUMERIC := $(addprefix tests/,analysis compiled corrections counting evaluation lists metrics papers ranking recommenders sampling scoring) \
+NUMERIC := $(addprefix tests/,analysis compiled corrections counting evaluation lists metrics ranking recommenders sampling scoring) \
   src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/counting/test_interrupts.py
 READING := tests/compiled tests/data tests/display tests/formats tests/lists tests/ranking tests/recommenders tests/scoring src README.md
 

@@ -50,8 +50,8 @@ def rule(length: int) -> Rule:
     --------
     >>> points, weights = rule(1_000_000)
     >>> exact = sum(x**2 for x in range(1_000_000))
-    >>> len(points), abs(weights @ points**2 / exact - 1) < 1e-13
-    (16, np.True_)
+    >>> len(points), bool(abs(weights @ points**2 / exact - 1) < 1e-13)
+    (16, True)
     """
     if length <= POINTS:
         return Rule(np.arange(length, dtype=np.float64), np.ones(length))

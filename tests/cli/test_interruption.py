@@ -185,7 +185,7 @@ def test_termination_is_left_to_the_system(factors: list[object]) -> None:
 
 
 def test_a_process_that_was_told_to_ignore_ctrl_c_does_so(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(METRIC.format("time.sleep(1)"))
+    (tmp_path / "slow.py").write_text(METRIC.format("time.sleep(0.1)"))
     tr.Ranks.from_ranks([1, 2], n=9).save(tmp_path / "ranks.npz")
     arguments = ["evaluate", tmp_path / "ranks.npz", "-m", "slow", "--define", tmp_path / "slow.py"]
     process = subprocess.Popen(

@@ -33,8 +33,8 @@ class UniformSampling(SamplingDesign):
     The chance that an item at rank 100 of 10,000 comes out first among 99 sampled ones:
 
     >>> import truerank as tr
-    >>> tr.UniformSampling(99).pmf(1, rank=100, n=10_000).round(4)
-    np.float64(0.3716)
+    >>> float(tr.UniformSampling(99).pmf(1, rank=100, n=10_000).round(4))
+    0.3716
 
     Exact ranks become sampled ones without any score:
 
