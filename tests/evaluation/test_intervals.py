@@ -73,6 +73,13 @@ def test_bins_hardly_change_an_interval() -> None:
     assert (low, high) == pytest.approx((lower_end(values, 0.0, 0.95), -lower_end(-values, -1.0, 0.95)), abs=1e-7)
 
 
+def test_units_that_all_have_the_least_value_up_to_rounding() -> None:
+    sizes = np.array([3.0, 1.0, 4.0, 5.0, 2.0])
+    units = Units.of(sizes * 0.1, sizes)
+    assert units.low(0.95, 0.1) == 0.1
+    assert units.p_above(0.1, 0.1) == 0.5
+
+
 def test_p_value_and_interval_agree() -> None:
     units = Units.of(np.random.default_rng(5).normal(0.05, 0.3, 80).clip(-1, 1))
     low, high = units.interval(0.9, Interval(-1.0, 1.0))

@@ -19,6 +19,8 @@ _SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
 """Of ends, as a part of the distance from the mean to the most extreme value."""
+_ROUNDING = 1e-14
+"""Means that differ by less, relative to their size, are the same."""
 _OF_MULTIPLIER = 1e-6
 """Precision of the multiplier, which is enough: the likelihood is flat where it is largest."""
 
@@ -232,7 +234,7 @@ class _End:
         """Return where the one-sided p-value is half the error that the level allows."""
         from scipy.special import stdtrit
 
-        if self.mean <= self.least:
+        if self.mean - self.least <= _ROUNDING * max(abs(self.mean), abs(self.least)):
             return self.least
         quantile = float(stdtrit(self.n - 1, 0.5 + level / 2))
         end = self._where(quantile, self.n / 2 * math.log1p(quantile**2 / (self.n - 1)))
@@ -242,7 +244,7 @@ class _End:
         """Return the one-sided p-value of a mean of at most m."""
         from scipy.special import stdtr
 
-        if m >= self.mean:
+        if m >= self.mean - _ROUNDING * abs(self.mean):
             return 0.5
         if m <= self.least:
             return 0.0
