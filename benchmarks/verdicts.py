@@ -92,8 +92,8 @@ SETTINGS = (
     Setting("inverse(2), 1 to 5 sessions", tr.InverseSampling(2), (5, 100), sessions=5),
     Setting("inverse(2, 100)", tr.InverseSampling(2, most=100), (5, 100, 300)),
 )
-# Sampled ranks take long. So each pair is tried with one of the numbers of users, in turn; those that are made to deceive
-# samples with each, and only two of these with the most users.
+# Sampled ranks take long. So each pair is tried with one of the numbers of users, in turn; those that are made to
+# deceive samples with each, and only two of these with the most users.
 DECEIVING = ("all at 15", "half at 11 to 20")
 ALIKE = "alike"
 MANY = 5_000
