@@ -82,7 +82,7 @@ def test_a_run_goes_on_where_it_ended(
     choice = [
         "--cell",
         "head-first, 30",
-        "a hump at 12",
+        "half at 11 to 20",
         "--repetitions",
         "20",
         "--processes",
