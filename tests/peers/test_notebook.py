@@ -12,9 +12,11 @@ import numpy as np, truerank as tr
 data = tr.read_interactions({"ann": ["a", "b", "c"], "bob": ["b", "c", "d"], "<i>eve": ["a", "d", "b"]})
 split = tr.leave_k_out(data, rng=0)
 ranks = {"<script>": tr.Ranks.from_ranks([1, 2, 4], n=10), "B": tr.Ranks.from_ranks([3, 5, 9], n=10)}
+many = {name: tr.Ranks.concatenate([one] * 40) for name, one in ranks.items()}
 """
 CELLS = {
-    "tr.evaluate(ranks, ['rr', 'mean-rank'])": ["<b>0.5833", "&lt;script&gt;", "<b>2.3333", "note: only 3 instances"],
+    "tr.evaluate(ranks, ['rr', 'mean-rank'])": ["<td>0.5833", "&lt;script&gt;", "<td>2.3333", "note: only 3 instances"],
+    "tr.evaluate(many, ['rr', 'mean-rank'])": ["<b>0.5833", "<b>2.3333"],
     "tr.compare(ranks, 'rr')": ["&lt;script&gt;"],
     "tr.risk(ranks['B'], 'rr', m=3)": ["<th>bias</th>", "uniform(3)"],
     "tr.consistency(ranks, 'rr')": ["<table>"],
