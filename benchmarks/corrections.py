@@ -20,8 +20,8 @@ import numpy as np
 from tests.sampling.terms import law_of
 
 import truerank as tr
+from truerank import caching
 from truerank.arrays import Floats
-from truerank.corrections.base import cached_table
 
 GAMMA = 0.01
 TEXT = f"recall@10~bv({GAMMA:g})"
@@ -81,7 +81,7 @@ def show_many_sizes(repeats: int) -> None:
     exact = tr.Ranks.from_ranks(rng.integers(1, 1_000, 6_040), n=rng.integers(2_000, 3_500, 6_040))
     sampled = tr.UniformSampling(100).draw(exact, rng=1)
     for text in ("recall@10~bv(0.1)", "ap~bv(0.1)", "recall@10~cls"):
-        cached_table.cache_clear()
+        caching.clear()
         start = time.perf_counter()
         tr.values(sampled, text)
         first = time.perf_counter() - start

@@ -57,7 +57,8 @@ class ExactRange:
             Units.of(bounds.upper, clusters=clusters),
             float(np.fmin.reduce(bounds.least, initial=math.inf)),
             float(np.fmax.reduce(bounds.most, initial=-math.inf)),
-            *(float(np.nanmean(each)) if np.any(~np.isnan(each)) else math.nan for each in (bounds.worst, bounds.best)),
+            _mean_of(bounds.worst),
+            _mean_of(bounds.best),
             bounds.assumption,
         )
 
@@ -84,6 +85,12 @@ class ExactRange:
             strongest(self.assumption, other.assumption),
             self.remedy or other.remedy,
         )
+
+
+def _mean_of(values: Floats) -> float:
+    """Return the mean of what is defined; NaN if nothing is."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else math.nan
 
 
 def _least_of(*ends: float) -> float:
