@@ -270,7 +270,7 @@ def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
         tr.evaluate(frame, "ndcg@10")
     assert tr.evaluate(frame, "ap").metrics == ("ap~unbiased",)
-    with pytest.raises(InputError, match="the test must be 't'"):
+    with pytest.raises(InputError, match="the test must be 'likelihood'"):
         tr.compare({"A": frame, "B": frame}, "ap~unbiased", test="bootstrap")
     with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
         tr.compare({"A": frame, "B": frame}, "ndcg@10")

@@ -166,7 +166,8 @@ def test_those_without_a_name_and_those_without_a_row_are_one_group() -> None:
 def test_intervals_of_the_exact_metric_are_those_of_each_group_alone_in_any_order_of_metrics(
     design: tr.SamplingDesign,
 ) -> None:
-    exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 201, 60), n=200, ids=np.arange(60) // 2)
+    ids = np.arange(60) // 2
+    exact = tr.Ranks.from_ranks(np.random.default_rng(0).integers(1, 201, 60), n=200, ids=ids)
     sampled = design.draw(exact, rng=1)
     metrics = ["ap~smooth", "ap~monotone", *(["ap~unbiased"] if str(design) == "inverse" else [])]
     groups = {user: "odd" if user % 2 else "even" for user in range(30)}
@@ -174,7 +175,7 @@ def test_intervals_of_the_exact_metric_are_those_of_each_group_alone_in_any_orde
         table = tr.evaluate(sampled, order, by=groups)
         for metric in order:
             for group, found in zip(table.groups, (table[metric, name] for name in table.groups), strict=True):
-                alone = tr.estimate(sampled[np.isin(sampled.ids, [u for u in groups if groups[u] == group])], metric)
+                alone = tr.estimate(sampled[np.isin(ids, [u for u in groups if groups[u] == group])], metric)
                 assert (found.exact_range is None) == (alone.exact_range is None) == metric.endswith("unbiased")
                 if found.exact_range is not None:
                     assert found.confidence_interval() == pytest.approx(alone.confidence_interval(), rel=1e-9)

@@ -73,6 +73,12 @@ def test_bins_hardly_change_an_interval() -> None:
     assert (low, high) == pytest.approx((lower_end(values, 0.0, 0.95), -lower_end(-values, -1.0, 0.95)), abs=1e-7)
 
 
+def test_rounding_does_not_divide_bins() -> None:
+    around = 0.5 * (1 + np.array([-1e-12, 0.0, 1e-12]))
+    assert Units.of(around).counts.tolist() == [3.0]
+    assert (Units.of(around[:1]) + Units.of(around[1:])).counts.tolist() == [3.0]
+
+
 def test_units_that_all_have_the_least_value_up_to_rounding() -> None:
     sizes = np.array([3.0, 1.0, 4.0, 5.0, 2.0])
     units = Units.of(sizes * 0.1, sizes)

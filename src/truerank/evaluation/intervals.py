@@ -15,6 +15,8 @@ _UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""
 _LEFT_OUT = np.uint64(42)
 """Bits of a number that are left out when it is put into a bin: 10 of the mantissa stay."""
+_OFF_EDGES = 1 + 2.0**-20
+"""Moves common values, such as 1/2, away from the edges of bins, so that rounding errors do not divide them."""
 _SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
@@ -182,7 +184,7 @@ def _binned(counts: Floats, sums: Floats, sizes: Floats) -> Units:
 def _leading_bits(numbers: Floats) -> Ints:
     """Return sign, exponent and the first ten binary digits of numbers as whole numbers."""
     # minus zero becomes zero
-    return ((numbers + 0.0).view(np.uint64) >> _LEFT_OUT).astype(np.int64)
+    return ((numbers * _OFF_EDGES + 0.0).view(np.uint64) >> _LEFT_OUT).astype(np.int64)
 
 
 def _codes(keys: Ints) -> Ints:
