@@ -23,7 +23,7 @@ _PRECISION = 1e-10
 """Of ends, as a part of the distance from the mean to the most extreme value."""
 _ROUNDING = 1e-14
 """Means that differ by less, relative to their size, are the same."""
-_OF_MULTIPLIER = 1e-6
+_OF_MULTIPLIER = 1e-7
 """Precision of the multiplier, which is enough: the likelihood is flat where it is largest."""
 
 
@@ -267,10 +267,9 @@ class _End:
             ratio, slope, steepness = self._ratio(m, slope)
             low, high = (m, high) if ratio > target else (low, m)
             step = m + (ratio - target) / steepness if steepness > 0 else math.nan
-            following = step if low < step < high else low + (high - low) / 2
-            if abs(following - m) <= precision:
-                return following
-            m = following
+            if abs(step - m) <= precision:
+                return step
+            m = step if low < step < high else low + (high - low) / 2
         return m
 
     def _ratio(self, m: float, start: float) -> tuple[float, float, float]:
@@ -283,10 +282,8 @@ class _End:
             gradient = float(self.counts @ part)
             low, high = (a, high) if gradient > 0 else (low, a)
             step = a + gradient / float(self.counts @ (part * part))
-            following = step if low < step < high else low + (high - low) / 2
-            done = abs(following - a) <= _OF_MULTIPLIER * following
-            a = following
-            if done:
+            if abs(step - a) <= _OF_MULTIPLIER * a:
                 break
+            a = step if low < step < high else low + (high - low) / 2
         steepness = a * float(self.counts @ (self.sizes / (1 + a * gaps)))
         return float(self.counts @ np.log1p(a * gaps)), a, steepness
