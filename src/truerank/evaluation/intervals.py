@@ -72,9 +72,9 @@ class Units:
 
     .. math:: l(m) = \max_a \sum_i \log(1 + a (x_i - m)) + \tfrac23 \log(1 + a (e - m))
 
-    is the empirical log likelihood ratio of a mean of m (Owen, 1988), and
-    :math:`\sqrt{(N - 1)(\exp(2 l / N) - 1)}`, which for :math:`e = x_i` is Student's statistic, is compared with
-    Student's distribution of N - 1 degrees of freedom. For values of 0 and 1 the interval is close to that of Clopper
+    is the empirical log likelihood ratio of a mean of m (Owen, 1988). With the ratio of normal values in its place,
+    :math:`\sqrt{(N - 1)(\exp(2 l / N) - 1)}` would be Student's statistic, so it is compared with Student's
+    distribution of N - 1 degrees of freedom. For values of 0 and 1 the interval is close to that of Clopper
     and Pearson. The extreme unit is as large as the unit of the average instance.
 
     Examples
