@@ -16,7 +16,6 @@ from truerank.corrections.recommended import recommended
 from truerank.errors import InputError
 from truerank.evaluation.by_convention import estimates_by
 from truerank.evaluation.chance_levels import chance_notes
-from truerank.evaluation.comparisons import compare
 from truerank.evaluation.elsewhere import engine_of
 from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
 from truerank.evaluation.estimates import Estimate, only_bounds, summary, weighted_summary
@@ -30,6 +29,7 @@ from truerank.sampling.designs import Rng
 
 if TYPE_CHECKING:
     from truerank.data.interactions import PerUser
+    from truerank.evaluation.comparisons import Comparison
     from truerank.evaluation.exact_ranges import BoundValues, ExactRange
     from truerank.formats.source import Source
     from truerank.metrics.list_base import ListMetric
@@ -152,8 +152,15 @@ def evaluate(
         for name, one in named.items()
     }
     notes = table_notes(own, rows, shown)
-    contest = partial(compare, broken, chosen, by=groups, assume=assume)
+    contest = partial(_compared, broken, chosen, by=groups, assume=assume)
     return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen), contest)
+
+
+def _compared(ranks: Mapping[str, Ranks], metrics: Sequence[Metric], **options: Any) -> Comparison:
+    """Compare what was evaluated; loaded only for tables with bold type."""
+    from truerank.evaluation.comparisons import compare
+
+    return compare(ranks, metrics, **options)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
