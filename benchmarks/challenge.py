@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import truerank as tr
-from truerank.challenges.vlnet import read_vlnet
+from truerank.papers.vlnet import read_vlnet
 
 LENGTH, LECTURES = 30, 8_000
 

@@ -19,7 +19,7 @@ from scipy import stats
 
 import truerank as tr
 from real_ranks import real_ranks, resamples, samples, save
-from truerank.arrays import Floats
+from truerank.core.checks import Floats
 from truerank.evaluation.intervals import Units
 from truerank.evaluation.paired_tests import LikelihoodOutcome
 from truerank.evaluation.resampling import BootstrapOutcome

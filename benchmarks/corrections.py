@@ -20,15 +20,15 @@ import numpy as np
 from tests.sampling.terms import law_of
 
 import truerank as tr
-from truerank import caching
-from truerank.arrays import Floats
+from truerank.core import caching
+from truerank.core.checks import Floats
 
 GAMMA = 0.01
 TEXT = f"recall@10~bv({GAMMA:g})"
 
 
 def ours(n: int, m: int, replace: bool) -> Floats:
-    return tr.correction_table(TEXT, m=m, n=n, replace=replace)
+    return tr.estimators.correction_table(TEXT, design=tr.UniformSampling(m, replace), n=n)
 
 
 def direct(n: int, m: int, replace: bool) -> Floats:
@@ -92,9 +92,9 @@ def show_large() -> None:
     script = (
         "import re, time, truerank as tr\n"
         "def peak(): return int(re.search('VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
-        "tr.correction_table('recall@10~bv(0.01)', m=10, n=1000)\n"
+        "tr.estimators.correction_table('recall@10~bv(0.01)', design=10, n=1000)\n"
         "before = peak(); start = time.perf_counter()\n"
-        "tr.correction_table('recall@10~bv(0.01)', m=1000, n=10**8)\n"
+        "tr.estimators.correction_table('recall@10~bv(0.01)', design=1000, n=10**8)\n"
         "print(time.perf_counter() - start, peak(), before)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import studies
 import truerank as tr
-from truerank.arrays import Ints
+from truerank.core.checks import Ints
 
 GAMMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 FIXED = ["monotone", "smooth", "em", "mes", "mn", "bv(auto)", *(f"bv({gamma:g})" for gamma in GAMMAS)]
@@ -80,23 +79,12 @@ def uncapped(ranks: dict[str, tr.Ranks], free: Uncapped, hits: int) -> Plan:
     )
 
 
-def roulette(ranks: dict[str, tr.Ranks], proxy: str, levels: dict[str, Ints], budget: int) -> Plan:
-    def draw(name: str, seed: int) -> tr.Ranks:
-        return studies.play(ranks[name], levels[name], budget, seed)
-
-    return Plan(budget, f"roulette, {proxy}", draw, ["unbiased"])
-
-
-def plans(
-    ranks: dict[str, tr.Ranks], levels: dict[str, dict[str, Ints]], budgets: list[int], kinds: list[str]
-) -> Iterator[Plan]:
+def plans(ranks: dict[str, tr.Ranks], budgets: list[int], kinds: list[str]) -> Iterator[Plan]:
     free = Uncapped(ranks)
     for budget in budgets:
         if "fixed" in kinds:
             yield fixed(ranks, budget)
         if "inverse" in kinds:
             yield inverse(ranks, free, budget)
-        if "roulette" in kinds:
-            yield from (roulette(ranks, proxy, own, budget) for proxy, own in levels.items())
     if "uncapped" in kinds:
         yield from (uncapped(ranks, free, hits) for hits in (1, 2, 3))

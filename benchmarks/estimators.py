@@ -7,7 +7,7 @@ is hardest to tell apart comes out in its exact order.
 
     python benchmarks/studies.py movielens FOLDER /tmp/movielens
     python benchmarks/estimators.py /tmp/movielens "MovieLens 1M" [--repetitions 200] [--slow 20] [--minutes 18]
-        [--budgets 100 300] [--kinds fixed inverse uncapped roulette] [--estimators monotone bv]
+        [--budgets 100 300] [--kinds fixed inverse uncapped] [--estimators monotone bv]
 
 What was estimated is kept in the folder, so the same call again goes on where the last one ended. Rows are added to
 benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator.
@@ -33,8 +33,8 @@ import pandas as pd
 import studies
 import truerank as tr
 from estimator_plans import Plan, plans
-from truerank.arrays import Floats
-from truerank.corrections.recommended import recommended
+from truerank.core.checks import Floats
+from truerank.estimators.corrected import recommended
 from truerank.evaluation.intervals import Interval, Units
 
 METRICS = ("recall@10", "ndcg@10", "ap")
@@ -123,16 +123,16 @@ class Study:
             sampled = plan.draw(recommender, seed)
             draws[0, place] = sampled.draws.mean()
             for name, (column, metric) in itertools.product(names, enumerate(METRICS)):
-                if _has(name, metric, sampled):
+                if _has(name, metric):
                     at = (0, place, column)
                     one, mine = _estimate(sampled, f"{metric}~{name}", self.truth[place, column], seed), found[name]
                     mine.estimates[at], mine.errors[at], mine.covered[at] = one
         return found
 
 
-def _has(estimator: str, metric: str, sampled: tr.Ranks) -> bool:
-    """Whether the metric has this estimate: unbiased ones are of AP, or of those cut at 10 under roulette."""
-    return estimator != "unbiased" or (metric == "ap") == (sampled.count_weights is None)
+def _has(estimator: str, metric: str) -> bool:
+    """Whether the metric has this estimate: of these, only AP has an unbiased one."""
+    return estimator != "unbiased" or metric == "ap"
 
 
 def _estimate(sampled: tr.Ranks, name: str, truth: float, seed: int) -> tuple[float, float, float]:
@@ -217,15 +217,15 @@ def main() -> None:
     parser.add_argument("--slow", type=int, default=20, help="Repetitions of the estimators that take long.")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="When to stop.")
     parser.add_argument("--budgets", type=int, nargs="+", default=[50, 100, 200, 300, 500])
-    parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped", "roulette"])
+    parser.add_argument("--kinds", nargs="+", default=["fixed", "inverse", "uncapped"])
     parser.add_argument("--estimators", nargs="+", default=[""], help="Those to run, by the beginning of their names.")
     given = parser.parse_args()
     until = time.monotonic() + 60 * given.minutes
-    ranks, levels = studies.load(given.folder)
+    ranks = studies.load(given.folder)
     truth = np.array([[tr.values(one, metric).mean() for metric in METRICS] for one in ranks.values()])
     study = Study(ranks, truth, given.folder / "estimates")
     study.folder.mkdir(exist_ok=True)
-    chosen = list(plans(ranks, levels, given.budgets, given.kinds))
+    chosen = list(plans(ranks, given.budgets, given.kinds))
     # all plans get some repetitions before any of them gets all
     for part in (0.1, 1.0):
         for plan in chosen:

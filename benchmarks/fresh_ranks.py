@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.corrections.pooled import Smooth
-from truerank.corrections.rank_laws import Cells
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.core.checks import Floats
+from truerank.estimators.pooled import Smooth
+from truerank.estimators.rank_laws import Cells
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 ESTIMATORS = ("smooth", "monotone")

@@ -20,10 +20,10 @@ import numpy as np
 
 import truerank as tr
 from real_ranks import save
-from truerank.arrays import Floats
-from truerank.corrections.assumptions import ASSUMPTIONS
+from truerank.core.checks import Floats
+from truerank.estimators.corrected import ASSUMPTIONS
 from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 COLUMNS = (

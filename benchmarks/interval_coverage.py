@@ -17,9 +17,8 @@ import numpy as np
 
 import truerank as tr
 from real_ranks import real_ranks, resamples, samples, save
-from truerank.arrays import Floats
-from truerank.evaluation.attainable_values import attainable
-from truerank.evaluation.intervals import Interval, Units, student_interval
+from truerank.core.checks import Floats
+from truerank.evaluation.intervals import Interval, Units, attainable, student_interval
 from truerank.evaluation.resampling import BootstrapOutcome
 
 METRICS = ("ndcg@10", "recall@10", "rr")

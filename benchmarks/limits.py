@@ -30,8 +30,8 @@ from threadpoolctl import threadpool_limits
 
 import truerank as tr
 from exact_ranks import Shape, best_costs, by_rank, make_data
-from truerank.compiled import library
-from truerank.counting.scores import users_per_block
+from truerank.kernels import library
+from truerank.kernels.scores import users_per_block
 
 FACTORS = Shape(6_000, 20_000, 64, 50, 1)
 BLOCKS = [Shape(2_000, 40_000, 64, 50, held_out) for held_out in (1, 10, 50)]
@@ -127,7 +127,7 @@ def print_samples(repeats: int, threads: int) -> None:
     options: dict[str, Any] = {"train": data.train, "test": data.test, "threads": threads}
     runs: dict[str, Callable[[], Any]] = {"exact": by_rank(data, threads)}
     for m in SAMPLES:
-        runs[str(m)] = partial(tr.rank_sampled, tr.Factors(data.users, data.items), m=m, rng=0, **options)
+        runs[str(m)] = partial(tr.rank_sampled, tr.Factors(data.users, data.items), design=m, rng=0, **options)
     costs = best_costs(runs, repeats)
     for m in SAMPLES:
         ratio = costs[str(m)].cpu / costs["exact"].cpu

@@ -1,7 +1,7 @@
 /* Multiply-adds on registers alone: the highest rate that one core can reach. */
 
 #define NUMBER_BITS 32
-#include "../src/truerank/compiled/vectors.h"
+#include "../src/truerank/kernels/vectors.h"
 
 enum { CHAINS = 12 }; /* independent sums, more than the units and the latency of an instruction need */
 

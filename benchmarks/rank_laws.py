@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.optimize import linprog
 
-from truerank.arrays import Floats, Ints
+from truerank.core.checks import Floats, Ints
 
 N = 1_201
 K = 10

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.core.checks import Floats
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 Pairs = dict[str, dict[str, tr.Ranks]]
 """Data set to recommender to ranks."""

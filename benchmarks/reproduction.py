@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from truerank.display.render import text
-from truerank.papers.krichene_rendle_2020 import experiment, figures, movielens, toy
+from truerank.core.tables import aligned
+from truerank.papers.krichene_rendle_2020 import movielens, toy_tables
+from truerank.papers.krichene_rendle_2020 import reproduction as paper
 from truerank.ranking.exact import rank
-from truerank.report.drawing import save
+from truerank.report.plots import save
 
 Result = TypeVar("Result")
 
@@ -34,22 +35,22 @@ class Clock:
         wall, cpu = sum(step[1] for step in self.steps), sum(step[2] for step in self.steps)
         steps = [*self.steps, ("all", wall, cpu)]
         rows = [[name, f"{clock:.2f}", f"{own:.2f}", f"{clock / wall:.0%}"] for name, clock, own in steps]
-        return text(["step", "seconds", "processor", "share"], rows)
+        return aligned(["step", "seconds", "processor", "share"], rows)
 
 
 def main(folder: str) -> None:
     clock = Clock()
-    split = clock.run("read the split", experiment.load_split, folder)
-    x = clock.run("train X, ten seeds", lambda: [recommender.fit(split.train) for recommender in experiment.X])
-    y = clock.run("train Y", experiment.Y.fit, split.train)
-    z = clock.run("train Z", experiment.Z.fit, split.train)
+    split = clock.run("read the split", movielens.load_split, folder)
+    x = clock.run("train X, ten seeds", lambda: [recommender.fit(split.train) for recommender in movielens.X])
+    y = clock.run("train Y", movielens.Y.fit, split.train)
+    z = clock.run("train Z", movielens.Z.fit, split.train)
     ranks = clock.run("rank all of them", lambda: [rank(model, split) for model in (*x, y, z)])
-    study = experiment.Study(tuple(ranks[:-2]), *ranks[-2:])
-    clock.run("Tables 1 and 2", lambda: (toy.table_1(), toy.table_2()))
+    study = movielens.Study(tuple(ranks[:-2]), *ranks[-2:])
+    clock.run("Tables 1 and 2", lambda: (toy_tables.table_1(), toy_tables.table_2()))
     repeated = clock.run("100 repetitions, all corrections", movielens.repeat, study)
     clock.run("Table 3, own n included", movielens.table_3, study, repeated)
     clock.run("Table 4", movielens.table_4, study, repeated)
-    drawn = clock.run("Figures 1 to 6", lambda: list(figures.figures(study)))
+    drawn = clock.run("Figures 1 to 6", lambda: list(paper.figures(study)))
     with tempfile.TemporaryDirectory() as target:
         clock.run("write them", lambda: [save(figure, target, str(at)) for at, (figure, _) in enumerate(drawn)])
     print(clock)

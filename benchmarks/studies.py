@@ -1,4 +1,4 @@
-"""Exact ranks of three recommenders on real data, and what a proxy's order shows of them, for benchmarks/estimators.py.
+"""Exact ranks of three recommenders on real data, for benchmarks/estimators.py.
 
     python benchmarks/studies.py movielens FOLDER OUT      # X, Y and Z of Krichene & Rendle (2020)
     python benchmarks/studies.py gowalla FOLDER OUT [--users 3000]
@@ -10,18 +10,13 @@ ranks them by other recommenders: data on which nothing was tuned.
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import truerank as tr
-from truerank.arrays import Ints
-from truerank.papers.krichene_rendle_2020.experiment import X, Y, Z
-from truerank.sampling.courses import run
-from truerank.sampling.roulette import Roulette
-from truerank.sampling.roulette_games import RouletteCourse
+from truerank.papers.krichene_rendle_2020.movielens import X, Y, Z
 
 RECOMMENDERS: dict[str, dict[str, Any]] = {
     "movielens": {"X": X[0], "Y": Y, "Z": Z},
@@ -39,86 +34,20 @@ OTHERS: dict[str, dict[str, Any]] = {
         "ItemKNN": tr.ItemKNN(neighbours=20, power=0.7),
     },
 }
-PROXIES: dict[str, dict[str, Any]] = {
-    "movielens": {"popularity": None, "iALS(8)": replace(X[0], factors=8, rng=7)},
-    "gowalla": {"iALS(16)": tr.IALS(factors=16, rng=7)},
-}
 
 
-@dataclass(frozen=True)
-class Recorded(Roulette):
-    """A roulette that stops nobody, and remembers what each level shows."""
-
-    def course(self, ranks: tr.Ranks, rng: np.random.Generator) -> "RecordingCourse":
-        return RecordingCourse(self, ranks, rng)
+def load(folder: Path) -> dict[str, tr.Ranks]:
+    """Return the ranks by recommender."""
+    return {path.stem: tr.Ranks.load(path) for path in sorted(folder.glob("*.parquet"))}
 
 
-class RecordingCourse(RouletteCourse):
-    latest: list[Ints]
-
-    def __init__(self, design: Roulette, ranks: tr.Ranks, rng: np.random.Generator) -> None:
-        super().__init__(design, ranks, rng)
-        RecordingCourse.latest = []
-
-    def saw(self, places: Ints, above: Ints, scored: Ints) -> None:
-        super().saw(places, above, scored)
-        self.latest.append(above.copy())
-
-
-class Replayed:
-    """What `Roulette` would see, from the counts after each level."""
-
-    def __init__(self, ranks: tr.Ranks, levels: Ints, k: int) -> None:
-        self.ranks, self.levels, self.level = ranks, levels, 0
-        self.enough = Roulette(k).enough_above(ranks.i)
-        self.above, self.tied, self.drawn = (np.zeros_like(ranks.above) for _ in range(3))
-        self.scored = np.zeros(len(ranks), dtype=np.int64)
-
-    def open_instances(self) -> Ints:
-        left = (self.above < self.enough) & (self.drawn < self.ranks.item_irrelevant)
-        return np.unique(self.ranks.instance[left])
-
-    def look(self, places: Ints, start: int, size: int) -> None:
-        self.scored[places] = np.minimum(start + size, self.ranks.draws[places])
-        items = np.flatnonzero(np.isin(self.ranks.instance, places))
-        self.above[items] = self.levels[min(self.level, len(self.levels) - 1)][items]
-        self.drawn[items] = self.scored[self.ranks.instance[items]]
-        self.level += 1
-
-
-def play(ranks: tr.Ranks, levels: Ints, budget: int, rng: int) -> tr.Ranks:
-    """Return what a roulette finds in the order of a proxy, from the counts after each level."""
-    design = tr.Roulette(10, budget=budget)
-    return run(design.course(ranks, np.random.default_rng(rng)), Replayed(ranks, levels, 10))
-
-
-def load(folder: Path) -> tuple[dict[str, tr.Ranks], dict[str, dict[str, Ints]]]:
-    """Return the ranks by recommender, and the counts after each level by proxy and recommender."""
-    ranks = {path.stem: tr.Ranks.load(path) for path in sorted(folder.glob("*.parquet"))}
-    paths: dict[str, dict[str, Ints]] = {}
-    for path in sorted(folder.glob("levels-*.npz")):
-        with np.load(path) as file:
-            paths[path.stem.removeprefix("levels-")] = {name: file[name] for name in file.files}
-    return ranks, paths
-
-
-def make(data: str, split: tr.Split, recommenders: dict[str, Any], folder: Path) -> None:
-    """Write exact ranks without ties, and the counts after each level."""
+def make(split: tr.Split, recommenders: dict[str, Any], folder: Path) -> None:
+    """Write exact ranks without ties."""
     folder.mkdir(parents=True, exist_ok=True)
-    fitted = {name: one.fit(split.train) for name, one in recommenders.items()}
-    quick = {name: None if one is None else one.fit(split.train) for name, one in PROXIES[data].items()}
-    for name, model in fitted.items():
+    for name, recommender in recommenders.items():
+        model = recommender.fit(split.train)
         tr.rank(model, split).break_ties("random", rng=0).save(folder / f"{name}.parquet")
         print(folder, name, flush=True)
-    for proxy, scorer in quick.items():
-        levels: dict[str, Any] = {name: _levels(model, scorer, split) for name, model in fitted.items()}
-        np.savez_compressed(folder / f"levels-{proxy}.npz", **levels)
-        print(folder, proxy, flush=True)
-
-
-def _levels(model: Any, proxy: Any, split: tr.Split) -> Ints:
-    tr.rank_sampled(model, split, design=Recorded(10, proxy, 10**9), rng=0)
-    return np.array(RecordingCourse.latest)
 
 
 def splits(given: argparse.Namespace) -> Iterator[tuple[dict[str, Any], tr.Split]]:
@@ -140,7 +69,7 @@ def main() -> None:
     parser.add_argument("--other", action="store_true")
     given = parser.parse_args()
     for recommenders, split in splits(given):
-        make(given.data, split, recommenders, given.out)
+        make(split, recommenders, given.out)
 
 
 if __name__ == "__main__":

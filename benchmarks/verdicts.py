@@ -34,8 +34,8 @@ from tqdm import tqdm
 
 import truerank as tr
 from rank_laws import Law, N, Pair, all_pairs
-from truerank.arrays import Ints
-from truerank.corrections.recommended import recommended
+from truerank.core.checks import Ints
+from truerank.estimators.corrected import recommended
 from truerank.evaluation.differences import Difference
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.csv"

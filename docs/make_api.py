@@ -17,20 +17,20 @@ from truerank.formats.writing import make_folder, write_text
 TARGET = Path(__file__).with_name("api")
 STUB = Path(tr.__file__).with_suffix(".pyi")
 TITLES = {
+    "core": "Ranks and errors",
     "data": "Data and splits",
     "formats": "Files",
     "scoring": "Scorers",
     "recommenders": "Baseline recommenders",
     "sampling": "Sampling designs",
     "ranking": "Ranking",
-    "lists": "Recommended lists",
+    "recommending": "Recommended lists",
     "metrics": "Metrics",
-    "corrections": "Corrections",
+    "estimators": "Corrections",
     "evaluation": "Evaluation and comparison",
     "analysis": "What a study can show",
     "report": "Reports",
-    "engines": "Engines",
-    "errors": "Errors",
+    "spark": "Spark",
 }
 """Titles of the stages, in the order of the data; another folder has its own name as title and comes last."""
 INDEX = """# Python API

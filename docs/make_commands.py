@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from truerank.cli.program import truerank
-from truerank.display.render import markdown
+from truerank.core.tables import markdown
 from truerank.formats.writing import write_text
 
 TARGET = Path(__file__).with_name("commands.md")
@@ -14,11 +14,11 @@ TOP = """# Commands
 
 The command-line reference, as shown by `truerank COMMAND --help`; `docs/make_commands.py` writes this page.
 
-Exit codes: 0 after success; 1 if a gate or a minimum (`--min`) fails, and for no other reason; 2 after input that can't
-be used or output that can't be written, with one sentence on standard error; 3 if a gate cannot tell; 70 after an error
-of truerank itself, with a traceback; 130 after Ctrl-C; 141 if the reader of the output has gone (a closed pipe).
-Results go to standard output, notes to standard error. Output files are checked before the work and replaced in one
-step, so that an earlier file stays whole if something goes wrong.
+Exit codes: 0 after success; 1 if a gate or a minimum (`--min`) fails, and for no other reason; 2 after input that
+can't be used or output that can't be written, with one sentence on standard error; 3 if a gate can't decide; 70 after
+an error of truerank itself, with a traceback; 130 after Ctrl-C; 141 if the reader of the output has closed the pipe.
+Results go to standard output, notes to standard error. Output files are checked before the work starts and replaced in
+one step, so an earlier file stays whole if something goes wrong.
 """
 
 

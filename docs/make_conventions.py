@@ -3,8 +3,8 @@
 import math
 from pathlib import Path
 
-from truerank.conventions import CONVENTIONS, Convention
-from truerank.display.render import markdown
+from truerank.core.conventions import CONVENTIONS, Convention
+from truerank.core.tables import markdown
 from truerank.formats.writing import write_text
 
 TARGET = Path(__file__).with_name("conventions.md")

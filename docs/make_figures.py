@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import truerank as tr
-from truerank.papers.krichene_rendle_2020.experiment import embedded
-from truerank.report import drawing
+from truerank.papers.krichene_rendle_2020.movielens import embedded
+from truerank.report import plots as drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def weight_of_a_rank() -> Figure:
     ranks = tr.Ranks.from_ranks(np.arange(1, 1_001), n=10_000)
     drawn, panels = drawing.panels(2)
     for axes, metric in zip(panels, ("recall@10", "ndcg@10"), strict=True):
-        sampled = {f"m = {m:,}": tr.risk(ranks, metric, m=m).expected for m in (1_000, 300, 100)}
+        sampled = {f"m = {m:,}": tr.risk(ranks, metric, design=m).expected for m in (1_000, 300, 100)}
         drawing.curves(axes, ranks.rank, {"exact": tr.values(ranks, metric), **sampled})
         axes.set(title=metric, xlabel="rank among 10,000 candidates", xscale="log", xlim=(1, 1_000), ylim=(0, 1.02))
     panels[0].set_ylabel("expected value")
@@ -73,7 +73,7 @@ def corrected_weight() -> Figure:
     """What an item adds to corrected Recall@10 on average over samples, and how much that varies."""
     ranks = tr.Ranks.from_ranks(np.unique(np.geomspace(1, 3_541, 300).astype(int)), n=3_541)
     metrics = {"sampled": "recall@10"} | {name: f"recall@10~{name}" for name in ("bv(1)", "bv(0.1)", "bv(0.01)")}
-    found = {name: tr.risk(ranks, metric, m=100) for name, metric in metrics.items()}
+    found = {name: tr.risk(ranks, metric, design=100) for name, metric in metrics.items()}
     expected = {name: risk.expected for name, risk in found.items()}
     spread = {name: np.sqrt(risk.variance) for name, risk in found.items()}
     drawn, panels = drawing.panels(2)
@@ -159,7 +159,6 @@ def error_against_budget() -> Figure:
         "fixed m, best gamma": ("uniform", "bv, best gamma"),
         "inverse, ~smooth": ("inverse", "smooth"),
         "inverse, ~monotone": ("inverse", "monotone"),
-        "roulette, small iALS": ("roulette, iALS", "unbiased"),
     }
     with RESULTS.open() as file:
         rows = [row for row in csv.DictReader(file) if row["metric"] == "ndcg@10"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import truerank as tr
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 TARGET = Path(__file__).with_name("images") / "report.png"
 OPTIONS = (

@@ -10,10 +10,10 @@ from itertools import product
 from typing import Any
 
 import truerank as tr
-from truerank.display.render import markdown
-from truerank.papers.krichene_rendle_2020 import experiment
+from truerank.core.tables import markdown
+from truerank.papers.krichene_rendle_2020 import movielens as experiment
 from truerank.papers.krichene_rendle_2020.movielens import METRICS
-from truerank.recommenders.itemknn import Keep
+from truerank.recommenders.item_models import Keep
 
 
 def readings() -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if folder := config.getoption("--library"):
-        from truerank.compiled import library
+        from truerank.kernels import library
 
         library.FOLDER = folder
 

@@ -19,7 +19,7 @@ def test_every_public_name_is_on_a_page_of_the_reference() -> None:
     assert sorted(name for names in stages.values() for name in names) == sorted(dir(tr))
     pages = "".join(reference["page"](stage, names) for stage, names in stages.items())
     described = [name for name in dir(tr) if not isinstance(getattr(tr, name), ModuleType)]
-    described += [f"metrics.{name}" for name in tr.metrics.__all__]
+    described += [f"metrics.{name}" for name in dir(tr.metrics)]
     assert [name for name in described if f":: truerank.{name}\n" not in pages] == []
 
 

@@ -14,25 +14,23 @@ import truerank as tr
 SOURCE = Path(tr.__file__).parent
 
 ROOMS = [
-    ["errors", "arrays", "caching", "conventions", "notes", "sums", "text_forms", "threads"],
-    ["compiled"],
-    ["display"],
+    ["core"],
+    ["kernels"],
     ["formats"],
     ["data"],
-    ["counting"],
     ["scoring"],
     ["recommenders"],
     ["sampling"],
     ["ranking"],
-    ["lists"],
+    ["recommending"],
     ["metrics"],
-    ["corrections"],
+    ["estimators"],
     ["evaluation"],
     ["analysis"],
     ["report"],
     ["engines"],
     ["spark"],
-    ["challenges", "papers"],
+    ["papers"],
     ["cli"],
     ["__main__"],
 ]
@@ -49,19 +47,11 @@ def modules() -> dict[str, Path]:
     return {module_name(path): path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
 
 
-def is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
 def imported(path: Path) -> set[str]:
-    """Return the truerank modules that a file imports anywhere, also inside functions."""
+    """Return the truerank modules that a file imports anywhere, also inside functions and for types alone."""
     known = modules()
     found = set()
-    tree = ast.parse(path.read_text())
-    for_types = [node for block in ast.walk(tree) if is_for_types(block) for node in ast.walk(block)]
-    for node in ast.walk(tree):
-        if node in for_types:
-            continue
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("truerank"):
             base = (node.module or "").removeprefix("truerank").lstrip(".")
             names = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]

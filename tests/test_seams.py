@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +11,15 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.arrays import AnyArray, Floats, Ints
-from truerank.corrections.base import Case
-from truerank.metrics.base import Term
-from truerank.sampling.laws import Law
+from truerank.core.checks import AnyArray, Floats, Ints
+from truerank.estimators import Case, Law
+from truerank.metrics import Term
 from truerank.sampling.pools import Pool
 
 
-@tr.register_metric
+@tr.register
 @dataclass(frozen=True)
-class LogRank(tr.PlainMetric):
+class LogRank(tr.metrics.PlainMetric):
     name = "log-rank"
     shape = "smooth"
     base: float = 2.0
@@ -27,20 +28,20 @@ class LogRank(tr.PlainMetric):
         return np.log(rank) / np.log(self.base) / n_relevant
 
 
-@tr.register_correction
+@tr.register
 @dataclass(frozen=True)
-class Halved(tr.Correction):
+class Halved(tr.estimators.Correction):
     """Half of what the metric is worth at the scaled count."""
 
     name = "halved"
     share: float = 0.5
 
-    def solve(self, term: Term, law: Law, case: Case) -> tr.CorrectionTable:
+    def solve(self, term: Term, law: Law, case: Case) -> tr.estimators.CorrectionTable:
         counts = np.floor(np.arange(case.m + 1) * case.N / case.m)
-        return tr.CorrectionTable(self.share * case.count_term(term)(counts))
+        return tr.estimators.CorrectionTable(self.share * case.count_term(term)(counts))
 
 
-@tr.register_design
+@tr.register
 @dataclass(frozen=True)
 class EverySecond(tr.SamplingDesign):
     """Candidates at even places, a design without a law."""
@@ -56,7 +57,7 @@ def test_a_metric_from_outside() -> None:
     by_hand = [0.0, np.log2(np.arange(4, 9)).mean()]
     np.testing.assert_allclose(tr.values(ranks, "log-rank"), by_hand, rtol=1e-13)
     assert tr.metric("log-rank(10)") == LogRank(10.0)
-    sampled = tr.risk(tr.Ranks.from_ranks([5], n=100), "log-rank~bv(0.01)", m=50)
+    sampled = tr.risk(tr.Ranks.from_ranks([5], n=100), "log-rank~bv(0.01)", design=50)
     assert abs(sampled.mean_bias) < 0.1
 
 
@@ -90,3 +91,20 @@ class Model:
 
 def test_a_scorer_from_outside() -> None:
     assert tr.rank(Model(), test=[[0], [2]]).rank.tolist() == [1, 3]
+
+
+def test_names_of_built_in_corrections_are_taken_before_any_is_used() -> None:
+    script = """
+from dataclasses import dataclass
+import truerank as tr
+try:
+    @tr.register
+    @dataclass(frozen=True)
+    class Mine(tr.estimators.Correction):
+        name = "bv"
+        def solve(self, term, law, case): ...
+except tr.InputError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "the correction name 'bv' is taken.\n"

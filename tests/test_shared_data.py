@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import shared
-from truerank.arrays import AnyArray
-from truerank.data.reading import read_pairs
-from truerank.papers.krichene_rendle_2020 import experiment
+from truerank.core.checks import AnyArray
+from truerank.data.event_files import read_pairs
+from truerank.papers.krichene_rendle_2020 import movielens as experiment
 
 DATA = shared.DATA
 SHAPES = {"ml-1m-leave-last-out": (6_040, 3_706), "gowalla": (29_858, 40_981)}

@@ -6,8 +6,13 @@ the command line reacts to Ctrl-C once this module is imported.
 
 
 def __getattr__(name: str) -> object:
-    _read_names()
-    return globals()[name] if name in globals() else globals()["__getattr__"](name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("truerank")
+    if "_load" not in globals():
+        _read_names()
+    return globals()[name] if name in globals() else globals()["_load"](name)
 
 
 def __dir__() -> list[str]:
@@ -16,8 +21,8 @@ def __dir__() -> list[str]:
 
 
 def _read_names() -> None:
-    """Replace the functions above by those that know all public names."""
+    """Define the functions that know all public names."""
     import lazy_loader
 
-    names = ("__getattr__", "__dir__", "__all__")
+    names = ("_load", "__dir__", "__all__")
     globals().update(zip(names, lazy_loader.attach_stub(__name__, __file__), strict=True))

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.papers.krichene_rendle_2020.published import TABLE_3
+from truerank.core.checks import Floats
+from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3
 
 
 def sampled_at_every_rank(metric: str, n: int, m: int, replace: bool = False) -> Floats:
     """Expected sampled metric of an item at each rank, by `tr.risk`."""
-    return tr.risk(tr.Ranks.from_ranks(range(1, n + 1), n=n), metric, m=m, replace=replace).expected
+    return tr.risk(tr.Ranks.from_ranks(range(1, n + 1), n=n), metric, design=tr.UniformSampling(m, replace)).expected
 
 
 def exact_at_every_rank(metric: str, n: int) -> Floats:
@@ -41,7 +41,8 @@ def test_the_range_is_that_of_all_mixtures_of_two_ranks(metric: str, replace: bo
     n, m = 30, 7
     sampled = sampled_at_every_rank(metric, n, m, replace)
     value = round(float(sampled[[0, 4, 11]].mean()), 3)
-    found = tr.audit({"A": {metric: value}}, other, n=n, m=m, replace=replace, rounding=0.01)["A", other]
+    design = tr.UniformSampling(m, replace)
+    found = tr.audit({"A": {metric: value}}, other, n=n, design=design, rounding=0.01)["A", other]
     expected = by_enumeration(sampled, exact_at_every_rank(other, n), value, 0.005)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
@@ -56,7 +57,7 @@ def test_the_range_over_smooth_distributions_is_that_of_all_mixtures_of_two(metr
     )
     sampled, exact = laws @ sampled_at_every_rank(metric, n, m), laws @ exact_at_every_rank("recall@2", n)
     value = round(float(sampled[[0, 3, 9]].mean()), 3)
-    found = tr.audit({"A": {metric: value}}, "recall@2", n=n, m=m, rounding=0.01, assume="smooth")["A", "recall@2"]
+    found = tr.audit({"A": {metric: value}}, "recall@2", n=n, design=m, rounding=0.01, assume="smooth")["A", "recall@2"]
     np.testing.assert_allclose(found, by_enumeration(sampled, exact, value, 0.005), rtol=1e-7, atol=1e-9)
 
 
@@ -68,7 +69,7 @@ def test_more_numbers_never_widen_the_range_and_it_holds_the_truth() -> None:
     last = dict.fromkeys(exact, (-np.inf, np.inf))
     for size in range(1, len(shown) + 1):
         numbers = dict(list(shown.items())[:size])
-        found = tr.audit({"A": numbers}, list(exact), n=n, m=m, rounding=1e-6)
+        found = tr.audit({"A": numbers}, list(exact), n=n, design=m, rounding=1e-6)
         for name, value in exact.items():
             low, high = found["A", name]
             assert last[name][0] - 1e-9 <= low <= value <= high <= last[name][1] + 1e-9
@@ -80,7 +81,11 @@ def test_the_published_order_of_x_and_y_is_not_determined() -> None:
     assert numbers == {"X": 0.6619, "Y": 0.5651}
     for assume in ("nothing", "falling", "smooth"):
         found = tr.audit(
-            {name: {"recall@10": value} for name, value in numbers.items()}, n=3_706, m=100, users=6_040, assume=assume
+            {name: {"recall@10": value} for name, value in numbers.items()},
+            n=3_706,
+            design=100,
+            users=6_040,
+            assume=assume,
         )
         assert found.better("X", "Y", "recall@10") is None
         assert found["X", "recall@10"].low < 0.0760 < found["X", "recall@10"].high
@@ -89,17 +94,17 @@ def test_the_published_order_of_x_and_y_is_not_determined() -> None:
 
 
 def test_an_order_that_is_determined() -> None:
-    found = tr.audit({"A": {"auc": "0.90"}, "B": {"auc": "0.80"}}, ["auc", "mean-rank"], n=100, m=10)
+    found = tr.audit({"A": {"auc": "0.90"}, "B": {"auc": "0.80"}}, ["auc", "mean-rank"], n=100, design=10)
     assert found.better("A", "B", "auc") == found.better("B", "A", "auc") == "A"
     assert found.better("A", "B", "mean-rank") == "A"
     assert "exact auc: A is better than B" in found.conclusions[0]
-    touching = tr.audit({"A": {"auc": 0.9}, "B": {"auc": 0.8}}, n=100, m=10)
+    touching = tr.audit({"A": {"auc": 0.9}, "B": {"auc": 0.8}}, n=100, design=10)
     assert touching.better("A", "B", "auc") is None
 
 
 def test_digits_count() -> None:
     def width(**options: object) -> float:
-        low, high = tr.audit({"A": {"auc": "0.90"}}, n=100, m=10, **options)["auc"]  # type: ignore[arg-type]
+        low, high = tr.audit({"A": {"auc": "0.90"}}, n=100, design=10, **options)["auc"]  # type: ignore[arg-type]
         return high - low
 
     assert width() == pytest.approx(0.01)
@@ -108,7 +113,7 @@ def test_digits_count() -> None:
 
 def of_all_candidates(metric: str, mean: float | str, users: int, rounding: float | None = 0.0) -> tuple[float, float]:
     """Return the range if all candidates are "sampled": that of the expectation of the mean over the users."""
-    return tr.audit({"A": {metric: mean}}, n=5, m=4, users=users, rounding=rounding)["A", metric]
+    return tr.audit({"A": {metric: mean}}, n=5, design=4, users=users, rounding=rounding)["A", metric]
 
 
 @pytest.mark.parametrize(("users", "hits"), [(10, range(11)), (50, (0, 1, 7, 49, 50)), (1_000, (0, 3, 500, 1_000))])
@@ -161,7 +166,7 @@ def test_rounded_shares_are_those_of_all_counts_that_round_to_them() -> None:
 
 
 def test_several_numbers_share_the_error() -> None:
-    found = tr.audit({"A": {"recall@1": 0.0, "recall@2": 0.1}}, n=5, m=4, users=20, rounding=0.0)["A", "recall@2"]
+    found = tr.audit({"A": {"recall@1": 0.0, "recall@2": 0.1}}, n=5, design=4, users=20, rounding=0.0)["A", "recall@2"]
     expected = stats.binomtest(2, 20).proportion_ci(0.975, "exact")
     np.testing.assert_allclose(found, (expected.low, expected.high), atol=1e-6)
 
@@ -174,13 +179,13 @@ def test_several_numbers_share_the_error() -> None:
         ({"A": {"ap": "high"}}, {}, "ap of A must be a number such as 0.6619, got 'high'"),
         ({"A": {"recall@10": 66.19}}, {}, "no distribution of ranks gives the numbers of A"),
         ({"A": {"ap": 0.5}}, {"n": 1}, "`n` must lie in 2"),
-        ({"A": {"ap": 0.5}}, {"m": 100}, "`m` must be at most"),
+        ({"A": {"ap": 0.5}}, {"design": 100}, "`m` must be at most"),
         ({"A": {"ap": 0.5}}, {"assume": "luck"}, "`assume` must be one of 'nothing', 'falling', 'smooth', got 'luck'"),
         ({"A": {"recall@10": 66.19}}, {"users": 50}, "no distribution of ranks gives the numbers of A"),
-        ({"A": {"recall@10": 0.5}}, {"m": 5, "users": 50}, "no distribution of ranks gives the numbers of A"),
+        ({"A": {"recall@10": 0.5}}, {"design": 5, "users": 50}, "no distribution of ranks gives the numbers of A"),
         ({"A": {"marp@5": 0.5}}, {}, "depends on grades"),
     ],
 )
 def test_what_is_refused(published: dict[str, dict[str, float]], options: dict[str, int], message: str) -> None:
     with pytest.raises(tr.InputError, match=message):
-        tr.audit(published, **{"n": 100, "m": 10, **options})  # type: ignore[arg-type]
+        tr.audit(published, **{"n": 100, "design": 10, **options})  # type: ignore[arg-type]

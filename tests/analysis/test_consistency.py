@@ -7,10 +7,9 @@ from scipy import stats
 import truerank as tr
 from tests.sampling.terms import LAWS, law_of, plain, sampled_table
 from tests.sampling.test_expectations import TOY
-from truerank.analysis.expected_curves import expected_term
-from truerank.analysis.orders import Flip, _flips, _settled
-from truerank.arrays import Floats
-from truerank.ranking.ties import chance
+from truerank.analysis.consistencies import Flip, _flips, _settled, expected_term
+from truerank.core.checks import Floats
+from truerank.evaluation.per_instance import chance
 
 N = 9_999
 RANKS = {name: tr.Ranks.from_ranks(ranks, n=N + 1) for name, ranks in TOY.items()}
@@ -25,7 +24,7 @@ def order_at(curves: dict[str, Floats], m: int) -> str:
 
 
 def test_toy_example_with_replacement() -> None:
-    found = tr.consistency(RANKS, "ap", replace=True, sizes=range(1, N + 1))
+    found = tr.consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, N + 1))
     assert found.flips == (Flip(73, "B", "C"), Flip(281, "C", "B"), Flip(438, "C", "A"), Flip(954, "B", "A"))
     expected = {
         72: "ACB",
@@ -57,7 +56,7 @@ def test_toy_example_without_replacement_ends_exact() -> None:
 
 @pytest.mark.parametrize("replace", LAWS)
 def test_auc_never_flips(replace: bool) -> None:
-    found = tr.consistency(RANKS, "auc", replace=replace, sizes=[1, 2, 10, 100, 1000, N])
+    found = tr.consistency(RANKS, "auc", tr.UniformSampling(replace=replace), sizes=[1, 2, 10, 100, 1000, N])
     assert found.flips == ()
     assert found.settled == 1
 
@@ -76,7 +75,7 @@ def test_the_same_recommender_twice_never_flips() -> None:
 
 
 def test_unsettled_within_the_sizes() -> None:
-    assert tr.consistency(RANKS, "ap", replace=True, sizes=range(1, 900)).settled is None
+    assert tr.consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, 900)).settled is None
 
 
 @pytest.mark.parametrize("replace", LAWS)
@@ -109,7 +108,7 @@ def test_curves_are_expected_means(metric: str, replace: bool) -> None:
         for name in ("one", "other")
     }
     sizes = [1, 5, 36]
-    found = tr.consistency(ranks, metric, replace=replace, sizes=sizes)
+    found = tr.consistency(ranks, metric, tr.UniformSampling(replace=replace), sizes=sizes)
     for name, places in ranks.items():
         means = [tr.risk(places, metric, tr.UniformSampling(m, replace)).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], means, rtol=1e-11, atol=1e-14)
@@ -155,8 +154,10 @@ def test_ties_are_in_random_order(metric: str, replace: bool) -> None:
     single = tr.Ranks(above=[2, 20, 0], tied=[5, 300, 0], n_candidates=[40, 400, 45])
     ranks = single if replace else tr.Ranks.concatenate([tied, single])
     sizes = [1, 5, 30]
-    found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
-    means = [tr.risk(ranks, metric, m=m, replace=replace).mean for m in sizes]
+    found = tr.consistency(
+        {"one": ranks, "other": ranks[::-1]}, metric, tr.UniformSampling(replace=replace), sizes=sizes
+    )
+    means = [tr.risk(ranks, metric, design=tr.UniformSampling(m, replace)).mean for m in sizes]
     np.testing.assert_allclose(found.curves["one"], means, rtol=1e-10)
     assert found.orders() == [(1, "one = other")]
 
@@ -202,15 +203,17 @@ def expected_mean(metric: tr.Metric, ranks: tr.Ranks, m: int, replace: bool) -> 
 def test_many_items_share_the_laws_of_the_sampled_counts(metric: str, replace: bool) -> None:
     ranks = many_ranks(np.random.default_rng(5))
     sizes = [1, 3, 33, 57]
-    found = tr.consistency({"one": ranks, "other": ranks[::-1]}, metric, replace=replace, sizes=sizes)
+    found = tr.consistency(
+        {"one": ranks, "other": ranks[::-1]}, metric, tr.UniformSampling(replace=replace), sizes=sizes
+    )
     expected = [expected_mean(tr.metric(metric), ranks, m, replace) for m in sizes]
     np.testing.assert_allclose(found.curves["one"], expected, rtol=1e-11)
     assert found.orders() == [(1, "one = other")]
 
 
 def test_sizes_are_refined_where_orders_change() -> None:
-    every = tr.consistency(RANKS, "ap", replace=True, sizes=range(1, 10_000))
-    found = tr.consistency(RANKS, "ap", replace=True)
+    every = tr.consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, 10_000))
+    found = tr.consistency(RANKS, "ap", "uniform(replace)")
     assert found.flips == every.flips
     assert found.settled == every.settled
     assert found.sizes.size < 500
@@ -223,7 +226,7 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
 ) -> None:
     """Closed forms for many sizes at once, against the laws of all items at one size."""
     if not pooled:
-        monkeypatch.setattr("truerank.corrections.bias_variance.LARGEST", 0)
+        monkeypatch.setattr("truerank.estimators.bias_variance.LARGEST", 0)
     rng = np.random.default_rng(0)
     n = rng.integers(300, 400, 20)
     lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
@@ -231,7 +234,7 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
     sizes = [1, 2, 3, 5, 10, 30, 60, 90, 97, 150, 250]  # the last two are more than a third of the catalogue
     found = tr.consistency(ranks, metric, sizes=sizes)
     for name, one in ranks.items():
-        expected = [tr.risk(one, metric, m=m).mean for m in sizes]
+        expected = [tr.risk(one, metric, design=m).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
 
 
@@ -244,7 +247,7 @@ def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(metr
     both = tr.Ranks.concatenate([ranks, pair])
     sizes = [1, 2, 3, 5, 10, 30, 60, 90, 290]
     found = tr.consistency({"A": both, "B": both[::2]}, metric, sizes=sizes)
-    np.testing.assert_allclose(found.curves["A"], [tr.risk(both, metric, m=m).mean for m in sizes], rtol=1e-11)
+    np.testing.assert_allclose(found.curves["A"], [tr.risk(both, metric, design=m).mean for m in sizes], rtol=1e-11)
 
 
 def test_the_order_after_a_tie_is_shown() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 RNG = np.random.default_rng(3)
 OLD, NEW = RNG.geometric(0.02, size=400).clip(1, 300), RNG.geometric(0.03, size=400).clip(1, 300)
@@ -77,7 +77,7 @@ def test_enough_candidates_bring_out_the_order() -> None:
     assert sizes.enough is not None
     below, at = (tr.plan(PILOT, "recall@10", sizes=[size]).designs[1] for size in (sizes.enough - 1, sizes.enough))
     assert below.probability < 0.95 <= at.probability
-    assert found.conclusions[-1].startswith(f"recall@10: the expected order is right from {sizes.right_from}")
+    assert found.conclusions[-1].startswith(f"recall@10: the expected order is correct from {sizes.right_from}")
 
 
 @pytest.mark.parametrize("other", [[3, 2, 1], [2, 1, 3]])
@@ -87,7 +87,7 @@ def test_equally_good_recommenders_have_no_order(other: list[int]) -> None:
     assert {each.right for each in found.designs} == {None}
     assert all(math.isnan(each.probability) and math.isinf(each.users) for each in found.designs)
     assert {(each.ordered, each.right_from, each.enough) for each in found.sizes} == {(False, None, None)}
-    assert all("there is no order to bring out" in sentence for sentence in found.conclusions)
+    assert all("there is no order to establish" in sentence for sentence in found.conclusions)
     assert "wrong" not in " ".join(found.conclusions)
     assert str(found).count("no order") == len(found.designs)
 

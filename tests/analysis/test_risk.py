@@ -12,7 +12,7 @@ import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, plain
 from tests.sampling.test_expectations import TABLE_2, TOY
-from truerank.arrays import Floats
+from truerank.core.checks import Floats
 
 N, M = 5, 3
 """Irrelevant candidates of the catalogues whose samples are all enumerated, and the size of a sample."""
@@ -114,7 +114,9 @@ def test_gamma_one_is_equation_26(metric: str, n: int, m: int, replace: bool) ->
             numbers = (np.full_like(whole, i), np.full_like(whole, n_relevant), whole)
             term = plain(metric).term(np.arange(size + 1) + i, *numbers)
             direct = probabilities.T @ term / probabilities.sum(axis=0)
-            table = tr.correction_table(f"{metric}~bv(1)", m=m, n=n, replace=replace, i=i, n_relevant=n_relevant)
+            table = tr.estimators.correction_table(
+                f"{metric}~bv(1)", design=tr.UniformSampling(m, replace), n=n, i=i, n_relevant=n_relevant
+            )
             np.testing.assert_allclose(table, direct, rtol=1e-10, atol=1e-13)
 
 
@@ -196,8 +198,10 @@ def test_many_ties_equal_the_mean_over_every_place(replace: bool) -> None:
     n, tied = 900, 700
     places = tr.Ranks.from_ranks(np.arange(101, 101 + tied + 1), n=n)
     for metric in ("ap", "recall@10~bv(0.1)", "ndcg@10"):
-        found = tr.risk(tr.Ranks(above=[100], tied=[tied], n_candidates=n), metric, m=50, replace=replace)
-        each = tr.risk(places, metric, m=50, replace=replace)
+        found = tr.risk(
+            tr.Ranks(above=[100], tied=[tied], n_candidates=n), metric, design=tr.UniformSampling(50, replace)
+        )
+        each = tr.risk(places, metric, design=tr.UniformSampling(50, replace))
         assert found.mean == pytest.approx(each.mean, rel=1e-11)
         assert found.variance[0] == pytest.approx(each.variance.mean() + each.expected.var(), rel=1e-10)
 
@@ -206,7 +210,7 @@ def test_a_correction_may_assume_another_design_and_another_n() -> None:
     ranks = tr.Ranks.from_ranks([3, 40, 77], n=[90, 100, 120])
     drawn, assumed = tr.UniformSampling(20), tr.UniformSampling(20, replace=True)
     found = tr.risk(ranks, "ap~bv(0.1)", drawn, assumed=assumed, assumed_n=100)
-    table = tr.correction_table("ap~bv(0.1)", assumed, n=100)
+    table = tr.estimators.correction_table("ap~bv(0.1)", assumed, n=100)
     expected = [
         sum(law(rank - 1, h, 20, n - 1, False) * table[h] for h in range(21))
         for rank, n in ((3, 90), (40, 100), (77, 120))

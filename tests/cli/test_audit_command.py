@@ -12,7 +12,7 @@ def test_the_range_and_the_conclusion() -> None:
     done = run_here("audit", *NUMBERS, "--users", "6040")
     assert "do not determine whether X or Y is better" in done.stdout
     content = json.loads(run_here("audit", *NUMBERS, "-f", "json").stdout)
-    found = tr.audit({"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}, n=3_706, m=100)
+    found = tr.audit({"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}, n=3_706, design=100)
     assert [row["high"] for row in content["rows"]] == [each.high for each in found.ranges]
 
 

@@ -88,7 +88,7 @@ def test_hits_are_no_ranks(tmp_path: Path) -> None:
     (tmp_path / "study.csv").write_text("rank,m,n\n1,100,3541\n0,100,3541\n")
     message = refusal("correct", tmp_path / "study.csv", "-m", "ap~cls")
     assert message.endswith(
-        "got 0; 0 and 1 look like hits, which are no ranks: `audit` takes their mean, as the recall at their cut-off."
+        "got 0; 0 and 1 look like hits, not ranks: give their mean to `audit`, as the recall at their cut-off."
     )
     (tmp_path / "study.csv").write_text("rank,m,n\n7,100,3541\n0,100,3541\n")
     assert refusal("correct", tmp_path / "study.csv", "-m", "ap~cls").endswith("the rank must lie in 1..101, got 0.")

@@ -13,7 +13,7 @@ from tests.cli.conftest import RUN
 from tests.cli.running import refusal, run_here, truerank
 from truerank.cli import evaluate_command, options
 from truerank.evaluation.per_instance import Ties
-from truerank.formats.detection import Format
+from truerank.formats.text_files import Format
 
 
 def means(output: str) -> dict[tuple[str, str], float]:
@@ -125,7 +125,7 @@ def test_different_instances_are_noted(tmp_path: Path) -> None:
 
 def test_metrics_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "import truerank as tr\n@tr.register_metric\ndef inverse(rank, i, n_relevant, n):\n    return 1 / rank\n"
+        "import truerank as tr\n@tr.register\ndef inverse(rank, i, n_relevant, n):\n    return 1 / rank\n"
     )
     tr.Ranks.from_ranks([4], n=10).save(tmp_path / "ranks.npz")
     done = truerank("evaluate", tmp_path / "ranks.npz", "-m", "inverse", "--define", tmp_path / "mine.py", "-f", "json")

@@ -10,7 +10,9 @@ import truerank as tr
 from tests.cli.conftest import QRELS, RUN
 from tests.cli.running import run_here
 from tests.hostile import CORPUS, damaged
-from truerank.papers.krichene_rendle_2020 import experiment, paper_report, reproduction
+from truerank.papers.krichene_rendle_2020 import movielens as experiment
+from truerank.papers.krichene_rendle_2020 import reproduction
+from truerank.papers.krichene_rendle_2020 import reproduction as paper_report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Reading `.npy`")  # of an old version, which damage looks like
 

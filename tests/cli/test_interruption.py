@@ -35,7 +35,7 @@ truerank.cli.main(sys.argv[1:])
 METRIC = """
 import hashlib, threading, time, truerank as tr
 
-@tr.register_metric
+@tr.register
 def slow(rank, i, n_relevant, n):
     print("WORKING", flush=True)
     {}

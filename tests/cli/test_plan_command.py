@@ -26,7 +26,7 @@ def test_table_and_conclusions(files: list[Path]) -> None:
     pilot = {path.stem: tr.Ranks.load(path) for path in files}
     found = tr.plan(pilot, "rr", sizes=[20, 50], designs=[tr.InverseSampling(2)], rng=1)
     assert done.stdout == "\n".join([str(found), *found.conclusions]) + "\n"
-    assert done.stdout.splitlines()[-1].startswith("rr: the expected order is right from ")
+    assert done.stdout.splitlines()[-1].startswith("rr: the expected order is correct from ")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
-from truerank.analysis import orders
+from truerank.analysis import consistencies
 from truerank.cli import program
 from truerank.cli.output import buffered
 
@@ -234,7 +234,7 @@ def test_too_little_memory_is_one_sentence(toy: dict[str, Path], monkeypatch: py
     def consistency(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(orders, "consistency", consistency)
+    monkeypatch.setattr(consistencies, "consistency", consistency)
     message = "there is not enough memory for this input."
     assert refusal("consistency", toy["A"], toy["B"], "-m", "ap") == message
 
@@ -244,7 +244,7 @@ def test_warnings_are_notes(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatc
         warnings.warn("this takes long.", RuntimeWarning, stacklevel=1)
         return "done"
 
-    monkeypatch.setattr(orders, "consistency", consistency)
+    monkeypatch.setattr(consistencies, "consistency", consistency)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
@@ -255,7 +255,7 @@ def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: py
     def consistency(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(orders, "consistency", consistency)
+    monkeypatch.setattr(consistencies, "consistency", consistency)
     done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
     assert isinstance(done.exception, ZeroDivisionError)
 

@@ -10,8 +10,9 @@ import pytest
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
 from truerank.cli import reproduce_command
-from truerank.papers.krichene_rendle_2020 import paper_report, reproduction
-from truerank.report import drawing
+from truerank.papers.krichene_rendle_2020 import reproduction
+from truerank.papers.krichene_rendle_2020 import reproduction as paper_report
+from truerank.report import plots as drawing
 
 REPORT = "The report, to be opened in a browser, is 'report.html'."
 

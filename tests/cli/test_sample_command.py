@@ -86,7 +86,7 @@ def test_designs_that_are_refused(toy: dict[str, Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "design", "name"),
-    [("roulette(20)@5", tr.Roulette(5, budget=20), "~unbiased"), ("head-first@5", tr.HeadFirst(5), "")],
+    [("inverse(2)", tr.InverseSampling(2), "~smooth"), ("head-first@5", tr.HeadFirst(5), "")],
 )
 def test_designs_for_the_top(
     toy: dict[str, Path], tmp_path: Path, text: str, design: tr.SamplingDesign, name: str

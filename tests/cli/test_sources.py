@@ -7,7 +7,7 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import refusal
-from truerank.cli.sources import different_instances, named_paths
+from truerank.cli.options import different_instances, named_paths
 
 
 @pytest.mark.parametrize(

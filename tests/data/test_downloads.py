@@ -129,7 +129,7 @@ def test_a_link_is_not_written_through(site: Site, tmp_path: Path) -> None:
     for name, target in {"empty": "nothing", "full": "mine"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "ml-1m.zip.part").symlink_to(tmp_path / target)
-        with pytest.raises(tr.InputError, match=r"ml-1m\.zip\.part' is a symbolic link, which is not written through"):
+        with pytest.raises(tr.InputError, match=r"ml-1m\.zip\.part' is a symbolic link, which is not followed"):
             downloads.download("movielens-1m", tmp_path / name, site=site.url)
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert not (tmp_path / "nothing").exists()

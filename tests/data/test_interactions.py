@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.data.reading import grouped
+from truerank.data.event_files import grouped
 
 Row = tuple[Any, Any, float, int]
 ROWS: list[Row] = [(3, 20, 4.0, 100), (1, 10, 5.0, 50), (3, 10, 3.5, 90), (1, 30, 2.0, 50), (7, 20, 1.0, 70)]

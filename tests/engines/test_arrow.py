@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given, settings
 
 import truerank as tr
-from tests.counting.test_counts import as_rows, cases, draw, slow_counts
 from tests.engines.cases import CASES, Case, assert_same, make
-from truerank.compiled import library
-from truerank.counting.blocks import Lists
-from truerank.engines.arrow_lists import rank_listed
-from truerank.engines.arrow_ranks import rank_users, sample_users
+from tests.kernels.test_counts import as_rows, cases, draw, slow_counts
+from truerank.core.errors import InputError
 from truerank.engines.catalogues import Items, add_popularity, array_pieces, table_piece, write_catalogue
-from truerank.engines.item_blocks import count_in_blocks
-from truerank.errors import InputError
+from truerank.engines.workers import count_in_blocks, rank_listed, rank_users, sample_users
+from truerank.kernels import library
+from truerank.kernels.user_blocks import Lists
 
 
 def table_of(case: Case) -> pa.Table:

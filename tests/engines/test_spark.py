@@ -22,8 +22,8 @@ import truerank as tr
 from tests.cli.running import truerank
 from tests.engines.cases import CASES, Case, assert_same, in_order, make
 from tests.pages import run_block
-from truerank.arrays import AnyArray
-from truerank.errors import InputError
+from truerank.core.checks import AnyArray
+from truerank.core.errors import InputError
 
 pytest.importorskip("pyspark", reason="install the extra 'spark'")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -76,7 +76,7 @@ def pair_frame(spark: Any, case: Case, lists: list[list[int]], grades: list[list
 
 def inputs(spark: Any, case: Case) -> dict[str, Any]:
     train = {} if case.train is None else {"train": pair_frame(spark, case, case.train)}
-    grade = {} if case.grades is None else {"grade": "stars"}
+    grade = {} if case.grades is None else {"relevance": "stars"}
     factors = tuple(factor_frame(spark, *one) for one in ((case.user_ids, case.users), (case.item_ids, case.items)))
     return {"factors": factors, **train, "test": pair_frame(spark, case, case.test, case.grades), **grade}
 
@@ -418,7 +418,7 @@ def test_wrong_types_are_refused_before_the_work(spark: Any) -> None:
     refused("the item ids of `train` are text, but those of the factors are whole", train=text)
     refused("`partitions` must be a whole number from 1, got 0", partitions=0)
     refused("`users` must be a whole number from 1, got 0", users=0)
-    refused("`test` has no column 'stars' for the grade", grade="stars")
+    refused("`test` has no column 'stars' for the relevance", relevance="stars")
     refused("each item must have factors once, but -90 does not", factors=(users, items.union(items)))
     refused("rng", rng="x")
     with pytest.raises(InputError, match="either all ranks are Spark dataframes or none, got Ranks for 'B'"):

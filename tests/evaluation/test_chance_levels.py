@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from truerank.evaluation.estimates import ChanceLevel
+
+
+def chance_level(ranks: tr.Ranks, metric: str) -> ChanceLevel:
+    found = tr.estimate(ranks, metric, chance=True)
+    assert found.chance is not None
+    return found.chance
 
 
 @pytest.mark.parametrize("metric", ["ap", "rr", "ndcg@2", "recall@2", "precision@3", "auc", "mean-rank"])
@@ -17,11 +24,23 @@ def test_chance_is_the_mean_over_all_orders(metric: str) -> None:
     for n_relevant in (2, 1):
         every = [order[:n_relevant] for order in permutations(range(1, 6))]
         means.append(tr.values(tr.Ranks.from_ranks([sorted(order) for order in every], n=5), metric).mean())
-    level = tr.chance_level(ranks, metric)
-    assert level.chance == pytest.approx(sum(means) / 2, rel=1e-12)
+    level = chance_level(ranks, metric)
+    assert level.random == pytest.approx(sum(means) / 2, rel=1e-12)
     assert level.mean == tr.estimate(ranks, metric).mean
     assert level.best == tr.estimate(tr.Ranks.from_ranks([[1, 2], [1]], n=5), metric).mean
-    assert tr.chance_level(tr.Ranks.from_ranks([[1, 2], [1]], n=5), metric).adjusted == 1.0
+    assert chance_level(tr.Ranks.from_ranks([[1, 2], [1]], n=5), metric).adjusted == 1.0
+
+
+def test_chance_levels_add_up_with_their_estimates() -> None:
+    ranks = tr.Ranks.from_ranks([[1, 4], [3], [], [2]], n=5)
+    halves = [tr.estimate(ranks[own], "ap", chance=True) for own in (slice(0, 1), slice(1, 4))]
+    found, whole = (halves[0] + halves[1]).chance, chance_level(ranks, "ap")
+    assert found is not None
+    assert (found.mean, found.random, found.best, found.n) == pytest.approx(
+        (whole.mean, whole.random, whole.best, 3), rel=1e-14
+    )
+    assert tr.estimate(ranks, "ap").chance is None
+    assert (halves[0] + tr.estimate(ranks, "ap")).chance is None
 
 
 def test_graded_metrics() -> None:
@@ -29,17 +48,17 @@ def test_graded_metrics() -> None:
     places = [order[:2] for order in permutations(range(1, 5))]
     every = tr.Ranks.from_ranks([list(order) for order in places], n=4, grades=[grades] * len(places))
     ranks = tr.Ranks.from_ranks([[2, 1]], n=4, grades=[grades])
-    level = tr.chance_level(ranks, "gndcg@3")
-    assert level.chance == pytest.approx(tr.values(every, "gndcg@3").mean(), rel=1e-12)
+    level = chance_level(ranks, "gndcg@3")
+    assert level.random == pytest.approx(tr.values(every, "gndcg@3").mean(), rel=1e-12)
     assert level.best == pytest.approx(1.0)
-    only = tr.chance_level(tr.Ranks.from_ranks([[2, 1]], n=2, grades=[grades]), "gndcg@3")
-    assert only.mean < only.chance < only.best
+    only = chance_level(tr.Ranks.from_ranks([[2, 1]], n=2, grades=[grades]), "gndcg@3")
+    assert only.mean < only.random < only.best
 
 
 def test_lists_that_were_cut_have_no_chance_level() -> None:
     with pytest.raises(tr.InputError, match="unknown for lists that were cut"):
-        tr.chance_level(tr.read_lists({"ann": ["a"]}, {"ann": ["a"]}), "rr")
-    assert math.isnan(tr.chance_level(tr.Ranks.from_ranks([[]], n=3), "rr").adjusted)
+        chance_level(tr.read_lists({"ann": ["a"]}, {"ann": ["a"]}), "rr")
+    assert math.isnan(chance_level(tr.Ranks.from_ranks([[]], n=3), "rr").adjusted)
 
 
 def popular(n_users: int, n_items: int = 400, seed: int = 0) -> tuple[np.ndarray[Any, Any], tr.Split]:
@@ -65,8 +84,8 @@ def test_scores_in_another_numbering_are_noted(seed: int) -> None:
     mixed = tr.rank(scores[:, np.random.default_rng(seed).permutation(400)], split)
     (note,) = chance_notes(mixed)
     assert note.startswith("recall@10")
-    assert note.endswith("check that the scores number users and items as the data do")
-    sampled = tr.rank_sampled({"right": scores, "wrong": -scores}, split, m=50, rng=seed)
+    assert note.endswith("check that scores and data number users and items alike")
+    sampled = tr.rank_sampled({"right": scores, "wrong": -scores}, split, design=50, rng=seed)
     (note,) = chance_notes(sampled)
     assert note.startswith("wrong: recall@10")
 

@@ -36,6 +36,10 @@ def test_estimates_of_blocks_add_up(ranks: list[list[int]], cuts: list[int]) -> 
     assert (total.n, total.n_undefined, total.n_tied) == (whole.n, whole.n_undefined, whole.n_tied)
 
 
+def test_an_estimate_is_its_mean() -> None:
+    assert float(tr.estimate(tr.Ranks.from_ranks([1, 2, 4], n=10), "rr")) == pytest.approx(7 / 12, rel=1e-14)
+
+
 def test_only_like_adds_up_to_like() -> None:
     ranks = tr.Ranks.from_ranks([1, 2], n=4)
     with pytest.raises(tr.InputError, match="only estimates of one metric"):

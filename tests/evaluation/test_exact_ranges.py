@@ -10,7 +10,7 @@ import pytest
 import truerank as tr
 from truerank.evaluation.exact_ranges import exact_range
 from truerank.metrics.base import Terms
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 
 def several(rng: np.random.Generator, users: int, n: int) -> tr.Ranks:

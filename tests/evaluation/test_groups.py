@@ -121,9 +121,24 @@ def test_what_is_no_group() -> None:
         tr.by_column(pd.DataFrame({"id": [1], "a": [2], "b": [3]}))
     with pytest.raises(tr.InputError, match="got 'c'"):
         tr.by_column(pd.DataFrame({"id": [1], "a": [2]}), "c")
-    first, second = tr.evaluate(RANKS, "rr", by=tr.by_popularity(SPLIT)).estimates[:2]
-    with pytest.raises(tr.InputError, match="do not add up"):
-        first + second
+    weighted = tr.evaluate(RANKS, "rr", by=tr.by_popularity(SPLIT)).estimates[0]
+    with pytest.raises(tr.InputError, match="only estimates of groups of items, or none, add up"):
+        weighted + tr.estimate(RANKS, "rr")
+
+
+def test_groups_of_items_in_parts_of_the_instances_add_up() -> None:
+    groups, half = tr.by_popularity(SPLIT), len(RANKS) // 2
+    parts = [tr.evaluate(own, "rr", by=groups) for own in (RANKS[:half], RANKS[half:])]
+    whole = tr.evaluate(RANKS, "rr", by=groups)
+    for group in whole.groups:
+        found, expected = (
+            (cell.mean, cell.standard_error, cell.weight, *cell.confidence_interval())
+            for cell in (
+                parts[0]["recommender", "rr", group] + parts[1]["recommender", "rr", group],
+                whole["recommender", "rr", group],
+            )
+        )
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("test", ["t", "bootstrap", "randomisation"])

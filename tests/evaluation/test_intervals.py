@@ -8,9 +8,8 @@ from scipy import stats
 
 import truerank as tr
 from tests.reference import lower_end
-from truerank.evaluation.attainable_values import attainable
-from truerank.evaluation.intervals import Interval, Units, student_interval
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.evaluation.intervals import Interval, Units, attainable, student_interval
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 LEVELS = [0.5, 0.95, 0.999]
 
@@ -162,19 +161,19 @@ def test_users_with_several_instances_are_the_units() -> None:
 def test_bootstrap_interval_is_near_that_of_scipy() -> None:
     ranks = tr.Ranks.from_ranks([1] * 5 + list(range(2, 60)), n=100)
     values = tr.values(ranks, "rr")
-    ours = tr.bootstrap_interval(ranks, "rr", 0.9, replicates=40_000, rng=0)
+    ours = tr.Bootstrap(40_000, rng=0).interval(ranks, "rr", 0.9)
     theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, confidence_level=0.9, rng=1).confidence_interval
     assert ours == pytest.approx((theirs.low, theirs.high), rel=0.02)
     doubled = tr.Ranks(above=np.tile(ranks.above, 2), n_candidates=100, ids=np.tile(np.arange(len(ranks)), 2))
-    twice = tr.bootstrap_interval(doubled, "rr", 0.9, replicates=40_000, rng=2)
+    twice = tr.Bootstrap(40_000, rng=2).interval(doubled, "rr", 0.9)
     assert twice == pytest.approx((theirs.low, theirs.high), rel=0.02)
 
 
 def test_nothing_to_resample() -> None:
-    assert all(map(math.isnan, tr.bootstrap_interval(tr.Ranks.from_ranks([[]], n=3), "rr")))
-    assert tr.bootstrap_interval(tr.Ranks.from_ranks([9] * 30, n=9), "recall@1", rng=0) == (0.0, 0.0)
+    assert all(map(math.isnan, tr.Bootstrap().interval(tr.Ranks.from_ranks([[]], n=3), "rr")))
+    assert tr.Bootstrap(rng=0).interval(tr.Ranks.from_ranks([9] * 30, n=9), "recall@1") == (0.0, 0.0)
     with pytest.raises(tr.InputError, match="`level`"):
-        tr.bootstrap_interval(tr.Ranks.from_ranks([1, 2], n=3), "rr", 95)
+        tr.Bootstrap().interval(tr.Ranks.from_ranks([1, 2], n=3), "rr", 95)
 
 
 @pytest.mark.parametrize("metric", ["rr", "ndcg@3", "auc", "recall@2", "gndcg", "dcg(exp)@3", "mean-rank", "marp@1,2"])
@@ -231,3 +230,11 @@ def test_rare_hits_on_top_are_covered() -> None:
 
     assert missed([student_interval(own.mean(), stats.sem(own), 100, 0.95) for own in samples]) > 0.13
     assert missed([Units.of(own).interval(0.95, ends) for own in samples]) < 0.06
+
+
+def test_a_mean_that_is_all_but_reached() -> None:
+    """With the unseen two thirds of a unit at -1 the mean is above 0 by rounding alone."""
+    for seed in range(40):
+        values = np.random.default_rng(seed).uniform(-0.5, 0.5, 10 + seed)
+        values -= (values.sum() - 2 / 3 - 1e-15) / values.size
+        assert Units.of(values).p_above(0.0, -1.0) == pytest.approx(0.5)

@@ -1,20 +1,17 @@
 """Comparisons from blocks of instances that were never together, against the comparison of all of them."""
 
 import math
-from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.corrections.assumptions import Assumption
-from truerank.evaluation.group_parts import parts_by
-from truerank.evaluation.merged_blocks import MergedBlock
-from truerank.evaluation.paired_differences import Task, blocks_of
-from truerank.evaluation.runs import Entrant, shared_name
+from truerank.estimators.corrected import Assumption
+from truerank.evaluation.matching import entrants_of
+from truerank.evaluation.paired_tests import LikelihoodTest
+from truerank.evaluation.paired_values import Task, paired_parts
+from truerank.evaluation.partial_results import added_up
 
 RNG = np.random.default_rng(0)
 USERS, ITEMS = 300, 400
@@ -37,16 +34,13 @@ def merged(
 ) -> list[dict[str, Any]]:
     """Compare in batches, as an engine does."""
     chosen = [tr.metric(text) for text in metrics]
-    task = Task(tuple(ranks), tuple(metrics), [(1, 0)], 0.95, None, same_candidates, (False,) * len(metrics))
-    found: dict[tuple[str, int], list[MergedBlock]] = {}
+    task = Task(tuple(ranks), [(1, 0)], 0.95, None, same_candidates, (False,) * len(metrics))
+    parts = []
     for rows in np.split(np.arange(len(ranks["A"])), cuts):
         own = {name: one[rows] for name, one in ranks.items()}
-        parts = parts_by(own, by)
-        entrants = {name: Entrant.of([one], chosen, [parts[name]]) for name, one in own.items()}
-        task = replace(task, metrics=tuple(shared_name(entrants, at, metric) for at, metric in enumerate(chosen)))
-        for block in blocks_of(entrants, None, assume):
-            found.setdefault((block.group, block.metric), []).append(MergedBlock.of(block, task))
-    return [reduce(add, own).difference(task, *key, 0).record() for key, own in found.items()]
+        entrants, _ = entrants_of(own, chosen, by, ties="expected", rng=None)
+        parts.append(paired_parts(entrants, chosen, task, LikelihoodTest(), assume))
+    return [part.difference(task, key).record() for key, part in added_up(parts).items()]
 
 
 def assert_close(found: list[dict[str, Any]], expected: list[dict[str, Any]], but: tuple[str, ...] = ()) -> None:
@@ -80,7 +74,7 @@ def test_sampled_ranks(assume: Assumption) -> None:
 
 def test_the_same_candidates_leave_less_to_chance() -> None:
     scores = {"A": SCORES[0], "B": SCORES[0] + 0.05 * SCORES[1]}
-    ranks = {name: tr.rank_sampled(own, test=TEST, m=50, rng=1) for name, own in scores.items()}
+    ranks = {name: tr.rank_sampled(own, test=TEST, design=50, rng=1) for name, own in scores.items()}
     (apart,), (same,) = (merged(ranks, ["auc"], [80, 200], same_candidates=both) for both in (False, True))
     whole = tr.compare(ranks, "auc", same_candidates=True)["B", "A"]
     assert same["sampling_error"] == pytest.approx(whole.sampling_error, rel=0.15)
@@ -89,7 +83,7 @@ def test_the_same_candidates_leave_less_to_chance() -> None:
 
 def test_error_over_samples_is_that_of_exact_ranks() -> None:
     (found,) = merged(SAMPLED, ["auc"], [80, 200])
-    true = math.sqrt(sum(tr.risk(ranks, "auc", m=50).variance.sum() for ranks in EXACT.values())) / USERS
+    true = math.sqrt(sum(tr.risk(ranks, "auc", design=50).variance.sum() for ranks in EXACT.values())) / USERS
     assert found["sampling_error"] == pytest.approx(true, rel=0.1)
 
 

@@ -9,10 +9,10 @@ from scipy import stats
 
 import truerank as tr
 from tests.reference import lower_end
-from truerank.arrays import Floats, Ints
+from truerank.core.checks import Floats, Ints
 from truerank.evaluation.exact_ranges import bound_values
-from truerank.evaluation.resampled_totals import bootstrap_totals, exchange_totals
-from truerank.papers.krichene_rendle_2020.experiment import embedded
+from truerank.evaluation.resampling import bootstrap_totals, exchange_totals
+from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 STUDY = {name: embedded().ranks[name][:1_500].break_ties("random", rng=0) for name in "XY"}
 
@@ -25,7 +25,7 @@ def sampled(m: int, seed: int = 1) -> dict[str, tr.Ranks]:
 @pytest.mark.parametrize("metric", ["auc", "recall@10", "ap", "ap~bv(0.1)", "ndcg@10~bv(0.01)"])
 def test_error_from_candidates_is_that_of_the_exact_ranks(metric: str) -> None:
     found = tr.compare(sampled(100), metric)["Y", "X"]
-    variance = sum(tr.risk(one, metric, m=100).variance.sum() for one in STUDY.values())
+    variance = sum(tr.risk(one, metric, design=100).variance.sum() for one in STUDY.values())
     assert found.sampling_error == pytest.approx(math.sqrt(variance) / 1_500, rel=0.08)
     assert math.hypot(found.user_error, found.sampling_error) == pytest.approx(found.standard_error, rel=1e-12)
 
@@ -198,7 +198,7 @@ def test_groups_and_users_with_several_instances() -> None:
     for group in ("even", "odd"):
         found = result["Y", "X", "auc", group]
         rows = np.flatnonzero(ids % 2 == (group == "odd"))
-        variance = sum(tr.risk(one[rows], "auc", m=100).variance.sum() for one in STUDY.values())
+        variance = sum(tr.risk(one[rows], "auc", design=100).variance.sum() for one in STUDY.values())
         assert found.sampling_error == pytest.approx(math.sqrt(variance) / rows.size, rel=0.1)
         assert found.n_units == rows.size / 2
         assert result["Y", "X", "recall@10~bv(0.1)", group].verdict == "not determined by this sample"
@@ -251,7 +251,7 @@ def test_totals_of_resamples_have_the_multinomial_law() -> None:
 def test_totals_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     values, found = np.random.default_rng(0).random((20_000, 2)), []
     for threads in (1, 3):
-        monkeypatch.setattr("truerank.evaluation.resampled_totals.available_threads", lambda number=threads: number)
+        monkeypatch.setattr("truerank.evaluation.resampling.available_threads", lambda number=threads: number)
         found.append(bootstrap_totals(values, np.full(200, 20_000), np.random.default_rng(1)))
         found.append(exchange_totals(values, 200, np.random.default_rng(1)))
     np.testing.assert_array_equal(found[0], found[2])

@@ -12,13 +12,11 @@ from scipy import stats
 
 import truerank as tr
 from tests.cli.running import run_here
-from truerank.evaluation.adjustments import Adjustment, adjusted, adjusted_levels, number_of_tests
-from truerank.evaluation.differences import Difference
+from truerank.evaluation.comparisons import conclusions
+from truerank.evaluation.differences import Difference, acceptance, conclusion, found_best, leading
 from truerank.evaluation.intervals import Interval
-from truerank.evaluation.paired_tests import Outcome
-from truerank.evaluation.verdicts import acceptance, conclusion, conclusions, found_best, leading
-from truerank.report.headlines import headline
-from truerank.report.material import Material
+from truerank.evaluation.paired_tests import Adjustment, Outcome, adjusted, adjusted_levels, number_of_tests
+from truerank.report.report_data import ReportData, headline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,7 +217,7 @@ def test_the_winner_is_that_of_the_exact_metric(tmp_path: Path) -> None:
     remark = "B is better; the difference shown is biased by the sampling and points the other way"
     assert result.notes[:2] == (f"ndcg@10: {remark}", f"ap~bv(1): {remark}")
     assert conclusions(result) == ("ndcg@10: B is better.", "ap~bv(1): B is better.")
-    sentence = headline(Material.of(ranks, "ndcg@10", m=100, split=None, by=None))
+    sentence = headline(ReportData.of(ranks, "ndcg@10", m=100))
     assert re.match(r"B is better than A on NDCG@10 by 0\.\d+ to 0\.\d+; the difference shown is biased", sentence)
     for name, one in ranks.items():
         one.save(tmp_path / f"{name}.parquet")
@@ -282,7 +280,7 @@ def test_all_that_speak_agree(how: str, seed: int, gap: int, metric: str, tmp_pa
         assert done.exit_code == {new: 0, old: 1, None: 3}[winner]
         assert done.stdout.splitlines()[-1].startswith({new: "passes: ", old: "fails: ", None: "cannot tell"}[winner])
     # the headline of a report, and the sentence and the table of its section
-    material = Material.of(ranks, metric, m=20, split=None, by=None)
+    material = ReportData.of(ranks, metric, m=20)
     start = {
         "better": f"{winner} is better than ",
         "no difference": "No difference between ",
@@ -343,9 +341,9 @@ def test_sentences_against_a_baseline() -> None:
 def test_nobody_is_best_who_is_not_better_than_all() -> None:
     ranks = some_pair(1, 60) | {"C": some_pair(1, 60)["B"]}
     result = tr.compare(ranks, "auc")
-    assert found_best(result, "auc") is None
+    assert found_best(result.of("auc")) is None
     assert not bold(tr.evaluate(ranks, "auc"))
-    assert found_best(tr.compare(some_pair(1, 60), "auc"), "auc") == "B"
+    assert found_best(tr.compare(some_pair(1, 60), "auc").of("auc")) == "B"
 
 
 def test_values_that_cannot_be_compared_are_not_bold() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import truerank as tr
-from truerank.data.reading import read_pairs
+from truerank.data.event_files import read_pairs
 
 LISTS = {1: [10, 20, 30], 2: [10, 20, 30]}
 

@@ -10,9 +10,10 @@ import pytest
 
 import truerank as tr
 from tests.hostile import CORPUS, LISTS, SOLUTION, SUBMISSION, TREC_QRELS, attacks, good_files
-from truerank.challenges.vlnet import read_vlnet
-from truerank.data.reading import read_pairs
-from truerank.formats.arrays import load_array
+from truerank.data.event_files import read_pairs
+from truerank.formats.sources import load_array
+from truerank.formats.text_files import read_negatives
+from truerank.papers.vlnet import read_vlnet
 
 Reader = Callable[[Path, Path], object]
 
@@ -62,7 +63,7 @@ READERS: dict[str, Reader] = {
     "sampled": lambda path, _: tr.read_ranks(path, m=9, n=90, replace=True),
     "ranks": ranks,
     "pairs": lambda path, _: read_pairs(path, (10, 10)),
-    "negatives": lambda path, _: tr.read_negatives(path),
+    "negatives": lambda path, _: read_negatives(path),
     "array": lambda path, _: np.asarray(load_array(path)).sum(),
     "model": model,
     "solution": lambda path, good: read_vlnet(path, good / "submission.txt"),

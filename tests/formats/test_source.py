@@ -16,7 +16,8 @@ import pytest
 import truerank as tr
 from tests.hostile import zipped
 from tests.patience import HANGS
-from truerank.formats.limits import LIMIT_VARIABLE
+from truerank.formats.sources import LIMIT_VARIABLE
+from truerank.formats.text_files import read_negatives
 
 CSV = b"user,item,score,rank,n\nann,x,0.5,1,9\nann,y,0.4,2,9\n"
 
@@ -97,7 +98,7 @@ def test_what_unpacks_too_far_is_refused(tmp_path: Path, kind: str, monkeypatch:
         "gzip in zip": zipped({"a.csv.gz": bomb(2_000_000)}),
     }[kind]
     (tmp_path / "bomb").write_bytes(content)
-    for read in (tr.read_interactions, tr.read_ranks, tr.read_negatives):
+    for read in (tr.read_interactions, tr.read_ranks, read_negatives):
         with pytest.raises(tr.InputError, match=rf"unpacks to more than 1,000,000 bytes; .* {LIMIT_VARIABLE}"):
             read(tmp_path / "bomb")
 
@@ -121,11 +122,12 @@ def test_a_size_that_a_zip_file_lies_about(tmp_path: Path) -> None:
 SMALL_MEMORY = """
 import resource, sys
 import truerank as tr
-tr.read_ranks, tr.read_interactions, tr.read_negatives, tr.Ranks, tr.InputError
-import truerank.ranking.lists, truerank.formats.negatives, truerank.data.reading
+tr.read_ranks, tr.read_interactions, tr.rank_sampled, tr.Ranks, tr.InputError
+import truerank.ranking.ranks_from_lists, truerank.formats.text_files, truerank.data.event_files
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 try:
-    getattr(tr, sys.argv[1])(sys.argv[2])
+    reader = truerank.formats.text_files if sys.argv[1] == "read_negatives" else tr
+    getattr(reader, sys.argv[1])(sys.argv[2])
 except tr.InputError as error:
     print(error)
 """

@@ -11,10 +11,9 @@ import truerank as tr
 from tests import reference
 from tests.instances import tied_instances, untied_instances
 from tests.sampling.terms import plain
-from truerank.arrays import Floats, Ints
+from truerank.core.checks import Floats, Ints
 from truerank.evaluation.per_instance import Ties
-from truerank.metrics.graded import GRADED
-from truerank.metrics.plain import BUILT_IN
+from truerank.metrics.built_in import BUILT_IN, GRADED
 
 every_metric = pytest.mark.parametrize("text", reference.METRICS)
 
@@ -83,7 +82,9 @@ def test_large_tied_blocks_are_averaged_in_chunks() -> None:
     np.testing.assert_allclose(tr.values(ranks, "ap"), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("text", [text for text in reference.METRICS if isinstance(tr.metric(text), tr.PlainMetric)])
+@pytest.mark.parametrize(
+    "text", [text for text in reference.METRICS if isinstance(tr.metric(text), tr.metrics.PlainMetric)]
+)
 @pytest.mark.parametrize(("above", "block"), [(0, 1), (3, 1), (700, 1), (0, 2), (5, 3), (40, 9), (2, 30)])
 def test_large_tied_blocks_are_summed_as_exactly_term_by_term(text: str, above: int, block: int) -> None:
     """The same metric as a function of one's own is summed over every order, however smooth it is."""

@@ -11,9 +11,9 @@ import pytest
 import truerank as tr
 from tests import reference
 from tests.instances import all_small_and_some_larger, without_ties
-from truerank.corrections.corrected import Corrected
-from truerank.corrections.registry import read_correction
-from truerank.metrics.graded import DCG, GradedNDCG, MARp, Rp, WeightedRecall
+from truerank.estimators.corrected import CORRECTIONS as BY_NAME
+from truerank.estimators.corrected import Corrected
+from truerank.metrics import DCG, GradedNDCG, MARp, Rp, WeightedRecall
 
 every_graded_metric = pytest.mark.parametrize("text", reference.GRADED)
 
@@ -194,7 +194,7 @@ def test_a_corrected_term_is_looked_up_in_a_table_of_the_whole_term(text: str, c
         values = [reference_value(text, int(place)) for place in flat]
         return np.reshape(values, np.shape(rank))
 
-    corrected = Corrected(tr.metric(whole), read_correction(correction))
+    corrected = Corrected(tr.metric(whole), BY_NAME.read(correction))
     got, expected = tr.values(sampled, f"{text}~{correction}"), tr.values(sampled, corrected)
     np.testing.assert_allclose(got, expected, atol=1e-9)
 
@@ -347,4 +347,4 @@ def test_repeats_count_once_and_take_their_place() -> None:
 
 def test_a_table_belongs_to_a_part() -> None:
     with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no single table"):
-        tr.correction_table("rp@5~bv(0.1)", m=10, n=100)
+        tr.estimators.correction_table("rp@5~bv(0.1)", design=10, n=100)

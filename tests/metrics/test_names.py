@@ -1,12 +1,12 @@
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.arrays import Floats, Ints
-from truerank.metrics.graded import GradedNDCG
-from truerank.metrics.plain import (
+from truerank.core.checks import Floats, Ints
+from truerank.metrics import (
     AP,
     AUC,
     F1,
@@ -15,6 +15,8 @@ from truerank.metrics.plain import (
     RBP,
     RR,
     Accuracy,
+    GradedNDCG,
+    MARp,
     MeanRank,
     Precision,
     Recall,
@@ -51,6 +53,12 @@ from truerank.metrics.plain import (
         ("R-Precision", RPrecision()),
         ("rbp( 0.95 )", RBP(0.95)),
         ("mean_rank", MeanRank()),
+        ("rbp(p=0.8)", RBP(0.8)),
+        ("RBP(P = 0.8)", RBP(0.8)),
+        ("ndcg(k=10)", NDCG(10)),
+        ("recall(divisor=achievable)@5", Recall(5, "achievable")),
+        ("recall(achievable, k=5)", Recall(5, "achievable")),
+        ("marp(k=5)", MARp((5,))),
     ],
 )
 def test_other_names(text: str, metric: tr.Metric) -> None:
@@ -73,6 +81,11 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("ndcg@1.5", r"ndcg is written 'ndcg@k' or 'ndcg\(form\)@k'"),
         ("ndcg@", "can't read the metric 'ndcg@'"),
         ("", "can't read the metric ''"),
+        ("rbp(q=0.8)", r"rbp is written 'rbp\(p\)', got 'rbp\(q=0.8\)'"),
+        ("rbp(0.8, p=0.8)", r"rbp is written 'rbp\(p\)'"),
+        ("ndcg(k=10)@10", r"ndcg is written 'ndcg@k'"),
+        ("ndcg(k=ten)", r"ndcg is written 'ndcg@k'"),
+        ("rbp(p=)", r"rbp is written 'rbp\(p\)'"),
         ("gauc", "unknown metric 'gauc'"),
         ("ap(all)@5", "the divisor of ap must be 'achievable' or 'relevant', got 'all'"),
         ("ndcg(fixed)", r"ndcg\(fixed\) needs a cut-off, as in 'ndcg\(fixed\)@10'"),
@@ -87,7 +100,7 @@ def test_what_is_wrong_is_said(text: str, message: str) -> None:
 
 
 def test_a_function_is_a_metric() -> None:
-    @tr.register_metric
+    @tr.register
     def top_half(rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return (rank <= n / 2) / n_relevant
 
@@ -107,9 +120,9 @@ def test_a_function_needs_no_registration() -> None:
 
 
 def test_a_class_is_a_metric() -> None:
-    @tr.register_metric
+    @tr.register
     @dataclass(frozen=True)
-    class Window(tr.PlainMetric):
+    class Window(tr.metrics.PlainMetric):
         name = "window"
         low: float
         k: int
@@ -137,4 +150,10 @@ def test_built_in_names_are_taken(name: str) -> None:
 
     metric.__name__ = name
     with pytest.raises(tr.InputError, match="is taken"):
-        tr.register_metric(metric)
+        tr.register(metric)
+
+
+@pytest.mark.parametrize("what", [5, None, "ndcg", int, tr.Ranks])
+def test_what_can_be_registered(what: Any) -> None:
+    with pytest.raises(tr.InputError, match="only metrics, corrections, sampling designs and functions"):
+        tr.register(what)

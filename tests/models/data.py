@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import shared
-from truerank.arrays import AnyArray, Floats
-from truerank.data.reading import read_pairs
+from truerank.core.checks import AnyArray, Floats
+from truerank.data.event_files import read_pairs
 
 USERS = 250
 Scores = Callable[[Any], Mapping[Any, float]]

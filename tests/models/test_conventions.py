@@ -26,8 +26,8 @@ from recbole.model.abstract_recommender import GeneralRecommender
 from recbole.trainer import Trainer
 
 import truerank as tr
-from truerank.arrays import AnyArray, Bools
-from truerank.conventions import CONVENTIONS, Definition
+from truerank.core.checks import AnyArray, Bools
+from truerank.core.conventions import CONVENTIONS, Definition
 from truerank.evaluation.per_instance import Ties
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of RecBole's use of pandas and PyTorch

@@ -15,7 +15,7 @@ from implicit.utils import ParameterWarning
 
 import truerank as tr
 from tests.models.data import check_ranks, shuffled, split
-from truerank.arrays import AnyArray
+from truerank.core.checks import AnyArray
 from truerank.scoring.conversion import as_scorer
 
 FACTORS = [

@@ -9,7 +9,7 @@ from torch import nn
 
 import truerank as tr
 from tests.models.data import check_ranks, shuffled, split
-from truerank.arrays import Ints
+from truerank.core.checks import Ints
 from truerank.scoring.conversion import as_scorer
 
 
@@ -104,7 +104,7 @@ def test_another_numbering_gives_the_same_ranks() -> None:
         other.users.weight.copy_(model.users.weight[users])
         other.items.weight.copy_(model.items.weight[items])
     named = tr.as_scorer(other, user_ids=train.names[users], item_ids=train.item_names[items])
-    assert tr.rank(named, split()).rank.tolist() == tr.rank(model, split()).rank.tolist()
+    assert tr.rank(named, split()).rank.tolist() == tr.rank(tr.as_scorer(model), split()).rank.tolist()
 
 
 def test_training_mode_is_refused() -> None:

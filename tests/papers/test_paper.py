@@ -9,9 +9,17 @@ from scipy.optimize import lsq_linear
 
 import truerank as tr
 from tests import shared
-from truerank.papers.krichene_rendle_2020 import experiment, movielens, reproduction, toy
-from truerank.papers.krichene_rendle_2020.comparisons import Compared, PublishedTable
-from truerank.papers.krichene_rendle_2020.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4
+from truerank.papers.krichene_rendle_2020 import movielens, reproduction
+from truerank.papers.krichene_rendle_2020 import movielens as experiment
+from truerank.papers.krichene_rendle_2020 import toy_tables as toy
+from truerank.papers.krichene_rendle_2020.toy_tables import (
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    TABLE_4,
+    ComparedCell,
+    PublishedTable,
+)
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 # typed from the paper's Table 1 on its own, so that a slip in `published` does not go unseen
@@ -29,7 +37,7 @@ def test_published_table_1_is_what_the_paper_prints() -> None:
 
 
 @pytest.mark.parametrize("cell", toy.table_1(), ids=lambda cell: f"{cell.row}-{cell.column}")
-def test_table_1_digit_by_digit(cell: Compared) -> None:
+def test_table_1_digit_by_digit(cell: ComparedCell) -> None:
     assert f"{tr.estimate(toy.RANKS[cell.row], cell.column).mean:.3f}" == cell.published
     assert cell.agrees
 
@@ -43,25 +51,27 @@ C 0.843 0.014 0.325 0.050 0.460 0.039 0.567 0.092
 
 def test_published_table_2_is_what_the_paper_prints() -> None:
     rows = [line.split() for line in SAMPLED.strip().splitlines()]
-    known = {name: [number for pair in row.values() for number in pair] for name, row in TABLE_2.items()}
+    known = {
+        name: [number for printed in row.values() for number in printed.split("±")] for name, row in TABLE_2.items()
+    }
     assert known == {name: cells for name, *cells in rows}
 
 
 @pytest.mark.parametrize("cell", toy.table_2(), ids=lambda cell: f"{cell.row}-{cell.column}")
-def test_table_2_within_its_monte_carlo_error(cell: Compared) -> None:
+def test_table_2_within_its_monte_carlo_error(cell: ComparedCell) -> None:
     assert cell.agrees
-    deviation = float(TABLE_2[cell.row][cell.column][1])
+    deviation = float(TABLE_2[cell.row][cell.column].split("±")[1])
     # the deviation of a deviation from 1,000 repetitions is about 1 / sqrt(2,000) of it
     exact = tr.risk(toy.RANKS[cell.row], cell.column, tr.UniformSampling(99)).standard_deviation
     assert exact == pytest.approx(deviation, abs=5 * deviation / 2_000**0.5 + 0.0005)
 
 
 def test_a_wrong_number_would_be_seen() -> None:
-    assert Compared(1, "A", "auc", "0.991", 0.9901).verdict == "outside"
-    assert Compared(2, "A", "ap", "0.630", 0.645, standard_error=0.004).verdict == "outside"
-    assert Compared(2, "A", "ap", "0.630", 0.641, standard_error=0.004).verdict == "within error"
-    assert Compared(3, "X", "exact", "7.60", 7.85, seed_range=(7.59, 8.0)).verdict == "within seeds"
-    assert Compared(3, "X", "exact", "7.60", 7.85, seed_range=(7.61, 8.0)).verdict == "outside"
+    assert ComparedCell(1, "A", "auc", "0.991", 0.9901).verdict == "outside"
+    assert ComparedCell(2, "A", "ap", "0.630", 0.645, standard_error=0.004).verdict == "outside"
+    assert ComparedCell(2, "A", "ap", "0.630", 0.641, standard_error=0.004).verdict == "within error"
+    assert ComparedCell(3, "X", "exact", "7.60", 7.85, seed_range=(7.59, 8.0)).verdict == "within seeds"
+    assert ComparedCell(3, "X", "exact", "7.60", 7.85, seed_range=(7.61, 8.0)).verdict == "outside"
 
 
 def test_the_orders_that_table_1_implies() -> None:
@@ -120,13 +130,13 @@ def test_published_rows_are_in_the_text_of_the_paper() -> None:
 
 
 @cache
-def study_tables() -> dict[int, list[Compared]]:
+def study_tables() -> dict[int, list[ComparedCell]]:
     study = experiment.embedded()
     repeated = movielens.repeat(study)
     return {3: movielens.table_3(study, repeated), 4: movielens.table_4(study, repeated)}
 
 
-def cells_3(names: str, metrics: tuple[str, ...] = ("recall@10", "ndcg@10", "ap")) -> list[Compared]:
+def cells_3(names: str, metrics: tuple[str, ...] = ("recall@10", "ndcg@10", "ap")) -> list[ComparedCell]:
     return [cell for cell in study_tables()[3] if cell.row[-1] in names and cell.row.split()[0] in metrics]
 
 
@@ -204,7 +214,9 @@ def test_printed_deviations_of_tables_2_and_3() -> None:
     cells = [*toy.table_2(), *(cell for cell in study_tables()[3] if cell.column != "exact")]
     assert len(cells) == 12 + 84
     assert [cell for cell in cells if not cell.deviation_agrees] == []
-    assert not Compared(3, "Y", "sampled", "1.00", 1.0, 0.02, published_deviation=0.2, deviation=0.3).deviation_agrees
+    assert not ComparedCell(
+        3, "Y", "sampled", "1.00", 1.0, 0.02, published_deviation=0.2, deviation=0.3
+    ).deviation_agrees
 
 
 def test_readings_of_section_5_that_do_not_fit() -> None:
@@ -226,8 +238,8 @@ def test_readings_of_section_5_that_do_not_fit() -> None:
 
 def test_a_table_says_how_many_cells_agree() -> None:
     cells = [
-        Compared(3, "Y", "exact", "1.00", 1.001),
-        Compared(3, "Y", "sampled", "2.00", 2.5, 0.01),
+        ComparedCell(3, "Y", "exact", "1.00", 1.001),
+        ComparedCell(3, "Y", "sampled", "2.00", 2.5, 0.01),
     ]
     assert str(PublishedTable("a title", cells)).splitlines() == [
         "a title",

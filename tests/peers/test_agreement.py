@@ -12,7 +12,7 @@ import pytest
 from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
-from truerank.arrays import Floats
+from truerank.core.checks import Floats
 
 irm = pytest.importorskip("ir_measures", reason="install the extra 'peers'")
 ranx = pytest.importorskip("ranx", reason="install the extra 'peers'")

@@ -10,8 +10,8 @@ import pytrec_eval
 from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.conventions import CONVENTIONS
+from truerank.core.checks import Floats
+from truerank.core.conventions import CONVENTIONS
 from truerank.evaluation.per_instance import Ties
 
 irm = pytest.importorskip("ir_measures", reason="install the extra 'peers'")

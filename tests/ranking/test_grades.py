@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
-from truerank.arrays import AnyArray
+from truerank.core.checks import AnyArray
 
 GRADED = ["gndcg", "gndcg(exp)@3", "dcg@3", "weighted-recall@3", "rp@3"]
 
@@ -142,5 +142,5 @@ def test_sampled_ranks_carry_grades() -> None:
     scores = rng.permuted(np.tile(np.arange(12.0), (30, 1)), axis=1)
     test = sp.csr_array((np.arange(1, 61).reshape(30, 2).ravel() % 5 + 1.0, np.tile([3, 7], 30), np.arange(0, 61, 2)))
     test.resize((30, 12))
-    sampled = tr.rank_sampled(scores, test=test, m=10, rng=0)
+    sampled = tr.rank_sampled(scores, test=test, design=10, rng=0)
     np.testing.assert_allclose(tr.values(sampled, "gndcg"), tr.values(tr.rank(scores, test=test), "gndcg"), rtol=1e-12)

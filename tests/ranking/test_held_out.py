@@ -1,6 +1,7 @@
 """What `rank` and `rank_sampled` accept, and how they refuse the rest."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import truerank as tr
 from truerank.ranking.held_out import HeldOut
 
 SCORES = np.arange(12.0).reshape(3, 4)
-both = pytest.mark.parametrize("rank", [tr.rank, lambda *given, **options: tr.rank_sampled(*given, m=1, **options)])
+both = pytest.mark.parametrize("rank", [tr.rank, partial(tr.rank_sampled, design=1)])
 Rank = Callable[..., Any]
 
 
@@ -136,6 +137,55 @@ def test_items_that_only_one_scorer_knows_are_noted_for_it() -> None:
     own = {"small": np.array(["a", "b", "c"]), "large": np.array(["a", "b", "c", "d", "e"])}
     scorers = {name: tr.Factors(np.ones((2, 1)), np.ones((len(ids), 1)), item_ids=ids) for name, ids in own.items()}
     test = tr.Interactions(sp.csr_array(np.eye(2, 3)), item_ids=own["small"])
-    sampled = tr.rank_sampled(scorers, test=test, m=1, rng=1)
+    sampled = tr.rank_sampled(scorers, test=test, design=1, rng=1)
     assert sampled["small"].notes == ()
     assert sampled["large"].notes == ("2 items of the scorer are not in the data and are not candidates",)
+
+
+def test_several_models_rank_the_same_drawn_users() -> None:
+    scores, test = np.random.default_rng(0).normal(size=(40, 30)), [[user % 30] for user in range(40)]
+    models = {"a": scores, "b": -scores}
+    for rank in (tr.rank, partial(tr.rank_sampled, design=5)):
+        found: Any = rank(models, test=test, users=10, rng=1)
+        assert list(found) == ["a", "b"]
+        assert found["a"].ids.tolist() == found["b"].ids.tolist()
+        assert found["a"].notes == ("10 of 40 users were ranked, drawn at random",)
+        assert len(rank(scores, test=test, users=[3, 5])) == 2
+    exact = tr.rank(models, test=test)
+    assert exact == {name: tr.rank(own, test=test) for name, own in models.items()}
+
+
+@pytest.mark.parametrize("keep_train", [False, True])
+@pytest.mark.parametrize(
+    "design",
+    ["uniform(4)", "uniform(4, replace)", "popularity(3)", "inverse(2)", tr.HeadFirst(k=2), "head-first@2"],
+    ids=str,
+)
+def test_samples_are_drawn_from_the_given_candidates(design: Any, keep_train: bool) -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(30, 60))
+    asked: list[tuple[int, int]] = []
+    listed = [np.sort(rng.choice(60, 20, replace=False)).tolist() for _ in range(30)]
+    train = [rng.choice(60, 15, replace=False).tolist() for _ in range(30)]
+    test = [[user, user + 30] for user in range(30)]
+
+    def score(users: Any, items: Any) -> Any:
+        asked.extend(zip(users.tolist(), items.tolist(), strict=True))
+        return scores[users, items]
+
+    given: dict[str, Any] = {"train": train, "test": test, "candidates": listed, "keep_train": keep_train}
+    sampled = tr.rank_sampled(tr.FunctionScorer(score, pairs=True, n_items=60), **given, design=design, rng=2)
+    exact = tr.rank(scores, **given)
+    assert sampled.n_catalogue.tolist() == exact.n_candidates.tolist()
+    for user, item in asked:
+        left_out = [] if keep_train else train[user]
+        assert item in test[user] or (item in listed[user] and item not in left_out)
+    if sampled.depth is not None:
+        assert tr.values(sampled, "ndcg@2").tolist() == tr.values(exact, "ndcg@2").tolist()
+
+
+def test_all_listed_candidates_drawn_are_all_ranked() -> None:
+    scores, listed = np.random.default_rng(2).normal(size=(5, 40)), [list(range(user, user + 9)) for user in range(5)]
+    test = [[39]] * 5
+    sampled = tr.rank_sampled(scores, test=test, candidates=listed, design=9, rng=0)
+    assert sampled.rank.tolist() == tr.rank(scores, test=test, candidates=listed).rank.tolist()

@@ -36,7 +36,7 @@ def test_exact_ranks_name_their_items(candidates: list[list[int]] | None) -> Non
 
 
 def test_sampled_ranks_name_their_items() -> None:
-    exact, sampled = tr.rank(SCORES, test=TEST), tr.rank_sampled(SCORES, test=TEST, m=10, rng=0)
+    exact, sampled = tr.rank(SCORES, test=TEST), tr.rank_sampled(SCORES, test=TEST, design=10, rng=0)
     assert exact.items is not None
     assert sampled.items is not None
     assert sampled.items.tolist() == exact.items.tolist()
@@ -75,7 +75,7 @@ def test_items_are_kept(tmp_path: Path, ending: str, items: Any) -> None:
 
 
 def test_items_of_another_number_are_refused() -> None:
-    with pytest.raises(tr.InputError, match=r"`items` must name each of the 2 relevant items, got shape \(1,\)"):
+    with pytest.raises(tr.InputError, match=r"`items` must have 2 entries, got shape \(1,\)"):
         tr.Ranks(above=[0, 1], n_candidates=9, items=["x"])
 
 

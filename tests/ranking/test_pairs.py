@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
-from truerank.ranking.pairs import count_pairs, rank_pairs
+from truerank.ranking.exact import count_pairs, rank_pairs
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2), st.booleans()), min_size=1))

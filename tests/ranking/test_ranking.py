@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import reference
-from truerank.arrays import AnyArray
+from truerank.core.checks import AnyArray
 
 N_USERS, N_ITEMS = 23, 41
 
@@ -237,12 +237,12 @@ LARGE = np.array([[2**53, 2**53 + 1, 0], [0, 1, 2]])
 def test_scores_that_would_change_silently_are_refused(scores: Any, message: str) -> None:
     """NumPy drops masks, and float64 makes a tie of 2**53 and 2**53 + 1."""
     test = [[1], [2]]
-    pairs = tr.PairFunctionScorer(lambda users, items: scores[users, items], n_items=3)
+    pairs = tr.FunctionScorer(lambda users, items: scores[users, items], pairs=True, n_items=3)
     doors: list[Callable[[], object]] = [
         lambda: tr.rank(scores, test=test),
         lambda: tr.rank(lambda users: scores[users], test=test),
         lambda: tr.rank(pairs, test=test),
-        lambda: tr.rank_sampled(pairs, test=test, m=2, rng=0),
+        lambda: tr.rank_sampled(pairs, test=test, design=2, rng=0),
         lambda: tr.RankCounter().update(scores, test),
         lambda: tr.recommend(scores, k=1),
         lambda: tr.rank(tr.Factors(scores, np.eye(3)), test=test),

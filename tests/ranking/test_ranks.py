@@ -88,7 +88,7 @@ def test_bad_plain_ranks(ranks: Any, n: Any, message: str) -> None:
         ({"n_candidates": [2, 8, 5, 6]}, "`n_candidates` must be at least the number of relevant items, got 2"),
         ({"indptr": [0, 3, 4, 4, 6]}, "`indptr` must run from 0 to 5, got 0 to 6"),
         ({"indptr": [0, 4, 3, 4, 5]}, "`indptr` must never fall, got 3 at position 1"),
-        ({"ids": ["ann"]}, "`ids` must name each of the 4 instances once"),
+        ({"ids": ["ann"]}, "`ids` must have 4 entries"),
     ],
 )
 def test_bad_counts(change: dict[str, Any], message: str) -> None:

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.ranking import repeats
-from truerank.ranking.repeats import Numbered, first_repeat
+from truerank.ranking import truth as repeats
+from truerank.ranking.truth import Numbered, first_repeat
 
 
 def slowly(lists: list[list[int]]) -> set[int]:

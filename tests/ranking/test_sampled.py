@@ -10,10 +10,9 @@ from scipy import stats
 
 import truerank as tr
 from tests import shared
-from truerank.arrays import AnyArray, Ints
-from truerank.compiled import library
-from truerank.data.reading import read_pairs
-from truerank.sampling.distinct import distinct_items
+from truerank.core.checks import AnyArray, Ints
+from truerank.data.event_files import read_pairs
+from truerank.kernels import library
 from truerank.sampling.pools import ItemLists, Pool
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
@@ -59,7 +58,9 @@ def test_really_sampled_ranks_follow_the_law(replace: bool) -> None:
     n_users, n_items, m = 20_000, 30, 8
     scores = np.tile(np.linspace(1, 0, n_items), (n_users, 1))
     test = [[10]] * n_users
-    sampled = tr.rank_sampled(scores, train=[[0, 29]] * n_users, test=test, m=m, replace=replace, rng=5)
+    sampled = tr.rank_sampled(
+        scores, train=[[0, 29]] * n_users, test=test, design=tr.UniformSampling(m, replace), rng=5
+    )
     assert sampled.design == tr.UniformSampling(m, replace)
     assert sampled.n_catalogue is not None
     assert set(sampled.n_catalogue.tolist()) == {28}
@@ -91,17 +92,17 @@ def test_only_the_sample_is_scored() -> None:
         return np.sin(users * 31.0 + items * 7.0)
 
     train, test = sp.csr_array((4, 1000), dtype=np.int8), sp.csr_array(np.eye(4, 1000, dtype=np.int8))
-    ranks = tr.rank_sampled(score, train=train, test=test, m=10, rng=0)
+    ranks = tr.rank_sampled(score, train=train, test=test, design=10, rng=0)
     users, items = asked[0]
     assert users.size == items.size == 4 * 11
     everything = np.sin(np.arange(4)[:, None] * 31.0 + np.arange(1000) * 7.0)
-    assert ranks == tr.rank_sampled(everything, train=train, test=test, m=10, rng=0)
+    assert ranks == tr.rank_sampled(everything, train=train, test=test, design=10, rng=0)
 
 
 def test_models_given_together_see_the_same_negatives() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(50, 300))
-    options: dict[str, Any] = {"test": [[user] for user in range(50)], "m": 20, "rng": 3}
+    options: dict[str, Any] = {"test": [[user] for user in range(50)], "design": 20, "rng": 3}
     both = tr.rank_sampled({"a": scores, "b": scores.copy(), "c": -scores}, **options)
     assert both["a"] == both["b"]
     assert both["a"] == tr.rank_sampled(scores, **options)
@@ -162,7 +163,7 @@ def test_every_given_draw_counts() -> None:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is not there")
 def test_published_ncf_negatives() -> None:
-    negatives = tr.read_negatives(DATA / "ncf_negatives.tsv.gz")
+    negatives = DATA / "ncf_negatives.tsv.gz"
     test = read_pairs(DATA / "test.tsv.gz", (6040, 3706))
     ranks = tr.rank_sampled(lambda users, items: -items.astype(float), test=test, negatives=negatives)
     assert len(ranks) == 6040
@@ -172,14 +173,16 @@ def test_published_ncf_negatives() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"m": 0}, "`m` must be a whole number from 1, got 0"),
-        ({"m": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
+        ({"design": 0}, "`m` must be a whole number from 1, got 0"),
+        ({"design": 10}, r"`m` must be at most the number of irrelevant candidates \(9 for some instance\)"),
         ({"test": None}, "give the held-out items as `test`, or a `split`"),
         (
             {"design": tr.PopularitySampling(3)},
-            "popularity-weighted sampling counts training interactions; give `train`",
+            "popularity-weighted sampling needs training interactions; give `train`",
         ),
         ({"negatives": []}, "`negatives` must have a row for each user"),
+        ({"negatives": [[3]], "design": 5}, "give either `negatives` or `design`, not both"),
+        ({"negatives": [[3]], "candidates": [[3, 4]]}, "give either `negatives` or `candidates`, not both"),
         ({"negatives": [[3, 10]]}, r"`negatives` must hold items 0\.\.9, got 3\.\.10"),
     ],
 )
@@ -192,14 +195,14 @@ def test_bad_sampling(options: dict[str, Any], message: str) -> None:
 def test_bad_files_of_negatives(tmp_path: Path, text: str) -> None:
     (tmp_path / "negatives").write_text(text)
     with pytest.raises(tr.InputError, match=r"negatives', line \d: "):
-        tr.read_negatives(tmp_path / "negatives")
+        tr.rank_sampled(np.ones((1, 10)), test=[[5]], negatives=tmp_path / "negatives")
 
 
 @pytest.mark.parametrize(
     "design", [tr.UniformSampling(300), tr.UniformSampling(20, replace=True), tr.InverseSampling(2, most=400)], ids=str
 )
 def test_threads_and_blocks_change_nothing(design: tr.SamplingDesign, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.ranking import rounds
+    from truerank.ranking import sequential as rounds
 
     rng = np.random.default_rng(0)
     scores = tr.Factors(rng.normal(size=(6_000, 3)), rng.normal(size=(1_500, 3)))
@@ -225,7 +228,7 @@ def test_each_candidate_is_sampled_equally_often(way: str, monkeypatch: pytest.M
     pool = Pool(20, excluded * times)
     users = np.arange(len(pool))
     taken = ItemLists(np.cumsum([0, *(users % 4 == 0)]), np.full(times, 7))
-    drawn = distinct_items(pool, users, np.tile(counts, times), np.random.default_rng(1), taken)
+    drawn = pool.distinct(users, np.tile(counts, times), np.random.default_rng(1), taken)
     owners, items = np.repeat(users, np.diff(drawn.indptr)), drawn.items
     assert (np.diff(owners * 20 + items) > 0).all(), "none twice"
     for kind, (own, count) in enumerate(zip(excluded, counts.tolist(), strict=True)):
@@ -248,8 +251,8 @@ def test_the_compiled_loop_draws_what_numpy_draws(n_items: int, most: int, monke
     ways = []
     for load in (library.load, lambda: None):
         monkeypatch.setattr(library, "load", load)
-        given = Pool(n_items, excluded), users, counts, np.random.default_rng(1), ItemLists.of(taken)
-        ways.append(distinct_items(*given))
+        given = users, counts, np.random.default_rng(1), ItemLists.of(taken)
+        ways.append(Pool(n_items, excluded).distinct(*given))
     assert np.diff(ways[0].indptr).tolist() == counts.tolist()
     np.testing.assert_array_equal(ways[0].indptr, ways[1].indptr)
     np.testing.assert_array_equal(ways[0].items, ways[1].items)
@@ -271,7 +274,7 @@ def test_what_may_be_spent_in_total() -> None:
     assert any("the cap of inverse ended the draws for" in note for note in table.notes)
     assert tr.rank_sampled(scores, test=test, design=tr.InverseSampling(2), rng=1, most_scores=10**6) == free
     with pytest.raises(tr.InputError, match=r"uniform\(100\) needs 5050 scores, but `most_scores` is 5000"):
-        tr.rank_sampled(scores, test=test, m=100, most_scores=5_000)
+        tr.rank_sampled(scores, test=test, design=100, most_scores=5_000)
     with pytest.raises(tr.InputError, match=r"head-first@10 can't be ended by `most_scores`"):
         tr.rank_sampled(scores, test=test, design=tr.HeadFirst(10, scores), most_scores=5_000)
     with pytest.raises(tr.InputError, match="`most_scores` must be a whole number from 1, got 0"):

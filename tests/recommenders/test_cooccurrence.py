@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from truerank.compiled import library
-from truerank.recommenders import cooccurrence
-from truerank.recommenders.cooccurrence import keep_largest, map_blocks
+from truerank.kernels import library
+from truerank.recommenders import item_models as cooccurrence
+from truerank.recommenders.item_models import keep_largest, map_blocks
 
 SHAPES = [(30, 20, 0.3), (40, 700, 0.004), (5, 64, 0.5), (3, 1, 1.0)]  # users, items, density
 

@@ -234,9 +234,9 @@ def test_a_generator_is_not_saved(tmp_path: Path) -> None:
         (lambda: tr.IALS(sweeps=0), "`sweeps` must be at least 1, got 0."),
         (lambda: tr.ItemKNN(power=0.0), "`power` must be above 0.0, got 0.0."),
         (lambda: tr.ItemKNN(neighbours=0), "`neighbours` must be at least 1, got 0."),
-        (lambda: tr.ItemKNN(keep="both"), "`keep` must be one of"),  # type: ignore[arg-type]
+        (lambda: tr.ItemKNN(keep="both"), "`keep` must be 'column' or 'row', got 'both'."),  # type: ignore[arg-type]
         (lambda: tr.EASE(regularization=-1.0), "`regularization` must be above 0.0, got -1.0."),
-        (lambda: tr.Popularity().fit([[0]], threads=0), "`threads` must be at least 1, got 0."),
+        (lambda: tr.Popularity().fit([[0]], threads=0), "`threads` must be a whole number from 1, got 0."),
         (lambda: tr.Popularity().fit(3), "`train` must"),
     ],
 )

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.compiled import library
-from truerank.recommenders import ials, least_squares
-from truerank.recommenders.inverse import invert
+from truerank.core.checks import Floats
+from truerank.kernels import library
+from truerank.recommenders import ials
+from truerank.recommenders import ials as least_squares
+from truerank.recommenders.item_models import invert
 from truerank.recommenders.models import FactorModel
 
 RNG = np.random.default_rng(5)

@@ -40,6 +40,11 @@ class Opened:
         """Return what a script finds in the page."""
         return self.page.evaluate(script, argument)
 
+    def global_names(self) -> set[str]:
+        """Return the names that scripts see everywhere: properties of the window, and what they declare beside it."""
+        declared = self.page.context.new_cdp_session(self.page).send("Runtime.globalLexicalScopeNames")
+        return {*self.evaluate("Object.getOwnPropertyNames(window)"), *declared["names"]}
+
     def wait_until(self, script: str) -> None:
         """Ask the page until a script finds true; Playwright's own waiting would need `eval` in the page."""
         end = time.monotonic() + HANGS

@@ -12,9 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import truerank as tr
-from truerank.papers.krichene_rendle_2020 import experiment, figures, toy
-from truerank.papers.krichene_rendle_2020.figures import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
-from truerank.report import drawing
+from truerank.papers.krichene_rendle_2020 import movielens as experiment
+from truerank.papers.krichene_rendle_2020 import reproduction
+from truerank.papers.krichene_rendle_2020 import toy_tables as toy
+from truerank.papers.krichene_rendle_2020.reproduction import (
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+)
+from truerank.report import plots as drawing
+from truerank.report.figures import rank_counts
 
 CURVES = [figure_1, figure_2, figure_3, figure_4]
 
@@ -81,14 +91,14 @@ def test_figure_4_reads_tables_and_their_expectations() -> None:
 
 def test_figure_5_has_the_counts_that_the_text_tells() -> None:
     study = experiment.embedded()
-    counts = {name: figures.rank_counts(ranks) for name, ranks in study.ranks.items()}
+    counts = {name: rank_counts(ranks, reproduction.BUCKETS) for name, ranks in study.ranks.items()}
     for name, ranks in study.ranks.items():
         assert counts[name].sum() == pytest.approx(len(ranks))
     broken = study.x[0].above + 1
-    edges = [0, *figures.BUCKETS, 10_000]
+    edges = [0, *reproduction.BUCKETS, 10_000]
     np.testing.assert_allclose(counts["X"], np.histogram(broken, np.array(edges) + 0.5)[0])
     assert counts["Z"][-1] > 2 * counts["Y"][-1]
-    assert max(figures.bottom_half(ranks) for ranks in study.x) < 300
+    assert max(reproduction.bottom_half(ranks) for ranks in study.x) < 300
     assert counts["Z"][0] > counts["Y"][0] > counts["X"][0]
     top = [(ranks.above < 100).sum() for ranks in study.x]
     assert min(top) <= 2_310 <= max(top)
@@ -100,7 +110,7 @@ def test_figure_5_has_the_counts_that_the_text_tells() -> None:
 def test_figure_6_says_from_where_the_order_is_right() -> None:
     study = experiment.embedded()
     figure, says = figure_6(study)
-    uncorrected = figures.growth(study, "recall@10", 1_300)
+    uncorrected = reproduction.growth(study, "recall@10", 1_300)
     assert uncorrected.settled is not None
     assert 700 < uncorrected.settled < 1_300, "published: about 1000"
     assert f"exact order from m = {uncorrected.settled}, corrected" in says

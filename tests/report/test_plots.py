@@ -61,7 +61,7 @@ def test_figure_2_begins_at_auc_and_ends_at_the_exact_metric() -> None:
 
 
 def test_figure_3_is_the_mean_over_samples() -> None:
-    drawn = lines(tr.plots.expected_by_rank(RANKS, "recall@3", m=[50]))
+    drawn = lines(tr.plots.expected_by_rank(RANKS, "recall@3", designs=[50]))
     rank, expected = drawn["m = 50"]
     at = int(np.searchsorted(rank, 60))
     many = tr.Ranks.from_ranks([int(rank[at])] * 20_000, n=1_000)
@@ -70,11 +70,13 @@ def test_figure_3_is_the_mean_over_samples() -> None:
 
 
 def test_figure_4_reads_the_tables_of_the_corrections() -> None:
-    left, right = tr.plots.corrected_by_rank(RANKS, "ap", m=20, corrections=["cls", "bv(0.1)"])
-    np.testing.assert_allclose(lines(left)["bv(0.1)"][1], tr.correction_table("ap~bv(0.1)", m=20, n=1_000))
+    left, right = tr.plots.corrected_by_rank(RANKS, "ap", design=20, corrections=["cls", "bv(0.1)"])
+    np.testing.assert_allclose(
+        lines(left)["bv(0.1)"][1], tr.estimators.correction_table("ap~bv(0.1)", design=20, n=1_000)
+    )
     np.testing.assert_allclose(lines(left)["uncorrected"][1], 1 / np.arange(1, 22))
     rank, expected = lines(right)["cls"]
-    table = tr.correction_table("ap~cls", m=20, n=1_000)
+    table = tr.estimators.correction_table("ap~cls", design=20, n=1_000)
     for at in (0, 10, rank.size - 1):
         law = tr.UniformSampling(20).pmf(np.arange(1, 22), rank=int(rank[at]), n=1_000)
         assert expected[at] == pytest.approx(law @ table)
@@ -91,7 +93,7 @@ def test_figure_5_counts_every_relevant_item() -> None:
 def test_figure_6_marks_where_the_order_becomes_right() -> None:
     left, right = tr.plots.orders_by_m(RANKS, "ap")
     assert (left.get_title(), right.get_title()) == ("uncorrected", "corrected by bv(0.1)")
-    found = tr.consistency(RANKS, "ap", sizes=lines(left)["A"][0].tolist())
+    found = tr.consistency(RANKS, "ap", sizes=range(1, 1_000))
     assert found.settled is not None
     assert f"from m = {found.settled}" in left.texts[0].get_text()
 

@@ -9,11 +9,11 @@ import pytest
 
 import truerank as tr
 from tests.report.conftest import Opened
-from truerank.evaluation.verdicts import conclusion
-from truerank.papers.krichene_rendle_2020 import toy
-from truerank.papers.krichene_rendle_2020.comparisons import PublishedTable
-from truerank.papers.krichene_rendle_2020.experiment import Study, embedded
-from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
+from truerank.evaluation.differences import conclusion
+from truerank.papers.krichene_rendle_2020 import toy_tables as toy
+from truerank.papers.krichene_rendle_2020.movielens import Study, embedded
+from truerank.papers.krichene_rendle_2020.reproduction import write_paper_report
+from truerank.papers.krichene_rendle_2020.toy_tables import PublishedTable
 
 ALERT = "<script>alert(1)</script>"
 END = "</script>"
@@ -45,7 +45,7 @@ def ranks(split: tr.Split) -> dict[str, tr.Ranks]:
 @pytest.fixture(scope="session")
 def report(ranks: dict[str, tr.Ranks], split: tr.Split, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    tr.write_report(ranks, path, split=split, metrics=METRICS, m=20, title=f"{ALERT} & more")
+    tr.write_report(ranks, path, split=split, metrics=METRICS, design=20, title=f"{ALERT} & more")
     return path
 
 
@@ -82,6 +82,14 @@ def test_names_are_text(visit: Visit, report: Path) -> None:
     assert opened.page.locator(".toolbar .chip").all_inner_texts() == names
     assert opened.page.locator("script").count() == 4
     assert opened.messages == []
+
+
+def test_the_libraries_are_the_only_globals(visit: Visit, report: Path, tmp_path: Path) -> None:
+    tr.write_explorer(None, tmp_path / "explore.html")
+    (tmp_path / "empty.html").touch()
+    before = visit(tmp_path / "empty.html").global_names()
+    for path in (report, tmp_path / "explore.html"):
+        assert visit(path).global_names() - before == {"d3", "Plot"}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +191,20 @@ def test_a_hidden_recommender_is_hidden_everywhere(visit: Visit, report: Path) -
     assert [row[0] for row in cells(section(opened, "Metrics").locator("table"))] == [END, "ties & co"]
     chip.press("Enter")
     assert lines.count() == 3
+    assert opened.messages == []
+
+
+def test_all_recommenders_can_be_hidden(visit: Visit, report: Path) -> None:
+    opened = visit(report)
+    before = opened.page.locator("main").inner_text()
+    chips = opened.page.locator(".toolbar .chip").all()
+    for chip in chips:
+        chip.press("Enter")
+    assert cells(section(opened, "Metrics").locator("table")) == []
+    assert section(opened, "Sampled candidates").locator("[aria-label=line] path").count() == 0
+    for chip in chips:
+        chip.press("Enter")
+    assert opened.page.locator("main").inner_text() == before
     assert opened.messages == []
 
 

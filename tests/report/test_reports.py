@@ -4,7 +4,9 @@ import doctest
 import hashlib
 import json
 import re
+from graphlib import CycleError
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,10 @@ import pytest
 import truerank as tr
 from tests.cli.running import refusal, run_here
 from tests.pages import DOCS
-from truerank.evaluation.verdicts import conclusions
+from truerank.evaluation.comparisons import conclusions
 from truerank.report import pages
-from truerank.report.headlines import headline
-from truerank.report.material import Material
-from truerank.report.sections.rank_distributions import rank_counts
+from truerank.report.figures import rank_counts
+from truerank.report.report_data import ReportData, headline
 
 VENDOR = Path(pages.__file__).parent / "vendor"
 TOY = {
@@ -27,8 +28,8 @@ TOY = {
 }
 
 
-def material(ranks: Any, metrics: Any = None, **options: Any) -> Material:
-    return Material.of(ranks, metrics, **({"m": 100, "split": None, "by": None} | options))
+def material(ranks: Any, metrics: Any = None, **options: Any) -> ReportData:
+    return ReportData.of(ranks, metrics, **({"m": 100} | options))
 
 
 def data(path: Path) -> dict[str, Any]:
@@ -80,6 +81,71 @@ def test_a_page_is_small_refers_to_nothing_and_is_the_same_again(tmp_path: Path)
     for name in ("one", "two"):
         tr.write_report(TOY, tmp_path / f"{name}.html", metrics="ap")
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def bundle(folder: Path, **modules: str) -> str:
+    for name, text in modules.items():
+        (folder / f"{name}.js").write_text(text)
+    return pages.bundled("main.js", folder)
+
+
+def test_modules_become_one_in_the_order_of_their_imports(tmp_path: Path) -> None:
+    text = bundle(
+        tmp_path,
+        main='import {\n  b,\n  c,\n} from "./b.js";\nimport { a } from "./a.js";\n\nlet kept = a + b;\n',
+        a="const kept = 1;\nexport const a = kept;\n",
+        b='import { a } from "./a.js";\nexport async function b() {}\nexport const c = a;\n',
+    )
+    assert text == dedent("""\
+        const modules = {};
+        modules["a.js"] = (() => {
+        const kept = 1;
+        const a = kept;
+        return {a};
+        })();
+        modules["b.js"] = (() => {
+        const { a } = modules["a.js"];
+        async function b() {}
+        const c = a;
+        return {b, c};
+        })();
+        modules["main.js"] = (() => {
+        const {
+          b,
+          c,
+        } = modules["b.js"];
+        const { a } = modules["a.js"];
+
+        let kept = a + b;
+        return {};
+        })();""")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import a from "./a.js";',
+        'import * as a from "./a.js";',
+        'import { a as b } from "./a.js";',
+        'import "./a.js";',
+        'import { a } from "elsewhere";',
+        'const a = await import("./a.js");',
+        "const here = import.meta.url;",
+        "export default 1;",
+        "export let a = 1;",
+        "export class A {}",
+        "export { a };",
+        'export * from "./a.js";',
+    ],
+)
+def test_other_imports_and_exports_are_refused(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ValueError, match=r"^main.js has an import or export of a form that pages do not bundle"):
+        bundle(tmp_path, main=f"const b = 1;\n{line}\n", a="export const a = 1;\n")
+
+
+def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CycleError):
+        bundle(tmp_path, main='import { a } from "./a.js";\n', a='import { b } from "./main.js";\n')
 
 
 def test_no_name_leaves_the_data(tmp_path: Path) -> None:
@@ -259,7 +325,7 @@ def test_different_instances_are_matched_and_counted(tmp_path: Path) -> None:
 def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     many = {name: tr.Ranks.from_ranks(rng.integers(1, 40, 12_000), n=40) for name in "AB"}
-    page = written(tmp_path, many, metrics="auc", m=5)
+    page = written(tmp_path, many, metrics="auc", design=5)
     assert sections(page)["Sampled candidates"]["notes"] == [
         "computed on 10,000 of the 12,000 instances, chosen at random (seed 0)"
     ]
@@ -272,7 +338,7 @@ def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path)
         (7, {}, "a report is about ranks by name, or about results, got int."),
         (TOY, {"metrics": []}, "a report needs at least one metric, got none."),
         (TOY, {"metrics": "ndgc@10"}, "unknown metric 'ndgc@10'"),
-        (TOY, {"m": 0}, "`m` must be a whole number from 1, got 0."),
+        (TOY, {"design": 0}, "`m` must be a whole number from 1, got 0."),
         ({"A": tr.Ranks.from_ranks([[]], n=3)}, {}, "every recommender must have an instance with a relevant item."),
         ([tr.evaluate(TOY, "ap"), TOY["A"]], {}, "give ranks, or results, not both."),
     ],
@@ -289,7 +355,7 @@ def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
     paths = [f"{name}={tmp_path / name}.parquet" for name in TOY]
     done = run_here("report", *paths, "-o", tmp_path / "command.html", "-m", "ap,auc", "--sampled", 50)
     assert (done.exit_code, done.output) == (0, f"written to '{tmp_path / 'command.html'}'\n")
-    tr.write_report(TOY, tmp_path / "library.html", metrics=["ap", "auc"], m=50)
+    tr.write_report(TOY, tmp_path / "library.html", metrics=["ap", "auc"], design=50)
     assert (tmp_path / "command.html").read_bytes() == (tmp_path / "library.html").read_bytes()
     assert refusal("report", *paths, "-o", tmp_path / "x.pdf").startswith(
         "an output file must end in .html or .htm, got"

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath as mp  # type: ignore[import-untyped]
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.checks import Floats
 
 _DIGITS = 50
 

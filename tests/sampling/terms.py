@@ -6,8 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 import truerank as tr
-from truerank.arrays import AnyArray, Floats, Ints
-from truerank.corrections import problems
+from truerank.core.checks import AnyArray, Floats, Ints
+from truerank.estimators import problems
 from truerank.metrics.base import PlainMetric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 

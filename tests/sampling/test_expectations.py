@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, sampled_table, term_of
-from truerank.arrays import Floats
-from truerank.corrections import solvers
-from truerank.corrections.rank_estimate import rank_estimate
-from truerank.metrics.plain import AP
+from truerank.core.checks import Floats
+from truerank.estimators import problems as solvers
+from truerank.estimators.least_squares import rank_estimate
+from truerank.metrics import AP
 from truerank.sampling import expectations
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
@@ -31,7 +31,7 @@ def table_moments(table: ArrayLike, g: ArrayLike, N: int, law: Law) -> tuple[Flo
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize("g", [[0], [3], [6], [1, 4], [2, 2], [0, 6], [1, 3, 5], [0, 0, 6]], ids=str)
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_joint_moments_equal_enumeration(metric: tr.PlainMetric, g: list[int], replace: bool) -> None:
+def test_joint_moments_equal_enumeration(metric: tr.metrics.PlainMetric, g: list[int], replace: bool) -> None:
     N, m = 6, 4
     tables = [sampled_table(metric, m, i, len(g)) for i in range(1, len(g) + 1)]
     found = expectations.joint_moments(tables, g, N, law=law_of(replace))
@@ -67,7 +67,7 @@ def test_bias_with_many_relevant_items_is_the_sum_of_the_terms(method: str, g: l
 
 @pytest.mark.parametrize("replace", LAWS)
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_walk_equals_table(metric: tr.PlainMetric, replace: bool) -> None:
+def test_walk_equals_table(metric: tr.metrics.PlainMetric, replace: bool) -> None:
     N, m = 700, 60
     g = np.arange(N + 1)
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
-from truerank.arrays import AnyArray, Ints
+from truerank.core.checks import AnyArray, Ints
 from truerank.scoring.conversion import as_scorer
 
 USERS, ITEMS, BIAS = np.array([[1.0], [1.0]]), np.array([[3.0], [2.0], [1.0]]), np.array([0.0, 5.0, 0.0])
@@ -65,7 +65,8 @@ def test_names_of_a_foreign_model() -> None:
     [
         (5, "can't get scores from int"),
         (Biased, "can't get scores from the class Biased; give an instance of it"),
-        ({"a": 1}, "can't get scores from dict"),
+        ([1], "can't get scores from list"),
+        ({"a": 1}, "can't get scores from int"),
         (
             lambda users, items, device: items,
             "must take users, or users and items, got one that takes users, items, device",

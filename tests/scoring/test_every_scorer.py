@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import reference
-from truerank.arrays import AnyArray, Ints
+from truerank.core.checks import AnyArray, Ints
 from truerank.scoring.conversion import as_scorer
-from truerank.scoring.scorer import Scorer
+from truerank.scoring.scorers import Scorer
 
 N_USERS, N_ITEMS = 7, 11
 RNG = np.random.default_rng(8)
@@ -65,7 +65,9 @@ EVERY: dict[str, tuple[Build, AnyArray]] = {
     "whole numbers": (lambda **names: tr.ScoreMatrix(sp.csr_array(PRODUCT.astype(np.int64)), **names), PRODUCT),
     "function": (lambda **names: tr.FunctionScorer(lambda users: PRODUCT[users], n_items=N_ITEMS, **names), PRODUCT),
     "pairs": (
-        lambda **names: tr.PairFunctionScorer(lambda users, items: PRODUCT[users, items], n_items=N_ITEMS, **names),
+        lambda **names: tr.FunctionScorer(
+            lambda users, items: PRODUCT[users, items], pairs=True, n_items=N_ITEMS, **names
+        ),
         PRODUCT,
     ),
     "own": (lambda **names: OwnScorer(PRODUCT, **names), PRODUCT),

@@ -8,9 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
-from truerank.arrays import AnyArray, Ints
-from truerank.counting import scores
-from truerank.ranking import among_samples, rounds
+from truerank.core.checks import AnyArray, Ints
+from truerank.kernels import scores
+from truerank.ranking import among_samples
+from truerank.ranking import sequential as rounds
 
 N_USERS, N_ITEMS = 60, 50
 SCORES = np.random.default_rng(3).normal(size=(N_USERS, N_ITEMS))
@@ -72,8 +73,8 @@ def test_one_call_for_one_block() -> None:
 def test_one_call_for_a_sample() -> None:
     for test in (LISTS, SPARSE):
         function = Recorded()
-        sampled = tr.rank_sampled(function, test=test, m=5, rng=0)
-        assert sampled == tr.rank_sampled(SCORES, test=LISTS, m=5, rng=0)
+        sampled = tr.rank_sampled(function, test=test, design=5, rng=0)
+        assert sampled == tr.rank_sampled(SCORES, test=LISTS, design=5, rng=0)
         assert function.users == ASKED
 
 
@@ -112,14 +113,19 @@ def test_pairs_alone_are_scored() -> None:
 
 def test_functions_of_pairs_can_be_ranked_over_all_items() -> None:
     assert tr.rank(score_pairs, test=SPARSE) == tr.rank(SCORES, test=SPARSE)
-    assert tr.rank(tr.PairFunctionScorer(score_pairs, n_items=N_ITEMS), test=LISTS) == tr.rank(SCORES, test=SPARSE)
+    assert tr.rank(tr.FunctionScorer(score_pairs, pairs=True, n_items=N_ITEMS), test=LISTS) == tr.rank(
+        SCORES, test=SPARSE
+    )
 
 
 def test_functions_of_pairs_with_lists() -> None:
-    expected = tr.rank_sampled(SCORES, test=LISTS, m=5, rng=0)
-    assert tr.rank_sampled(tr.PairFunctionScorer(score_pairs, n_items=N_ITEMS), test=LISTS, m=5, rng=0) == expected
+    expected = tr.rank_sampled(SCORES, test=LISTS, design=5, rng=0)
+    assert (
+        tr.rank_sampled(tr.FunctionScorer(score_pairs, pairs=True, n_items=N_ITEMS), test=LISTS, design=5, rng=0)
+        == expected
+    )
     train = sp.csr_array((N_USERS, N_ITEMS))
-    assert tr.rank_sampled(score_pairs, train=train, test=LISTS, m=5, rng=0) == expected
+    assert tr.rank_sampled(score_pairs, train=train, test=LISTS, design=5, rng=0) == expected
     for rank in (tr.rank, tr.rank_sampled):
         with pytest.raises(tr.InputError, match=r"can't be inferred from a function of users and items; give"):
             rank(score_pairs, test=LISTS)
@@ -147,7 +153,7 @@ def test_batch_size_of_functions() -> None:
     expected = tr.rank(scores, test=test)
     for n_items in (None, 7):
         assert tr.rank(tr.FunctionScorer(rows, batch_size=4, n_items=n_items), test=test, threads=2) == expected
-    assert tr.rank(tr.PairFunctionScorer(pairs, n_items=7, batch_size=10), test=test) == expected
+    assert tr.rank(tr.FunctionScorer(pairs, pairs=True, n_items=7, batch_size=10), test=test) == expected
     assert max(users_at_once) == 4
     assert max(pairs_at_once) == 10
     with pytest.raises(tr.InputError, match="`batch_size` must be a whole number from 1, got 0"):
@@ -181,7 +187,7 @@ def test_only_the_calling_thread_calls_scorers_unless_they_allow_more(
     calls: dict[str, Any] = {
         "rank": lambda scorer: tr.rank(scorer, test=LISTS, threads=4),
         "recommend": lambda scorer: tr.recommend(scorer, train=SPARSE, k=3, threads=4).items.tolist(),
-        "sample": lambda scorer: tr.rank_sampled(scorer, test=LISTS, m=5, rng=0, threads=4),
+        "sample": lambda scorer: tr.rank_sampled(scorer, test=LISTS, design=5, rng=0, threads=4),
         "rounds": lambda scorer: tr.rank_sampled(scorer, test=LISTS, design=tr.InverseSampling(), rng=0, threads=4),
     }
     for name, call in calls.items():

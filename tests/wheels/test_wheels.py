@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiled.test_library import results
-from truerank.compiled import library
+from tests.kernels.test_library import results
+from truerank.kernels import library
 
 ROOT = Path(__file__).parents[2]
 X86 = ["x86-64", "x86-64-v3", "x86-64-v4"]
@@ -66,7 +66,7 @@ def test_a_wheel_holds_the_libraries_of_its_platform(platform: str) -> None:
     expected, variants, suffix = PLATFORMS[platform]
     with zipfile.ZipFile(wheel(platform)) as files:
         names = [name for name in files.namelist() if "kernels-" in name]
-        assert sorted(names) == sorted(f"truerank/compiled/kernels-{variant}{suffix}" for variant in variants)
+        assert sorted(names) == sorted(f"truerank/kernels/kernels-{variant}{suffix}" for variant in variants)
         for name in names:
             code = files.read(name)
             assert kind(code) == expected
@@ -132,26 +132,26 @@ def number(value: int) -> bytes:
 
 def fields(structure: Any) -> list[Any]:
     """Return the fields, with arrays instead of their addresses; those of a structure inside follow one by one."""
-    if isinstance(structure, library.Block):
+    if isinstance(structure, library.BlockArgument):
         lists, results = structure.arrays
         return [structure.users, *fields(lists[0]), *fields(lists[1]), *results]
-    if isinstance(structure, library.Best):
+    if isinstance(structure, library.BestArgument):
         lists, (items, scores, found) = structure.arrays
         return [structure.users, structure.k, *fields(lists), scores, items, found]
-    if isinstance(structure, library.Lists):
+    if isinstance(structure, library.ListsArgument):
         items, begin, end, next_ = structure.arrays
         return [items, structure.size, begin, end, next_]
-    if isinstance(structure, library.Histories):
+    if isinstance(structure, library.HistoriesArgument):
         return [*fields(structure.arrays[0]), structure.arrays[1]]
-    if isinstance(structure, library.Sampled):
+    if isinstance(structure, library.SampledArgument):
         own, own_bounds, scores, bounds = structure.arrays
         return [structure.users, own, structure.own_size, own_bounds, scores, structure.size, bounds]
-    if isinstance(structure, library.Drawn):
+    if isinstance(structure, library.DrawnArgument):
         excluded, taken, items, begin, found = structure.arrays
         return [structure.n_items, *fields(excluded), *fields(taken), items, structure.size, begin, found]
-    if isinstance(structure, library.Rows):
+    if isinstance(structure, library.RowsArgument):
         return [structure.count, structure.arrays[0], structure.arrays[1], structure.size]
-    plain = np.ascontiguousarray(structure.array)
+    plain = np.ascontiguousarray(structure.arrays)
     return [plain, *plain.shape, plain.shape[1], 1]
 
 
@@ -160,7 +160,7 @@ def test_arm64_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     emulator = shutil.which("qemu-aarch64")
     if not emulator or not CROSS.exists():
         pytest.skip("the emulator is not installed (Debian's qemu-user and libc6-arm64-cross)")
-    name = "truerank/compiled/kernels-arm64.so"
+    name = "truerank/kernels/kernels-arm64.so"
     with zipfile.ZipFile(wheel("manylinux_2_17_aarch64.manylinux2014_aarch64")) as files:
         files.extract(name, tmp_path)
     source, program = Path(__file__).with_name("remote.c"), tmp_path / "remote"

@@ -1,28 +1,124 @@
-"""How much it takes until the order of two recommenders comes out right."""
+"""`plan`: what a study must be like to establish the order of two recommenders."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice, repeat
+from typing import Any
 
 import numpy as np
 
-from truerank.analysis.planned_differences import Planned, by_draws, by_law, unsampled
-from truerank.corrections.plausible_ranks import plausible_ranks
-from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display.tables import Cell, Table, Tabular
-from truerank.errors import InputError
+from truerank.analysis.risks import risks
+from truerank.core.checks import Floats, as_ints, as_list, as_number, as_rng
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, check_ranks, n_named
+from truerank.core.samples import Rng
+from truerank.core.tables import Cell, Record, Table, Tabular
+from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
+from truerank.estimators.pooled import plausible_ranks
 from truerank.evaluation.comparisons import compare
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.matching import matched
+from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks, check_ranks, n_named
-from truerank.sampling.designs import Rng, SamplingDesign
-from truerank.sampling.registry import AnyDesign, as_design
-from truerank.sampling.uniform import UniformSampling
+from truerank.sampling.designs import AnyDesign, SamplingDesign, UniformSampling, as_design
+
+# samples that are drawn where moments have no closed form, and where estimators state their own error
+_DRAWS = 20
+_POOLED_DRAWS = 3
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The difference of two recommenders, the second minus the first, on users like those of a pilot.
+
+    Attributes
+    ----------
+    mean : float
+        Expected difference.
+    of_users : float
+        Variance, over users, of the difference that is expected for a user.
+    of_sampling : float
+        Variance, over samples of candidates, of one user's difference.
+    n : int
+        Users of the pilot where the metric is defined.
+    scores : float
+        Irrelevant candidates that are scored for each user, on average.
+    """
+
+    mean: float
+    of_users: float
+    of_sampling: float
+    n: int
+    scores: float
+
+    @classmethod
+    def of(cls, expected: Floats, variance: Floats, scores: float) -> Planned:
+        """Return it from the expected difference of each user and its variance over samples."""
+        where = ~np.isnan(expected)
+        own, n = expected[where], int(where.sum())
+        if n < 2:
+            return cls(float(own.mean()) if n else math.nan, math.nan, math.nan, n, scores)
+        return cls(float(own.mean()), float(own.var(ddof=1)), float(variance[where].mean()), n, scores)
+
+    @classmethod
+    def mean_of(cls, parts: Sequence[Planned]) -> Planned:
+        """Return the mean of several, as from several exact pilots that a sampled one could have come from."""
+        columns = np.array([[each.mean, each.of_users, each.of_sampling, each.scores] for each in parts]).mean(axis=0)
+        mean, of_users, of_sampling, scores = columns.tolist()
+        return cls(mean, of_users, of_sampling, parts[0].n, scores)
+
+
+def unsampled(pilot: Mapping[str, Ranks], metric: Metric) -> Planned:
+    """Return the difference if all candidates are ranked."""
+    first, second = (values(one, metric) for one in pilot.values())
+    scores = np.mean([one.draws[one.n_relevant > 0].mean() for one in pilot.values()])
+    return Planned.of(second - first, np.zeros(first.size), float(scores))
+
+
+def by_law(pilot: Mapping[str, Ranks], metrics: Sequence[Metric], design: SamplingDesign) -> list[Planned]:
+    """Return the differences under a uniform design, exactly; both recommenders see samples of their own."""
+    first, second = (risks(one, list(metrics), design) for one in pilot.values())
+    return [
+        Planned.of(b.expected - a.expected, a.variance + b.variance, float(design.size))
+        for a, b in zip(first, second, strict=True)
+    ]
+
+
+def by_draws(pilot: Mapping[str, Ranks], metric: Metric, design: SamplingDesign, rng: np.random.Generator) -> Planned:
+    """Return the difference from repeated draws, for designs and estimators whose moments have no closed form."""
+    first = [design.draw(one, rng=rng) for one in pilot.values()]
+    pooled = any(recommended(metric, run).pools_instances for run in first)
+    more = range(1, _POOLED_DRAWS if pooled else _DRAWS)
+    runs = [first, *([design.draw(one, rng=rng) for one in pilot.values()] for _ in more)]
+    scores = float(np.mean([(run.n_scored - run.n_relevant).mean() for pair in runs for run in pair]))
+    found = _of_runs(np.array([_difference(pair, metric) for pair in runs]), scores)
+    return replace(found, of_sampling=found.n * _stated_variance(first, metric)) if pooled else found
+
+
+def _difference(pair: Sequence[Ranks], metric: Metric) -> Floats:
+    first, second = (values(run, metric) for run in pair)
+    return second - first
+
+
+def _stated_variance(pair: Sequence[Ranks], metric: Metric) -> float:
+    """Return the variance over samples of the mean difference, as the estimator states it."""
+    return sum(recommended(metric, run).hidden_error(run) ** 2 for run in pair)
+
+
+def _of_runs(differences: Floats, scores: float) -> Planned:
+    """Return the moments from an array of runs by users."""
+    defined = differences[:, ~np.isnan(differences).any(axis=0)]
+    count, n = defined.shape
+    if n < 2:
+        return Planned(math.nan, math.nan, math.nan, n, scores)
+    of_sampling = float(defined.var(axis=0, ddof=1).mean())
+    of_users = max(float(defined.mean(axis=0).var(ddof=1)) - of_sampling / count, 0.0)
+    return Planned(float(defined.mean()), of_users, of_sampling, n, scores)
+
 
 SIZES = (10, 30, 100, 300, 1000)
 """Sample sizes to look at by default."""
@@ -31,7 +127,7 @@ SIZES = (10, 30, 100, 300, 1000)
 _PLAUSIBLE = 3
 # differences of means that are nothing but rounding
 _ROUNDING = 1e-12
-_NO_ORDER = "there is no order to bring out, since both are equally good on these users."
+_NO_ORDER = "there is no order to establish: both are equally good on these users."
 
 
 @dataclass(frozen=True)
@@ -48,14 +144,14 @@ class PlannedDesign:
     scores : float
         Irrelevant candidates that are scored for each user, on average.
     difference : float
-        Expected difference of the means, the second recommender less the first.
+        Expected difference of the means, the second recommender minus the first.
     right : bool or None
         Whether it has the sign of the exact difference. If not, more users make it worse. None: there is no order,
         since both recommenders are equally good on these users.
     probability : float
-        That the order on these users comes out right in one run; NaN if there is none.
+        Probability that one run shows the correct order on these users; NaN if there is none.
     users : float
-        Users, like those of the pilot, that bring the order out right with the wanted probability; infinite if none do.
+        Users, like those of the pilot, that establish the order with the target probability; infinite if none do.
     repetitions : float
         Independent runs on the users of the pilot, averaged, that do so; infinite if none do.
     """
@@ -70,6 +166,12 @@ class PlannedDesign:
     users: float
     repetitions: float
 
+    def texts(self) -> list[str]:
+        """Return what a row of the table shows."""
+        right = "no order" if self.right is None else f"{self.probability:.1%}"
+        numbers = [f"{self.scores:,.0f}", f"{self.difference:+.5f}", right]
+        return [self.metric, self.design, *numbers, _count(self.users), _count(self.repetitions)]
+
 
 @dataclass(frozen=True)
 class EnoughCandidates:
@@ -81,9 +183,9 @@ class EnoughCandidates:
     ordered : bool
         Whether there is an order: the exact difference is not 0.
     right_from : int or None
-        Smallest m from which on the expected order is right: more users, or more runs, would bring it out.
+        Smallest m from which on the expected order is correct: more users, or more runs, would establish it.
     enough : int or None
-        Smallest m from which on one run on the users of the pilot brings it out with the wanted probability.
+        Smallest m from which on one run on the users of the pilot establishes it with the target probability.
     """
 
     metric: str
@@ -93,7 +195,7 @@ class EnoughCandidates:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Tabular):
+class Plan(Tabular[Record]):
     """What it takes to order two recommenders by several metrics and ways to evaluate."""
 
     recommenders: tuple[str, str]
@@ -103,32 +205,22 @@ class Plan(Tabular):
     sizes: tuple[EnoughCandidates, ...]
     notes: tuple[str, ...] = ()
 
+    def _names(self) -> list[tuple[str, ...]]:
+        return [(each.metric, each.design) for each in self.designs]
+
     def to_table(self) -> Table:
         """Return a row per metric and way to evaluate."""
         first, second = self.recommenders
         header = ("metric", "candidates", "scores per user", f"{second} - {first}", "right order")
-        rows = tuple(
-            (
-                Cell(each.metric),
-                Cell(each.design),
-                Cell(f"{each.scores:,.0f}"),
-                Cell(f"{each.difference:+.5f}"),
-                Cell("no order" if each.right is None else f"{each.probability:.1%}"),
-                Cell(_count(each.users)),
-                Cell(_count(each.repetitions)),
-            )
-            for each in self.designs
-        )
+        rows = tuple(tuple(map(Cell, each.texts())) for each in self.designs)
         records = tuple(asdict(each) for each in self.designs)
         return Table((*header, "users needed", "runs needed"), rows, records, self.notes)
 
     @property
     def conclusions(self) -> tuple[str, ...]:
         """What to do, in plain words."""
-        return (
-            *(self._of_users(each) for each in self.designs if each.m is None),
-            *map(self._of_candidates, self.sizes),
-        )
+        unsized = (each for each in self.designs if each.m is None)
+        return (*map(self._of_users, unsized), *map(self._of_candidates, self.sizes))
 
     @property
     def _wanted(self) -> str:
@@ -140,19 +232,19 @@ class Plan(Tabular):
             return f"{way}: {_NO_ORDER}"
         if not each.right:
             return f"{way}: the wrong order is expected, and more users or runs only confirm it."
-        return f"{way}: {_count(each.users)} users bring out the order with a probability of {self._wanted}."
+        return f"{way}: {_count(each.users)} users establish the order with a probability of {self._wanted}."
 
     def _of_candidates(self, each: EnoughCandidates) -> str:
         if not each.ordered:
             return f"{each.metric} with sampled candidates: {_NO_ORDER}"
         if each.right_from is None:
-            return f"{each.metric}: no number of sampled candidates brings out the order; rank all of them."
+            return f"{each.metric}: no number of sampled candidates establishes the order; rank all of them."
         sampled = "candidate" if each.right_from == 1 else "candidates"
-        start = f"{each.metric}: the expected order is right from {each.right_from:,} sampled {sampled} on"
+        start = f"{each.metric}: the expected order is correct from {each.right_from:,} sampled {sampled} on"
         if each.enough is None:
             return f"{start}, but one run on these {self.users:,} users is not enough with any number of them."
         run = f"in one run on these {self.users:,} users"
-        return f"{start}; {each.enough:,} bring it out with {self._wanted} {run}."
+        return f"{start}; {each.enough:,} establish it with a probability of {self._wanted} {run}."
 
 
 def _count(number: float) -> str:
@@ -169,11 +261,11 @@ def plan(
     probability: float = 0.95,
     rng: Rng = None,
 ) -> Plan:
-    """Return how many users, or candidates and runs, bring out the order of two recommenders.
+    """Return how many users, or candidates and runs, it takes to establish the order of two recommenders.
 
     The ranks of a pilot say what the metrics, sampled or not, would be. From exact ranks and under uniform sampling,
-    their expectation and variance over samples are exact; otherwise they are found by repeated draws. Other users are
-    supposed to be like those of the pilot, both recommenders to see samples of their own, and means to be normal.
+    their expectation and variance over samples are exact; otherwise they are found by repeated draws. It is assumed
+    that other users are like those of the pilot, that each recommender sees its own samples, and that means are normal.
 
     Parameters
     ----------
@@ -190,7 +282,7 @@ def plan(
     replace : bool
         Whether candidates are sampled with replacement.
     probability : float
-        Wanted probability that the order comes out as the exact metric has it.
+        Target probability of finding the order of the exact metric.
     rng : int or numpy.random.Generator, optional
         Seed of the draws.
 
@@ -209,13 +301,20 @@ def plan(
         given = f"{n_named(ranks)} and {len(chosen)}"
         raise InputError(f"a plan needs exactly two recommenders, by name, and at least one metric, got {given}.")
     check_ranks(*ranks.values())
-    if not 0.5 < probability < 1.0:
+    if not 0.5 < as_number(probability) < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
     same, notes = matched(ranks)
-    work = _Work.of(same, chosen, replace, probability, np.random.default_rng(rng))
-    usable = [size for size in dict.fromkeys(sizes) if replace or size <= work.most]
+    work = _Work.of(same, chosen, as_rng(rng), replace=replace, probability=probability)
+    usable = [
+        size
+        for size in dict.fromkeys(as_ints("sizes", as_list("sizes", sizes)).tolist())
+        if replace or size <= work.most
+    ]
     by_size = [work.uniform(size) for size in usable]
-    others = [work.drawn(as_design(each)) for each in ([designs] if isinstance(designs, AnyDesign) else designs)]
+    others = [
+        work.drawn(as_design(each))
+        for each in ([designs] if isinstance(designs, AnyDesign) else as_list("designs", designs))
+    ]
     names = tuple(same)
     return Plan(
         (names[0], names[1]),
@@ -228,7 +327,7 @@ def plan(
 
 
 def _doubts(ranks: Mapping[str, Ranks], work: _Work) -> list[str]:
-    """Return a note on each metric by which the pilot itself does not show the order that the plan supposes."""
+    """Return a note on each metric by which the pilot itself does not show the order that the plan assumes."""
     exact = {str(metric.estimated): metric.estimated for metric in work.metrics}
     try:
         found = compare(ranks, list(exact.values())).differences
@@ -242,7 +341,7 @@ def _doubt(found: Difference, supposed: float) -> str:
     gain = -supposed if found.lower_is_better else supposed
     if supposed == 0 or found.finding.winner == (found.recommender if gain > 0 else found.baseline):
         return ""
-    uncertain = "so the order of its means, which the plan supposes, is uncertain"
+    uncertain = "so the order of its means, which the plan assumes, is uncertain"
     return f"{found.metric}: the verdict on the pilot is {found.verdict!r}, {uncertain}"
 
 
@@ -252,28 +351,27 @@ class _Work:
 
     pilots: list[dict[str, Ranks]]
     metrics: tuple[Metric, ...]
+    rng: np.random.Generator
     replace: bool
     probability: float
-    rng: np.random.Generator
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], replace: bool, probability: float,
-        rng: np.random.Generator,
-    ) -> _Work:  # fmt: skip
+        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], rng: np.random.Generator, **asked: Any
+    ) -> _Work:
         """Return the work on a pilot, for which several exact ones are drawn if it is sampled."""
         if any(one.depth is not None for one in ranks.values()):
             raise InputError("a plan needs whole rankings, but the ranks of this pilot are cut.")
         if all(one.design is None for one in ranks.values()):
-            return cls([dict(ranks)], metrics, replace, probability, rng, ())
+            return cls([dict(ranks)], metrics, rng, **asked)
         drawn = [
             repeat(one, _PLAUSIBLE) if one.design is None else islice(plausible_ranks(one, rng=rng), _PLAUSIBLE)
             for one in ranks.values()
         ]
         pilots = [dict(zip(ranks, pair, strict=True)) for pair in zip(*drawn, strict=True)]
         note = "the pilot is sampled: all figures, and the order itself, rest on a smooth law fitted to its ranks"
-        return cls(pilots, metrics, replace, probability, rng, (note,))
+        return cls(pilots, metrics, rng, notes=(note,), **asked)
 
     @property
     def most(self) -> int:
@@ -309,12 +407,9 @@ class _Work:
 
         if self.difference(metric) == 0:
             return EnoughCandidates(str(metric), False, None, None)
-        return EnoughCandidates(
-            str(metric),
-            True,
-            smallest_size(lambda size: bool(row(size).right), sizes, most),
-            smallest_size(lambda size: row(size).probability >= self.probability, sizes, most),
-        )
+        right_from = smallest_size(lambda size: bool(row(size).right), sizes, most)
+        enough = smallest_size(lambda size: row(size).probability >= self.probability, sizes, most)
+        return EnoughCandidates(str(metric), True, right_from, enough)
 
     def difference(self, metric: Metric) -> float:
         """Return the exact difference on the users of the pilot; 0 if it is nothing but rounding."""
@@ -343,19 +438,15 @@ class _Work:
         gain = abs(found.mean) if right else -abs(found.mean)
         error = math.sqrt(found.of_sampling / max(found.n, 1))
         z = float(ndtri(self.probability))
-        users = z**2 * (found.of_users + found.of_sampling) / gain**2 if right else math.inf
-        runs = z**2 * error**2 / gain**2 if right else math.inf
-        return PlannedDesign(
-            metric=str(metric),
-            design=design,
-            m=m,
-            scores=found.scores,
-            difference=found.mean,
-            right=right if exact else None,
-            probability=math.nan if not exact else float(ndtr(gain / error)) if error > 0 else float(right),
-            users=math.ceil(users) if math.isfinite(users) else math.inf,
-            repetitions=max(math.ceil(runs), 1) if math.isfinite(runs) else math.inf,
-        )
+        users = _ceil(z**2 * (found.of_users + found.of_sampling) / gain**2) if right else math.inf
+        runs = max(_ceil(z**2 * error**2 / gain**2), 1) if right else math.inf
+        surely = float(ndtr(gain / error)) if error > 0 else float(right)
+        known = (right, surely) if exact else (None, math.nan)
+        return PlannedDesign(str(metric), design, m, found.scores, found.mean, known[0], known[1], users, runs)
+
+
+def _ceil(number: float) -> float:
+    return math.ceil(number) if math.isfinite(number) else math.inf
 
 
 def smallest_size(good: Callable[[int], bool], sizes: Sequence[int], most: int) -> int | None:
@@ -377,7 +468,11 @@ def smallest_size(good: Callable[[int], bool], sizes: Sequence[int], most: int) 
             return None
         looked.append(min(2 * looked[-1], most))
     low = max((size for size in looked if not good(size)), default=0)
-    high = min(size for size in looked if size > low)
+    return first_good(good, low, min(size for size in looked if size > low))
+
+
+def first_good(good: Callable[[int], bool], low: int, high: int) -> int:
+    """Return by bisection the number from which on it is good, between a bad one and a good one."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if good(middle) else (middle, high)

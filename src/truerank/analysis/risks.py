@@ -1,30 +1,155 @@
-"""How wrong a sampled metric is: its exact bias and variance, corrected or not."""
+"""`risk`: bias, variance and error of sampled and corrected metrics, exactly."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from truerank.analysis.tied_laws import TiedItemLaws, joint_tied_moments
-from truerank.arrays import Floats, Ints, distinct_columns
-from truerank.corrections.counts import as_sampled, counted, terms_of_counts
-from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display.tables import Cell, Table, Tabular
-from truerank.errors import InputError
-from truerank.evaluation.per_instance import values
+from truerank.core.caching import cached
+from truerank.core.checks import Floats, Ints, distinct_columns
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, check_ranks
+from truerank.core.tables import Cell, Record, Table, Tabular
+from truerank.estimators.corrected import AnyMetric, as_metrics, as_sampled, counted, terms_of_counts
+from truerank.evaluation.per_instance import chance, values
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks, check_ranks
-from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.expectations import joint_moments, moments_of
-from truerank.sampling.laws import Law
-from truerank.sampling.registry import AnyDesign, as_design
+from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
+from truerank.sampling.expectations import ItemLaws, joint_moments, moments_of
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
+from truerank.sampling.sums import interval_nodes
+
+
+class TiedItemLaws(ItemLaws):
+    """The laws of all relevant items of exact ranks, each averaged over the orders of its ties."""
+
+    def __init__(self, law: Law, ranks: Ranks, m: int) -> None:
+        super().__init__(law, ranks.above, m, ranks.item_n - ranks.item_n_relevant)
+        self.tied, (self.place, self.block) = ranks.tied, ranks.blocks()
+
+    def rows(self, part: slice) -> Floats:
+        """Return the probabilities of h = 0..m, a row for each item of a part."""
+        rows = super().rows(part)
+        tied = np.arange(*part.indices(len(self)))[self.tied[part] > 0]
+        alone = (self.block[tied] == 1) & (self.law is HYPERGEOMETRIC)
+        single = tied[alone]
+        if single.size:
+            own = self.g[single], self.tied[single], self.m, self.N[single]
+            rows[single - part.start] = HYPERGEOMETRIC.tied_rows(*own)
+        for item in tied[~alone]:
+            rows[item - part.start] = self._mixed(item)
+        return rows
+
+    def _mixed(self, item: int) -> Floats:
+        """Average over the number of lost ties, by few weighted counts that stand for all."""
+        own = [numbers[item : item + 1] for numbers in (self.g, self.tied, self.place, self.block)]
+        counts, share = tied_counts(own, self.m, int(self.N[item]), self.law)
+        return share @ self.law.rows(counts, self.m, self.N[item])
+
+
+def tied_counts(item: Sequence[Any], m: int, N: int, law: Law) -> tuple[Floats, Floats]:
+    """Return few counts of candidates above a tied item that stand for all that it may have, and their shares.
+
+    The item has one number each: above, tied, its place in its block, and the relevant items in it.
+    """
+    above, tied, place, block = item
+    last, longest = int(above[0] + tied[0]), 8 * int(tied[0]) / int(block[0])
+    counts = interval_nodes(int(above[0]), last, N, m, law, longest=longest)
+    return counts.g, np.asarray(counts.weight * chance(counts.g - above, tied, place, block))
+
+
+def joint_tied_moments(tables: Sequence[Floats], instance: Ranks, m: int, law: Law) -> tuple[float, float]:
+    """Mean and variance of the metric of an instance whose relevant items share a sample and tie with others.
+
+    Where no candidate is drawn twice, ordering the ties and sampling may change places: first the sampled candidates
+    above a block of ties and those in it are drawn, then the latter are put in order with the block's relevant items.
+    Both are Markov chains, so one backward pass gives both moments exactly.
+
+    Parameters
+    ----------
+    tables : sequence of arrays of shape (m + 1,)
+        What each relevant item adds when h of the sample stand above it.
+    instance : Ranks
+        One instance.
+    m : int
+    law : Law
+    """
+    if not law.distinct:
+        known = "only for sampling without replacement; break the ties first"
+        raise InputError(f"the variance of several relevant items with ties is known {known}.")
+    n_irrelevant = int(instance.draws[0])
+    place, size = instance.blocks()
+    mean, variance = np.zeros((2, m + 1))
+    starts = np.flatnonzero(place == 1)
+    passed = [0, *(int(instance.above[at] + instance.tied[at]) for at in starts[:-1])]
+    for at, before in zip(starts[::-1], passed[::-1], strict=True):
+        block = tables[at : at + size[at]]
+        above, tied = int(instance.above[at]), int(instance.tied[at])
+        mean, variance = _through_block(block, mean, variance, above, tied, m, n_irrelevant, law)
+        mean, variance = _down_to(before, above, mean, variance, m, n_irrelevant, law)
+    return float(mean[0]), float(variance[0])
+
+
+def _down_to(start: int, stop: int, mean: Floats, variance: Floats, m: int, N: int, law: Law) -> tuple[Floats, Floats]:
+    """From h sampled among the first `stop` candidates, back to h sampled among the first `start`."""
+    if start == stop:
+        return mean, variance
+    step = _steps(stop - start, N - start, m, law)
+    further = np.minimum(np.arange(m + 1)[:, None] + np.arange(m + 1), m)
+    return _average(step, mean[further], variance[further])
+
+
+def _through_block(
+    tables: Sequence[Floats], mean: Floats, variance: Floats, above: int, tied: int, m: int, N: int, law: Law
+) -> tuple[Floats, Floats]:
+    """From h sampled before the end of a block, back to h sampled above it.
+
+    Within the block the state is how many are sampled before its end (rows) and how many of these are still to come
+    (columns).
+    """
+    before_end, to_come = np.arange(m + 1)[:, None], np.arange(m + 1)
+    sampled_above = np.maximum(before_end - to_come, 0)
+    means, variances = np.repeat(mean[:, None], m + 1, axis=1), np.repeat(variance[:, None], m + 1, axis=1)
+    for left, table in enumerate(reversed(tables), start=1):
+        order = _next_relevant(m, left)
+        landed = table[sampled_above] + means
+        means = landed @ order.T
+        variances = np.maximum((variances + landed**2) @ order.T - means**2, 0.0)
+    if tied == 0:
+        return means[:, 0], variances[:, 0]
+    end = np.minimum(before_end + to_come, m)
+    return _average(_steps(tied, N - above, m, law), means[end, to_come], variances[end, to_come])
+
+
+def _steps(inside: int, left: int, m: int, law: Law) -> Floats:
+    """Probability that h' of the m - h draws that are left fall on the next `inside` of `left` candidates: (h, h')."""
+    draws = np.minimum(m - np.arange(m + 1), left)
+    rows = law.rows(np.full(m + 1, inside), draws, left)
+    return np.pad(rows, ((0, 0), (0, m + 1 - rows.shape[1])))
+
+
+def _average(step: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance after a step, by the law of total variance; row h holds what follows each h'."""
+    average = np.einsum("ij,ij->i", step, mean)
+    spread = np.einsum("ij,ij->i", step, variance + (mean - average[:, None]) ** 2)
+    return average, spread
+
+
+@cached
+def _next_relevant(m: int, left: int) -> Floats:
+    """Probability that s of r tied candidates come after the next of `left` tied relevant items: (r, s)."""
+    from scipy import special
+
+    rest: Ints = np.arange(m + 1)
+    ways = special.binom(rest + left - 1.0, left - 1.0) / special.binom(rest + float(left), left)[:, None]
+    return np.tril(ways)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Risk(Tabular):
+class Risk(Tabular[Record]):
     """What sampling does to the metric of each instance, over all samples that could be drawn.
 
     Attributes
@@ -68,15 +193,14 @@ class Risk(Tabular):
         """Standard deviation of the mean over instances, whose samples are independent."""
         return math.sqrt(_mean(self.variance) / max(int((~np.isnan(self.variance)).sum()), 1))
 
+    def _names(self) -> list[tuple[str, ...]]:
+        return [(self.metric, str(self.design))]
+
     def to_table(self) -> Table:
         """Return one row on the mean over the instances: exact, expected, bias and standard deviation."""
-        numbers = {
-            "exact": _mean(self.exact),
-            "expected": self.mean,
-            "bias": self.mean_bias,
-            "standard_deviation": self.standard_deviation,
-        }
-        record = {"metric": self.metric, "design": str(self.design), "instances": self.exact.size, **numbers}
+        record = {"metric": self.metric, "design": str(self.design), "instances": self.exact.size}
+        record |= {"exact": _mean(self.exact), "expected": self.mean, "bias": self.mean_bias}
+        record |= {"standard_deviation": self.standard_deviation}
         shown = [Cell(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in record.values()]
         return Table(tuple(name.replace("_", " ") for name in record), (tuple(shown),), (record,))
 
@@ -90,10 +214,8 @@ def _mean(per_instance: Floats) -> float:
 def risk(
     ranks: Ranks,
     metric: AnyMetric,
-    design: AnyDesign | None = None,
+    design: AnyDesign,
     *,
-    m: int | None = None,
-    replace: bool = False,
     assumed: AnyDesign | None = None,
     assumed_n: int | None = None,
 ) -> Risk:
@@ -105,11 +227,9 @@ def risk(
         Exact ranks, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks. Ties are in random order.
     metric : str, Metric or function
         For instance ``"ap"`` for the uncorrected sampled metric, or ``"ap~bv(0.1)"``.
-    design : SamplingDesign or str
-        How candidates are sampled; ``m=100`` is short for ``UniformSampling(100)``.
-    m, replace : optional
-        Instead of `design`: uniform sampling of m candidates, with replacement or without.
-    assumed : SamplingDesign or str, optional
+    design : SamplingDesign, str or int
+        How candidates are sampled: ``100`` is short for ``UniformSampling(100)``, and a text form will do.
+    assumed : SamplingDesign, str or int, optional
         The design that a correction assumes, if it is not the one by which candidates are sampled.
     assumed_n : int, optional
         The number of candidates that a correction assumes for all instances, instead of each one's own.
@@ -120,7 +240,7 @@ def risk(
 
     >>> import truerank as tr
     >>> ranks = tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000)
-    >>> sampled = tr.risk(ranks, "ap", m=99)
+    >>> sampled = tr.risk(ranks, "ap", 99)
     >>> round(sampled.mean, 3), round(sampled.standard_deviation, 3), round(sampled.mean_bias, 3)
     (0.326, 0.051, 0.225)
     >>> corrected = tr.risk(ranks, "ap~bv(0.01)", tr.UniformSampling(99))
@@ -128,7 +248,7 @@ def risk(
     (0.032, 0.026)
     """
     check_ranks(ranks)
-    drawn = as_design(design, m=m, replace=replace)
+    drawn = as_design(design)
     supposed = None if assumed is None else as_design(assumed)
     return risks(ranks, metric, drawn, assumed=supposed, assumed_n=assumed_n)[0]
 
@@ -178,7 +298,7 @@ class _Tables:
     @classmethod
     def of(cls, metric: Metric, ranks: Ranks, shown: Ranks) -> _Tables:
         terms = terms_of_counts(metric, shown)
-        weights = [np.ones(shown.above.size) if part.weight is None else part.weight for part in terms]
+        weights = [item_weights(part.weight, shown) for part in terms]
         for weight in weights:
             _check_weights(weight, ranks, str(metric))
         per_item = [shown.i, shown.item_n_relevant, *(part.n for part in terms), *weights]
@@ -189,14 +309,17 @@ class _Tables:
         return cls(tables, which)
 
 
+def item_weights(weight: Floats | None, ranks: Ranks) -> Floats:
+    """Return the weights of the relevant items in a part of a metric: 1 if it has none."""
+    return np.ones(ranks.above.size) if weight is None else weight
+
+
 def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:
     """Refuse tied relevant items of different weight, whose order then matters too."""
     place, _ = ranks.blocks()
     if np.any((place > 1) & (weight != np.roll(weight, 1))):
-        raise InputError(
-            f"the risk of {name} is not defined if relevant items with different grades tie; break the ties first "
-            "(Ranks.break_ties)."
-        )
+        different = "if relevant items with different grades tie; break the ties first (Ranks.break_ties)"
+        raise InputError(f"the risk of {name} is not defined {different}.")
 
 
 def _by_instance(ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law) -> tuple[Floats, Floats]:

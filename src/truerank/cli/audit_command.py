@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_notes
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -26,32 +26,25 @@ def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str
     return published
 
 
-def _read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    return options.split_metrics(texts)
-
-
 @click.command()
 @click.argument("published", metavar="NAME=METRIC:NUMBER...", nargs=-1, required=True, callback=_read_numbers)
+@options.metrics_option("Exact metrics to bound (default: those that were published).", required=False)
 @click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    metavar="METRIC",
-    multiple=True,
-    callback=_read_metrics,
-    help="Exact metrics that are asked for; those that were published unless given.",
+    "--sampled", "m", metavar="M", required=True, callback=options.whole(), help="Number of sampled candidates."
 )
 @click.option(
-    "--sampled", "m", metavar="M", required=True, callback=options.whole(), help="Candidates that were sampled."
-)
-@click.option(
-    "--candidates", "n", metavar="N", required=True, callback=options.whole(2), help="Candidates before sampling."
+    "--candidates",
+    "n",
+    metavar="N",
+    required=True,
+    callback=options.whole(2),
+    help="Number of candidates before sampling.",
 )
 @click.option(
     "--users",
     metavar="N",
     callback=options.whole(),
-    help="Users whose mean was published; the error of such a mean is then considered.",
+    help="Users behind each published mean, to allow for its error.",
 )
 @click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
 @options.assume_option
@@ -68,16 +61,17 @@ def command(
 ) -> None:
     """Show what published sampled metrics can mean for the exact ones.
 
-    Of every NAME, one or more sampled metrics are given as fractions. The exact metric could be anything in the range
-    that is shown; the conclusion says whether the order of two systems is determined.
+    Give one or more sampled metrics of each NAME, as fractions. The exact metric could be anything in the range
+    shown; the conclusion says whether the order of two systems is determined.
 
     \b
     truerank audit X=recall@10:0.6619 Y=recall@10:0.5651 --sampled 100 --candidates 3706 --users 6040
     truerank audit A=ap:0.3255 A=recall@10:0.6619 -m ap,recall@10 --sampled 100 --candidates 3706 --assume falling
     """
-    from truerank.analysis.published_numbers import audit
+    from truerank.analysis.audits import audit
+    from truerank.sampling.designs import UniformSampling
 
-    found = audit(published, list(metrics) or None, n=n, m=m, users=users, replace=replace, assume=assume)
+    found = audit(published, list(metrics) or None, n=n, design=UniformSampling(m, replace), users=users, assume=assume)
     if form == "table":
         click.echo(str(found))
     else:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import click
 
 from truerank.cli import options
-from truerank.cli.sources import different_instances
-from truerank.errors import InputError
-
-_LARGEST_SIZE = 1_000_000
+from truerank.core.errors import InputError
 
 
 @click.command()
@@ -19,7 +16,7 @@ _LARGEST_SIZE = 1_000_000
     "--largest",
     "sizes",
     metavar="M",
-    callback=options.whole(largest=_LARGEST_SIZE),
+    callback=options.whole(largest=1_000_000),
     help="Look at every sample size up to this one (default: as many as needed, up to all candidates).",
 )
 def command(sources: dict[str, str], metric: str, replace: bool, sizes: int | None) -> None:
@@ -31,11 +28,10 @@ def command(sources: dict[str, str], metric: str, replace: bool, sizes: int | No
     truerank consistency als=a.parquet bpr=b.parquet -m ap
     truerank consistency a.parquet b.parquet c.parquet -m ndcg@10 --largest 1000
     """
-    from truerank.analysis.orders import consistency
-    from truerank.ranking.tables import read_ranks
+    from truerank.analysis.consistencies import consistency
 
-    ranks = {name: read_ranks(path) for name, path in sources.items()}
-    if difference := different_instances(ranks):
+    ranks = options.read_all(sources)
+    if difference := options.different_instances(ranks):
         raise InputError(f"recommenders can be compared on the same instances only: {difference}.")
-    chosen = None if sizes is None else range(1, sizes + 1)
-    click.echo(str(consistency(ranks, metric, replace=replace, sizes=chosen, progress=True)))
+    chosen, design = None if sizes is None else range(1, sizes + 1), "uniform(replace)" if replace else "uniform"
+    click.echo(str(consistency(ranks, metric, design, sizes=chosen, progress=True)))

@@ -8,26 +8,25 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_table
-from truerank.cli.sources import noted
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 @click.command()
 @options.sources_argument("SAMPLED")
-@options.metrics_option
+@options.metrics_option()
 @click.option(
     "--sampled",
     "m",
     metavar="M",
     callback=options.whole(),
-    help="Candidates that were sampled, if the file has no column m.",
+    help="Number of sampled candidates, if the file has no column m.",
 )
 @click.option(
     "--candidates",
     "n",
     metavar="N",
     callback=options.whole(),
-    help="Candidates before sampling, if the file has no column n.",
+    help="Number of candidates before sampling, if the file has no column n.",
 )
 @click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
 @options.assume_option
@@ -55,17 +54,15 @@ def command(
     truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
     truerank correct als=sampled-als.parquet bpr=sampled-bpr.parquet -m 'recall@10~bv(0.1)'
     """
-    from truerank.corrections.reading import as_metrics
+    from truerank.estimators.corrected import as_metrics
     from truerank.evaluation.evaluations import evaluate
-    from truerank.ranking.tables import read_ranks
 
     chosen = as_metrics(metrics)
     numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
     for role in numbers.keys() & columns:
         raise InputError(f"`{role}` is given both as a number and as a column.")
-    given = numbers | options.by_role(columns, "user", "rank", "relevance", "m", "n")
-    ranks = {name: read_ranks(path, replace=replace, **given) for name, path in sources.items()}
+    ranks = options.read_all(sources, columns, replace=replace, **numbers)
     for name, path in sources.items():
         if ranks[name].design is None:
             raise InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
-    show_table(noted(evaluate(ranks, chosen, assume=assume, progress=True), ranks), form)
+    show_table(options.noted(evaluate(ranks, chosen, assume=assume, progress=True), ranks), form)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli import options
+from truerank.cli.options import STANDARD_INPUT
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.cli.sources import STANDARD_INPUT, check_output, noted, read_groups
-from truerank.conventions import CONVENTIONS
-from truerank.errors import InputError
+from truerank.core.conventions import CONVENTIONS
+from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.evaluation.estimate_tables import Evaluation
-    from truerank.ranking.ranks import Ranks
+    from truerank.core.ranks import Ranks
+    from truerank.evaluation.evaluations import Evaluation
 
 TIES = ("expected", "optimistic", "pessimistic", "random")
 
@@ -28,24 +28,21 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
 
 @click.command()
 @options.sources_argument("RANKS_OR_RUN")
-@click.option(
+@options.path_option(
     "-t",
     "--truth",
     metavar="QRELS",
-    type=click.Path(),
     help="The relevant items, if RANKS_OR_RUN holds ranked lists; - is standard input.",
 )
-@options.metrics_option
+@options.metrics_option()
 @click.option(
     "--depth",
     metavar="N|all",
     callback=_read_depth,
     help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
 )
-@click.option(
-    "--ties", type=click.Choice(TIES), default="expected", show_default=True, help="How equal scores are resolved."
-)
-@click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --ties random.")
+@options.choice_option("--ties", TIES, "How equal scores are resolved.")
+@options.seed_option("--ties random")
 @options.assume_option
 @click.option(
     "--convention",
@@ -54,13 +51,8 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
 )
 @options.columns_option
 @options.formats_option("run", "truth")
-@click.option(
-    "--define",
-    "definitions",
-    metavar="FILE",
-    type=click.Path(),
-    multiple=True,
-    help="Python file that registers additional metrics. May be repeated.",
+@options.path_option(
+    "--define", "definitions", multiple=True, help="Python file that registers additional metrics. May be repeated."
 )
 @options.groups_option
 @options.minimum_option
@@ -96,21 +88,21 @@ def command(
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10,ap --convention trec_eval
     truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
     """
-    from truerank.corrections.reading import as_metrics
+    from truerank.estimators.corrected import as_metrics
     from truerank.evaluation.evaluations import evaluate
 
-    check_output(per_instance, *sources.values(), truth, by, *definitions)
+    options.check_output(per_instance, *sources.values(), truth, by, *definitions)
     _check_convention(convention, by, per_instance)
     for definition in definitions:
         _define(definition)
     least = {str(as_metrics(name)[0]): value for name, value in minima.items()}
     chosen = as_metrics(tuple(dict.fromkeys([*map(str, as_metrics(metrics)), *least])))
-    groups = read_groups(by)
+    groups = options.read_groups(by)
     ranks = _read(sources, truth, depth, columns, formats, convention)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
     table = evaluate(ranks, chosen, by=groups, ties=ties, rng=seed, assume=assume, convention=convention, progress=True)
-    show_table(noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
+    show_table(options.noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
     if per_instance:
         write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
     if below := _below(table, least):
@@ -143,23 +135,20 @@ def _read(
     formats: dict[str, Any],
     convention: str | None,
 ) -> dict[str, Ranks]:
-    from truerank.ranking.lists import read_lists
-    from truerank.ranking.tables import read_ranks
+    from truerank.ranking.ranks_from_lists import read_lists
 
     if truth is None:
         if depth is not None:
             raise InputError("--depth applies only to ranked lists, which need --truth.")
         if formats:
             raise InputError("--format-of applies only to ranked lists, which need --truth.")
-        named = options.by_role(columns, "user", "rank", "relevance", "m", "n")
-        return {name: read_ranks(path, **named) for name, path in sources.items()}
+        return options.read_all(sources, columns)
     if truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
         raise InputError("--truth can be standard input only with a single run, which is a file.")
     named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
+    named |= {"depth": depth, "convention": convention}
     named |= {f"{source}_format": form for source, form in formats.items()}
-    return {
-        name: read_lists(path, truth, depth=depth, convention=convention, **named) for name, path in sources.items()
-    }
+    return {name: read_lists(path, truth, **named) for name, path in sources.items()}
 
 
 def _define(path: str) -> None:

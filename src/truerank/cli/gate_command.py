@@ -9,8 +9,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_notes
-from truerank.cli.sources import named_paths
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.evaluation.differences import Difference
@@ -28,54 +27,31 @@ EXIT_CODES = {"passes": 0, "fails": 1, "cannot tell": 3}
     metavar="X",
     required=True,
     callback=options.number(0.0),
-    help="Smallest loss that is not acceptable, e.g. 0.002; with 0 the new one must be better.",
+    help="Smallest unacceptable loss, e.g. 0.002; with 0, the new one must be better.",
 )
 @options.level_option
 @options.test_option
 @options.unmatched_option
 @options.assume_option
-@click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of --test bootstrap, randomisation.")
+@options.seed_option("--test bootstrap, randomisation")
 @options.columns_option
-def command(
-    new: str,
-    old: str,
-    metric: str,
-    margin: float,
-    level: float,
-    test: Any,
-    unmatched: Any,
-    assume: Any,
-    rng: int | None,
-    columns: dict[str, str],
-) -> None:
+def command(new: str, old: str, metric: str, margin: float, level: float, columns: dict[str, str], **how: Any) -> None:
     """Say whether a new recommender is at most a little worse than an old one, for release pipelines.
 
     NEW and OLD are files of ranks, as for `truerank evaluate`. Exit code 0: a loss of the margin or
     more can be ruled out. 1: NEW is worse by more than the margin, and nothing else. 2: input that
-    can't be used. 3: it is not shown either way; the sentence says how many users would probably do.
+    can't be used. 3: the data do not decide; the sentence says how many users probably would.
 
     \b
     truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002
     truerank gate v2=runs/2.parquet --against v1=runs/1.parquet -m recall@20 --margin 0 --level 0.99
     """
     from truerank.evaluation.comparisons import compare
-    from truerank.ranking.tables import read_ranks
 
     if not 0.5 < level < 1:
         raise InputError(f"--level must lie between 0.5 and 1 for a gate, got {level:g}.")
-    roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
-    ranks = {name: read_ranks(path, **roles) for name, path in _named(new, old).items()}
-    result = compare(
-        ranks,
-        metric,
-        test=test,
-        level=level,
-        margin=margin,
-        unmatched=unmatched,
-        assume=assume,
-        rng=rng,
-        progress=True,
-    )
+    ranks = options.read_all(_named(new, old), columns)
+    result = compare(ranks, metric, level=level, margin=margin, progress=True, **how)
     sentence, code = judge(result.differences[0].reversed(), margin)
     show_notes(result.notes)
     click.echo(sentence)
@@ -84,7 +60,7 @@ def command(
 
 def _named(new: str, old: str) -> dict[str, str]:
     """Return both paths by name: 'new' and 'old' if the files have the same name."""
-    names = [next(iter(named_paths([text]).items())) for text in (new, old)]
+    names = [next(iter(options.named_paths([text]).items())) for text in (new, old)]
     if names[0][0] == names[1][0]:
         names = [("new", names[0][1]), ("old", names[1][1])]
     return dict(names)
@@ -92,8 +68,7 @@ def _named(new: str, old: str) -> dict[str, str]:
 
 def judge(found: Difference, margin: float) -> tuple[str, int]:
     """Return a sentence and the exit code."""
-    from truerank.evaluation.differences import one_sided
-    from truerank.evaluation.verdicts import acceptance
+    from truerank.evaluation.differences import acceptance, one_sided
 
     decision = acceptance(found, margin)
     verdict = {"passes": _passed, "fails": _failed, "cannot tell": _open}[decision](found, margin)

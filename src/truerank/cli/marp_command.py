@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -21,28 +21,12 @@ def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None)
 
 
 @click.command()
-@click.option(
-    "--solution",
-    required=True,
-    metavar="FILE",
-    type=click.Path(),
-    help="Lines id:flag:lecture|score,lecture|score,...",
-)
-@click.option(
-    "--submission",
-    required=True,
-    metavar="FILE",
-    type=click.Path(),
-    help="Lines id: lecture, lecture, ...; best first.",
-)
+@options.path_option("--solution", required=True, help="Lines id:flag:lecture|score,lecture|score,...")
+@options.path_option("--submission", required=True, help="Lines id: lecture, lecture, ...; best first.")
 @click.option("--cutoffs", metavar="Z,Z,...", callback=_read_cutoffs, help="For instance 5,10.")
 @click.option("--task", type=click.Choice(["1", "2"]), help="Cut-offs of a task: 5,10,...,30 (1) or 5,10 (2).")
-@click.option(
-    "--missing",
-    type=click.Choice(["refuse", "zero"]),
-    default="refuse",
-    show_default=True,
-    help="A query in the solution without a line in the submission is refused, or scores 0.",
+@options.choice_option(
+    "--missing", ["refuse", "zero"], "A query in the solution without a line in the submission is refused, or scores 0."
 )
 @options.per_instance_option
 @options.format_option
@@ -63,9 +47,9 @@ def command(
     truerank marp --solution solution.txt --submission submission.txt --cutoffs 5,10
     truerank marp --solution solution.txt --submission submission.txt --task 1 --per-instance scores.csv
     """
-    from truerank.challenges.vlnet import CUTOFFS, read_vlnet
     from truerank.evaluation.evaluations import evaluate
-    from truerank.metrics.graded import MARp, Rp
+    from truerank.metrics.built_in import MARp, Rp
+    from truerank.papers.vlnet import CUTOFFS, read_vlnet
 
     if (cutoffs is None) == (task is None):
         raise InputError("give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2.")

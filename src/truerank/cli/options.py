@@ -1,17 +1,155 @@
-"""Options and arguments that several commands share, and how their texts are read."""
+"""Options that several commands share, and what they read."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from truerank.cli.sources import named_paths
-from truerank.corrections.assumptions import ASSUMPTIONS
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.core.ranks import Ranks
+    from truerank.evaluation.evaluations import Evaluation
+    from truerank.evaluation.groups import Groups
+
+STANDARD_INPUT = "-"
+
+
+def named_paths(texts: Sequence[str]) -> dict[str, str]:
+    """Return paths by name, from NAME=PATH or from a path alone, which is named by its file.
+
+    Where a file is called NAME=PATH, and there is none called PATH, it is that file.
+
+    Examples
+    --------
+    >>> named_paths(["als=runs/1.parquet", "runs/bpr.csv.gz"])
+    {'als': 'runs/1.parquet', 'bpr': 'runs/bpr.csv.gz'}
+    >>> named_paths(["./k=64.npz"])
+    {'k=64': './k=64.npz'}
+    """
+    paths: dict[str, str] = {}
+    for name, path in map(_named, texts):
+        if name in paths:
+            first = f"{paths[name]!r} and {path!r}"
+            raise InputError(f"{first} are both named {name!r}; give each its own name, as in NAME={path}.")
+        paths[name] = path
+    if list(paths.values()).count(STANDARD_INPUT) > 1:
+        raise InputError("only one file can be standard input (-).")
+    return paths
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Split NAME=PATH; an = after a slash, or in the name of an existing file, belongs to the path."""
+    name, found, path = text.partition("=")
+    if not found or "/" in name or (Path(text).exists() and not Path(path).exists()):
+        return _stem(text), text
+    if not name or not path:
+        raise InputError(f"a file is given as PATH, or as NAME=PATH, got {text!r}.")
+    if Path(text).exists():
+        raise InputError(f"there are files {text!r} and {path!r}; write './{text}' or '{name}=./{path}'.")
+    return name, path
+
+
+def read_all(sources: Mapping[str, str], columns: Mapping[str, str] | None = None, **options: Any) -> dict[str, Ranks]:
+    """Return the ranks in files by name; the columns are those that --column names."""
+    from truerank.ranking.ranks_from_tables import read_ranks
+
+    roles = by_role(columns or {}, "user", "rank", "relevance", "m", "n")
+    return {name: read_ranks(path, **roles, **options) for name, path in sources.items()}
+
+
+def read_factors(factors: tuple[str, str], bias: str | None, *pairs: tuple[str | None, Any]) -> tuple[Any, ...]:
+    """Return a scorer from files of factors, and what is in each file of pairs, which has a format of its own."""
+    from truerank.data.event_files import read_pairs
+    from truerank.formats.sources import load_array
+    from truerank.scoring.scorers import Factors
+
+    users, items = map(load_array, factors)
+    scorer = Factors(users, items, None if bias is None else load_array(bias))
+    shape = (scorer.n_users, scorer.n_items)
+    return scorer, *(None if path is None else read_pairs(path, shape, format=form) for path, form in pairs)
+
+
+def check_output(output: str | None, *inputs: str | None) -> None:
+    """Refuse to write over a file that is read, whatever it is called; call it before any work."""
+    from truerank.formats.writing import is_stream
+
+    if output is None or is_stream(output):
+        return
+    for path in filter(None, inputs):
+        if _same_file(output, path):
+            raise InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
+
+
+def _same_file(a: str, b: str) -> bool:
+    with suppress(OSError, ValueError):  # one of them does not exist
+        return Path(a).samefile(b)
+    return False
+
+
+def _stem(path: str) -> str:
+    return "recommender" if path == STANDARD_INPUT else Path(path.removesuffix(".gz")).stem or path
+
+
+def read_groups(path: str | None) -> Groups | None:
+    """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
+    from truerank.evaluation.groups import by_column
+    from truerank.formats.arrow_tables import open_source
+    from truerank.formats.columns import INTERACTIONS, Contents
+    from truerank.formats.rows import load_opened
+
+    if path is None:
+        return None
+    roles, columns = ("user", "group"), {"user": 0, "group": 1}
+    usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
+    hint = "give it a first line with the names user and group"
+    contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
+    opened = open_source(path, contents, columns, None)
+    if len(opened.names) != 2:
+        raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
+    return by_column(load_opened(opened, contents, columns).table)
+
+
+def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:
+    """Return a table with a note if its recommenders are about different instances."""
+    difference = different_instances(ranks)
+    if difference is None:
+        return table
+    note = f"the rows are about different instances and can't be compared: {difference}"
+    return dataclasses.replace(table, notes=(*table.notes, note))
+
+
+def different_instances(ranks: Mapping[str, Ranks]) -> str | None:
+    """Return a sentence on the first two recommenders that are about different instances, None if all agree."""
+    return next(filter(None, (_difference(*pair) for pair in pairwise(ranks.items()))), None)
+
+
+def _difference(a: tuple[str, Ranks], b: tuple[str, Ranks]) -> str | None:
+    import numpy as np
+
+    (name_a, ranks_a), (name_b, ranks_b) = a, b
+    if ranks_a.ids is None or ranks_b.ids is None:
+        if len(ranks_a) == len(ranks_b):
+            return None
+        return f"{name_a!r} has {len(ranks_a)} instances, {name_b!r} has {len(ranks_b)}"
+    if np.array_equal(ranks_a.ids, ranks_b.ids):
+        return None
+    ids_a, ids_b = (set(map(str, ids.tolist())) for ids in (ranks_a.ids, ranks_b.ids))
+    if only := ids_a - ids_b:
+        return f"{len(only)} of {name_a!r} are not in {name_b!r}, for instance {min(only)!r}"
+    if only := ids_b - ids_a:
+        return f"{len(only)} of {name_b!r} are not in {name_a!r}, for instance {min(only)!r}"
+    return None
+
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown", "html")
 TEXT_FORMATS = ("csv", "csv-header", "csv-no-header", "movielens", "trec")
@@ -21,6 +159,7 @@ LARGEST = 10**12
 
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 """What click calls with the text of an option."""
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _LONGEST = 1_000
 _NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,3})?")
@@ -54,9 +193,6 @@ def _read_number(text: str, param: click.Parameter, smallest: float, largest: fl
     raise InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
 
 
-read_seed = whole(0, 10**18 - 1)
-
-
 def read_whole(
     text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, otherwise: str = ""
 ) -> int:
@@ -67,7 +203,7 @@ def read_whole(
     >>> read_whole("-1", click.Option(["--seed"]), smallest=0, largest=9)
     Traceback (most recent call last):
     ...
-    truerank.errors.InputError: --seed must be a whole number from 0 to 9, got '-1'.
+    truerank.InputError: --seed must be a whole number from 0 to 9, got '-1'.
     """
     if re.fullmatch("[0-9]{1,18}", text) and smallest <= int(text) <= largest:
         return int(text)
@@ -99,11 +235,6 @@ def split_metrics(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for text in texts for part in _BETWEEN_METRICS.split(text))
 
 
-def read_metrics(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Read metrics from an option that may be repeated."""
-    return split_metrics(texts)
-
-
 def _read_columns(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     columns: dict[str, str] = {}
     for pair in pairs:
@@ -117,7 +248,7 @@ def _read_columns(_ctx: click.Context, param: click.Parameter, pairs: tuple[str,
     return columns
 
 
-def by_role(columns: dict[str, str], *roles: str) -> dict[str, Any]:
+def by_role(columns: Mapping[str, str], *roles: str) -> dict[str, Any]:
     """Return the columns as keywords of a reader, which has these roles."""
     for role in columns:
         if role not in roles:
@@ -135,46 +266,67 @@ def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, 
     return minima
 
 
-def _read_sources(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    return named_paths(texts)
-
-
 def _complete_metric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from truerank.metrics.registry import METRICS
+    from truerank.metrics.built_in import METRICS
 
     return [name for name in METRICS.names if name.startswith(incomplete.lower())]
 
 
-def _check_ranks_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
-    from truerank.ranking.files import check_path
+def writable(module: str | None = None, endings: str = "ENDINGS") -> Callback:
+    """Return a callback that checks whether a path can be written, with one of the endings that a module names."""
 
-    check_path(path)
-    return path
+    def check(path: str) -> str:
+        from truerank.formats.writing import check_writable
 
+        check_writable(path, getattr(import_module(f"truerank.{module}"), endings) if module else ())
+        return path
 
-def _check_page_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
-    from truerank.formats.writing import PAGE_ENDINGS, check_writable
-
-    check_writable(path, PAGE_ENDINGS)
-    return path
+    return _reading(check)
 
 
-def _check_values_path(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
-    from truerank.formats.writing import COLUMN_ENDINGS, check_writable
-
-    if path is not None:
-        check_writable(path, COLUMN_ENDINGS)
-    return path
+def _reading(read: Callable[[Any], Any]) -> Callback:
+    """Return a callback that reads what is given, whatever the option."""
+    return lambda _ctx, _param, given: None if given is None else read(given)
 
 
-def sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sources_argument(what: str, *, required: bool = True) -> Decorator:
     """Return the argument for files, each of which may have a name before it."""
-    return click.argument("sources", metavar=f"[NAME=]{what}...", nargs=-1, required=True, callback=_read_sources)
+    files = f"[NAME=]{what}..."
+    shown = files if required else f"[{files}]"
+    return click.argument("sources", metavar=shown, nargs=-1, required=required, callback=_reading(named_paths))
 
 
-def optional_sources_argument(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the same for a command that needs no files."""
-    return click.argument("sources", metavar=f"[[NAME=]{what}...]", nargs=-1, callback=_read_sources)
+def path_option(*names: str, **settings: Any) -> Decorator:
+    """Return an option that takes a path."""
+    return click.option(*names, **{"metavar": "FILE", "type": click.Path(), **settings})
+
+
+def output_option(endings: str, *names: str, callback: Callback | None = None, more: str = "") -> Decorator:
+    """Return the option for the file that a command writes."""
+    text = f"The {endings} file to write; - is standard output{more}."
+    return path_option("-o", "--output", *names, metavar="OUT", required=True, callback=callback, help=text)
+
+
+def choice_option(name: str, choices: Sequence[str], text: str, **settings: Any) -> Decorator:
+    """Return an option that takes one of several words, by default the first."""
+    kind = click.Choice(choices)
+    return click.option(name, **{"type": kind, "default": choices[0], "show_default": True, "help": text, **settings})
+
+
+def metrics_option(
+    text: str = "For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks.{repeated}", *, required: bool = True
+) -> Decorator:
+    """Return the option for metrics, which may be repeated."""
+    return click.option(
+        "-m", "--metric", "metrics", metavar="METRIC", multiple=True, required=required,
+        callback=_reading(split_metrics), shell_complete=_complete_metric,
+        help=text.format(repeated=" May be repeated, or hold several metrics separated by commas."),
+    )  # fmt: skip
+
+
+def seed_option(what: str) -> Decorator:
+    """Return the option for the seed of what is random."""
+    return click.option("--seed", "rng", metavar="N", callback=whole(0, 10**18 - 1), help=f"Seed of {what}.")
 
 
 metric_option = click.option(
@@ -185,46 +337,20 @@ metric_option = click.option(
     shell_complete=_complete_metric,
     help="For instance ap or ndcg@10.",
 )
-
-
-def _metrics_option(**settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(
-        "-m",
-        "--metric",
-        "metrics",
-        metavar="METRIC",
-        multiple=True,
-        callback=read_metrics,
-        shell_complete=_complete_metric,
-        help="For instance ndcg@10, or 'ndcg@10~bv(0.1)' on sampled ranks. May be repeated, or hold several metrics "
-        "separated by commas.",
-        **settings,
-    )
-
-
-metrics_option = _metrics_option(required=True)
-optional_metrics_option = _metrics_option()
-assume_option = click.option(
+assume_option = choice_option(
     "--assume",
-    type=click.Choice(ASSUMPTIONS),
-    default="nothing",
-    show_default=True,
-    help="What intervals of the exact metric may assume of the top tenth of the candidates; falling: a deeper rank is "
-    "never more likely; smooth: besides, a rank twice as deep is at least a quarter as likely.",
+    ["nothing", "falling", "smooth"],
+    "What intervals of the exact metric may assume about the top tenth of the candidates; falling: a deeper rank is "
+    "never more likely; smooth: in addition, a rank twice as deep is at least a quarter as likely.",
 )
 columns_option = click.option(
-    "-c",
-    "--column",
-    "columns",
-    multiple=True,
-    callback=_read_columns,
-    metavar="ROLE=NAME",
+    "-c", "--column", "columns", multiple=True, callback=_read_columns, metavar="ROLE=NAME",
     help="Name a column, e.g. user=customer. May be repeated.",
-)
+)  # fmt: skip
 
 
-def formats_option(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option for the formats of text files that can't be told from their content."""
+def formats_option(*sources: str) -> Decorator:
+    """Return the option for the formats of text files that their content leaves open."""
 
     def read(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
         formats: dict[str, str] = {}
@@ -236,78 +362,40 @@ def formats_option(*sources: str) -> Callable[[Callable[..., Any]], Callable[...
             formats[source] = form
         return formats
 
+    kinds = f"{' or '.join(sources)}) where its content fits two: {', '.join(TEXT_FORMATS)}"
     return click.option(
-        "--format-of",
-        "formats",
-        multiple=True,
-        callback=read,
-        metavar="FILE=FORMAT",
-        help=f"Format of a text file ({' or '.join(sources)}) where its content fits two: {', '.join(TEXT_FORMATS)}.",
-    )
+        "--format-of", "formats", multiple=True, callback=read, metavar="FILE=FORMAT",
+        help=f"Format of a text file ({kinds}.",
+    )  # fmt: skip
 
 
-output_option = click.option(
-    "-o",
-    "--output",
-    metavar="OUT",
-    required=True,
-    type=click.Path(),
-    callback=_check_ranks_path,
-    help="The .parquet or .npz file to write; - is standard output.",
-)
-page_option = click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="OUT",
-    required=True,
-    type=click.Path(),
-    callback=_check_page_path,
-    help="The .html file to write; - is standard output.",
-)
-groups_option = click.option(
-    "--by",
-    metavar="FILE",
-    type=click.Path(),
-    help="Show groups separately: a table of the ids of instances and the names of their groups.",
-)
-test_option = click.option(
-    "--test",
-    type=click.Choice(["likelihood", "t", "bootstrap", "randomisation"]),
-    default="likelihood",
-    show_default=True,
-    help="How differences are tested.",
-)
-level_option = click.option(
-    "--level",
-    metavar="X",
-    default="0.95",
-    show_default=True,
-    callback=number(0.0, 1.0, strictly=True),
-    help="Confidence level.",
-)
-unmatched_option = click.option(
-    "--unmatched",
-    type=click.Choice(["refuse", "drop"]),
-    default="refuse",
-    show_default=True,
-    help="What to do with instances that only some of the recommenders have.",
-)
-minimum_option = click.option(
-    "--min",
-    "minima",
-    multiple=True,
-    callback=_read_minima,
-    metavar="METRIC=X",
-    help="Exit with code 1 if the mean of a metric is below X. May be repeated.",
-)
-per_instance_option = click.option(
+ranks_output_option = output_option(".parquet or .npz", callback=writable("formats.rank_files"))
+page_option = output_option(".html", "path", callback=writable("formats.writing", "PAGE_ENDINGS"))
+per_instance_option = path_option(
     "--per-instance",
     metavar="OUT",
-    type=click.Path(),
-    callback=_check_values_path,
+    callback=writable("formats.writing", "COLUMN_ENDINGS"),
     help="Also write the values of each instance to a .csv, .tsv, .jsonl or .parquet file.",
 )
+groups_option = path_option(
+    "--by", help="Show groups separately: a table of the ids of instances and the names of their groups."
+)
+test_option = choice_option("--test", ["likelihood", "t", "bootstrap", "randomisation"], "How differences are tested.")
+level_option = click.option(
+    "--level", metavar="X", default="0.95", show_default=True, callback=number(0.0, 1.0, strictly=True),
+    help="Confidence level.",
+)  # fmt: skip
+unmatched_option = choice_option(
+    "--unmatched", ["refuse", "drop"], "What to do with instances that only some of the recommenders have."
+)
+minimum_option = click.option(
+    "--min", "minima", multiple=True, callback=_read_minima, metavar="METRIC=X",
+    help="Exit with code 1 if the mean of a metric is below X. May be repeated.",
+)  # fmt: skip
+threads_option = click.option(
+    "--threads", metavar="N", callback=whole(largest=1_024), help="Threads to use (default: one per processor)."
+)
+bias_option = path_option("--bias", metavar="BIAS.npy", help="One number per item, added to its scores.")
 format_option = click.option(
     "-f", "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print."
 )

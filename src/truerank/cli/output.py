@@ -1,22 +1,74 @@
-"""What commands print and write: results on standard output, notes on standard error."""
+"""What commands print, and how they word it."""
 
 from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from truerank.cli.wording import in_options
-
 if TYPE_CHECKING:
     from truerank.analysis.plans import Plan
+    from truerank.core.ranks import Ranks
     from truerank.evaluation.comparisons import Comparison
-    from truerank.evaluation.estimate_tables import Evaluation
-    from truerank.lists.recommendations import Recommendations
-    from truerank.ranking.ranks import Ranks
+    from truerank.evaluation.evaluations import Evaluation
+    from truerank.recommending.recommendations import Recommendations
+
+_ARGUMENT = re.compile(
+    r"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\})"
+)
+
+_FLAGS = {"True": "csv-header", "False": "csv-no-header"}
+
+
+def in_options(message: str, parameters: Sequence[click.Parameter]) -> str:
+    """Replace arguments, which messages write as `name`, name='text' or name={'key': ...}, by options.
+
+    The parameters of a command's function have the names of the library's arguments. Arguments for which the
+    command has no option are left unchanged.
+
+    Examples
+    --------
+    >>> names = ["--sampled", "m"], ["--depth"], ["-c", "--column", "columns"]
+    >>> options = [click.Option(name) for name in names]
+    >>> in_options("`m` must be a whole number from 1, got 0; `rank` is fine.", options)
+    '--sampled must be a whole number from 1, got 0; `rank` is fine.'
+    >>> in_options("with depth='all' each list holds every candidate.", options)
+    'with --depth all each list holds every candidate.'
+    >>> in_options("name it with columns={'user': ...}.", options)
+    'name it with --column user=NAME.'
+    >>> in_options("name its column with rank='...'.", options)
+    'name its column with --column rank=NAME.'
+    >>> in_options("give truth_format='trec'.", [click.Option(["--format-of", "formats"])])
+    'give --format-of truth=trec.'
+    >>> in_options("give format='csv'.", [click.Option(["--format-of", "formats"])])
+    'give --format-of FILE=csv.'
+    >>> in_options("give run_header=False.", [click.Option(["--format-of", "formats"])])
+    'give --format-of run=csv-no-header.'
+    """
+    options = {each.name: max(each.opts, key=len) for each in parameters if isinstance(each, click.Option)}
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found["name"] or found["set"]
+        if found["flag"] and name.endswith("header"):
+            name = name.removesuffix("header") + "format"
+        form = _FLAGS.get(found["flag"], found["text"])
+        if name.endswith("format") and "formats" in options and form:
+            file = name.removesuffix("format").removesuffix("_") or "FILE"
+            return f"{options['formats']} {file}={form}"
+        if found["text"] == "..." and "columns" in options:
+            return f"{options['columns']} {name}=NAME"
+        option = options.get(name)
+        if option is None or found["flag"]:
+            return found[0]
+        value = f"{found['key']}=NAME" if found["key"] else found["text"]
+        return option if value is None else f"{option} {value}"
+
+    return _ARGUMENT.sub(replaced, message)
+
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
 
@@ -55,8 +107,10 @@ def _for_command(note: str) -> str:
     return note if context is None else in_options(note, context.command.params)
 
 
-def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool = False) -> None:
-    """Print a table; its notes are part of the readable form, and go to standard error beside the others.
+def show_table(
+    table: Evaluation | Comparison | Plan, form: str, *, aside: bool = False, conclusions: Iterable[str] = ()
+) -> None:
+    """Print a table and what follows from it; notes are part of the readable form, and of others on standard error.
 
     `aside` means that standard output is used for something else.
     """
@@ -66,15 +120,21 @@ def show_table(table: Evaluation | Comparison | Plan, form: str, *, aside: bool 
     else:
         click.echo(getattr(worded, f"to_{form}")(), err=aside)
         show_notes(worded.notes)
+    for sentence in conclusions:
+        click.echo(sentence, err=form != "table")
 
 
 def describe_and_write(result: Ranks | Recommendations, path: str, write: Callable[[str], object]) -> None:
     """Print a description of a result and write it; the description is printed even if writing fails."""
-    aside = path in STANDARD_OUTPUT
-    click.echo(str(result), err=aside)
+    click.echo(str(result), err=path in STANDARD_OUTPUT)
     show_notes(result.notes)
     write(path)
-    if not aside:
+    say_written(path)
+
+
+def say_written(path: str) -> None:
+    """Print where a result is, unless standard output is the result."""
+    if path not in STANDARD_OUTPUT:
         click.echo(f"written to {path!r}")
 
 

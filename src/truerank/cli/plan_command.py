@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from truerank.cli import options
 from truerank.cli.output import show_table
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
@@ -15,7 +17,7 @@ def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple
 
 @click.command()
 @options.sources_argument("RANKS")
-@options.metrics_option
+@options.metrics_option()
 @click.option(
     "--sizes",
     metavar="M,M,...",
@@ -38,23 +40,13 @@ def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple
     default="0.95",
     show_default=True,
     callback=options.number(0.5, 1.0, strictly=True),
-    help="Wanted probability that the order comes out right.",
+    help="Target probability of finding the correct order.",
 )
-@click.option("--seed", "rng", metavar="N", callback=options.read_seed, help="Seed of the draws.")
+@options.seed_option("the draws")
 @options.columns_option
 @options.format_option
-def command(
-    sources: dict[str, str],
-    metrics: tuple[str, ...],
-    sizes: tuple[int, ...],
-    designs: tuple[str, ...],
-    replace: bool,
-    probability: float,
-    rng: int | None,
-    columns: dict[str, str],
-    form: str,
-) -> None:
-    """Say how many users, or candidates and runs, bring out the order of two recommenders.
+def command(sources: dict[str, str], metrics: tuple[str, ...], columns: dict[str, str], form: str, **how: Any) -> None:
+    """Say how many users, or candidates and runs, it takes to establish the order of two recommenders.
 
     RANKS are two files of ranks of a pilot, exact or sampled, as for `truerank evaluate`, named by
     NAME or by the file.
@@ -64,13 +56,8 @@ def command(
     truerank plan a.parquet b.parquet -m ndcg@10 --sizes 100,1000 --design 'inverse(2)'
     """
     from truerank.analysis.plans import plan
-    from truerank.ranking.tables import read_ranks
 
     if len(sources) != 2:
         raise InputError(f"a plan needs exactly two recommenders, got {len(sources)} files.")
-    roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
-    ranks = {name: read_ranks(path, **roles) for name, path in sources.items()}
-    found = plan(ranks, metrics, sizes=sizes, designs=designs, replace=replace, probability=probability, rng=rng)
-    show_table(found, form)
-    for sentence in found.conclusions:
-        click.echo(sentence, err=form != "table")
+    found = plan(options.read_all(sources, columns), metrics, **how)
+    show_table(found, form, conclusions=found.conclusions)

@@ -1,10 +1,4 @@
-"""``truerank`` itself: finds commands, and turns what can go wrong into one sentence and an exit code.
-
-Commands are found by their files and load when they are used. Other packages add one by an entry point:
-
-    [project.entry-points."truerank.commands"]
-    NAME = "package.module:command"
-"""
+"""The program: finds its commands, words errors, and reacts to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from truerank.cli.interruption import INTERRUPTED
-from truerank.cli.output import buffered, on_one_line, show_notes
-from truerank.cli.wording import in_options
-from truerank.errors import InputError
+from truerank.cli.output import buffered, in_options, on_one_line, show_notes
+from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
 
 _SUFFIX = "_command"
 _ENTRY_POINTS = "truerank.commands"
@@ -155,7 +149,7 @@ def _print_versions(context: click.Context, _: click.Parameter, wanted: bool) ->
     import platform
     from importlib.metadata import version
 
-    from truerank.compiled import library
+    from truerank.kernels import library
 
     packages = [f"{name} {version(name)}" for name in ("numpy", "scipy", "pyarrow")]
     below = [f"Python {platform.python_version()}", *packages, f"loops {library.variant()}"]

@@ -8,20 +8,11 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
-from truerank.cli.sources import check_output
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.data.interactions import Interactions
-    from truerank.scoring.scorer import Scorer
-
-
-def _check_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
-    from truerank.formats.writing import check_writable
-    from truerank.lists.recommendations import ENDINGS
-
-    check_writable(path, ENDINGS)
-    return path
+    from truerank.scoring.scorers import Scorer
 
 
 @click.command()
@@ -32,31 +23,15 @@ def _check_path(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
     type=click.Path(),
     help="Factors of the users and of the items, one row each.",
 )
-@click.option("--bias", metavar="BIAS.npy", type=click.Path(), help="One number per item, added to its scores.")
-@click.option("--model", metavar="MODEL.npz", type=click.Path(), help="A model saved by truerank, instead of factors.")
-@click.option(
-    "--train",
-    metavar="FILE",
-    type=click.Path(),
-    help="Training pairs (user_id, item_id); they are not recommended.",
-)
+@options.bias_option
+@options.path_option("--model", metavar="MODEL.npz", help="A model saved by truerank, instead of factors.")
+@options.path_option("--train", help="Training pairs (user_id, item_id); they are not recommended.")
 @options.formats_option("train")
 @click.option("-k", metavar="N", default="10", show_default=True, callback=options.whole(), help="Items per user.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="OUT",
-    required=True,
-    type=click.Path(),
-    callback=_check_path,
-    help="The .csv, .tsv, .jsonl, .parquet, .trec or .run file to write; - is standard output.",
+@options.output_option(
+    ".csv, .tsv, .jsonl, .parquet, .trec or .run", callback=options.writable("recommending.recommendations")
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    callback=options.whole(largest=1_024),
-    help="Threads to use (default: one per processor).",
-)
+@options.threads_option
 def command(
     factors: tuple[str, str] | None,
     bias: str | None,
@@ -77,35 +52,24 @@ def command(
     truerank recommend --model ials.npz --train train.csv -o lists.trec
     truerank evaluate lists.trec --truth test.tsv -m ndcg@10
     """
-    from truerank.lists.recommending import recommend
+    from truerank.recommending.recommendations import recommend
 
-    check_output(output, *(factors or ()), bias, model, train)
+    options.check_output(output, *(factors or ()), bias, model, train)
     if (factors is None) == (model is None):
         raise InputError("give either --factors or --model.")
-    scorer, seen = _from_model(model, bias, train, formats) if model else _from_factors(factors, bias, train, formats)
+    scorer: Scorer
+    if factors is None:
+        scorer, seen = _from_model(str(model), bias, train, formats.get("train"))
+    else:
+        scorer, seen = options.read_factors(factors, bias, (train, formats.get("train")))
     lists = recommend(scorer, train=seen, k=k, threads=threads, progress=True)
     describe_and_write(lists, output, lists.write)
 
 
-def _from_model(
-    model: str, bias: str | None, train: str | None, formats: dict[str, Any]
-) -> tuple[Scorer, Interactions | None]:
-    from truerank.data.reading import read_interactions
-    from truerank.recommenders.loading import load_model
+def _from_model(model: str, bias: str | None, train: str | None, form: Any) -> tuple[Scorer, Interactions | None]:
+    from truerank.data.event_files import read_interactions
+    from truerank.recommenders.models import load_model
 
     if bias is not None:
         raise InputError("--bias applies only to --factors.")
-    return load_model(model), None if train is None else read_interactions(train, format=formats.get("train"))
-
-
-def _from_factors(
-    factors: tuple[str, str] | None, bias: str | None, train: str | None, formats: dict[str, Any]
-) -> tuple[Scorer, Interactions | None]:
-    from truerank.data.reading import read_pairs
-    from truerank.formats.arrays import load_array
-    from truerank.scoring.factors import Factors
-
-    users, items = map(load_array, factors or ())
-    scorer = Factors(users, items, None if bias is None else load_array(bias))
-    shape = (scorer.n_users, scorer.n_items)
-    return scorer, None if train is None else read_pairs(train, shape, format=formats.get("train"))
+    return load_model(model), None if train is None else read_interactions(train, format=form)

@@ -1,22 +1,21 @@
-"""``truerank report``: what there is to know about recommenders, as one HTML file."""
+"""``truerank report``: everything about recommenders in one HTML file."""
 
 from __future__ import annotations
 
 import click
 
 from truerank.cli import options
-from truerank.cli.sources import check_output, read_groups
+from truerank.cli.output import say_written
 
 
 @click.command()
 @options.sources_argument("RANKS")
 @options.page_option
-@options.optional_metrics_option
-@click.option(
+@options.metrics_option(required=False)
+@options.path_option(
     "--split",
     "folder",
     metavar="DIR",
-    type=click.Path(),
     help="The split that the ranks are about, a directory with train and test files: shows groups of users and items.",
 )
 @options.groups_option
@@ -27,7 +26,7 @@ from truerank.cli.sources import check_output, read_groups
     default="100",
     show_default=True,
     callback=options.whole(),
-    help="Show what so many sampled candidates would have shown.",
+    help="Show what this many sampled candidates would have shown.",
 )
 @click.option("--title", metavar="TEXT", help="The heading (default: a question).")
 @options.columns_option
@@ -52,14 +51,13 @@ def command(
     truerank report old=a.parquet new=b.parquet -o report.html -m ndcg@20,ap --split folder --sampled 50
     """
     from truerank.data.splits import read_split
-    from truerank.ranking.tables import read_ranks
-    from truerank.report.reports import TITLE, write_report
+    from truerank.report.pages import TITLE, write_report
 
-    check_output(path, *sources.values(), by)
-    groups = read_groups(by)
+    options.check_output(path, *sources.values(), by)
+    groups = options.read_groups(by)
     split = None if folder is None else read_split(folder)
-    roles = options.by_role(columns, "user", "rank", "relevance", "m", "n")
-    ranks = {name: read_ranks(path, **roles) for name, path in sources.items()}
-    write_report(ranks, path, split=split, metrics=metrics or None, m=m, by=groups, title=title or TITLE, progress=True)
-    if path != "-":
-        click.echo(f"written to {path!r}")
+    ranks = options.read_all(sources, columns)
+    write_report(
+        ranks, path, split=split, metrics=metrics or None, design=m, by=groups, title=title or TITLE, progress=True
+    )
+    say_written(path)

@@ -6,50 +6,35 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from truerank.cli import options
 from truerank.cli.output import show_notes
-from truerank.cli.sources import check_output
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from truerank.papers.krichene_rendle_2020.experiment import Study
+    from truerank.papers.krichene_rendle_2020.movielens import Study
 
 FIGURE_FORMATS = ("svg", "pdf", "png")
 # steps of the reproduction: its tables, and the lines on its figures
 _TABLES, _LINES = 4, 7
 
 
-def _check_file(_ctx: click.Context, _param: click.Parameter, path: str | None) -> str | None:
-    from truerank.formats.writing import check_writable
-
-    if path is not None:
-        check_writable(path)
-    return path
-
-
 @click.command()
 @click.argument("paper", type=click.Choice(["krichene-rendle"]))
-@click.option(
+@options.path_option(
     "--data",
     "source",
     metavar="PATH",
-    type=click.Path(),
     help="Start from ratings: the files or the zip of MovieLens 1M, or a directory with train and test files.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=click.Path(),
-    callback=_check_file,
-    help="Also write every cell of the tables to a JSON file.",
+@options.path_option(
+    "--json", "json_file", callback=options.writable(), help="Also write every cell of the tables to a JSON file."
 )
-@click.option(
+@options.path_option(
     "--figures",
     "folder",
     metavar="DIR",
-    type=click.Path(),
     help="Directory for the figures and the report (default: one named after the paper).",
 )
 @click.option(
@@ -74,19 +59,17 @@ def command(
     truerank reproduce krichene-rendle --json cells.json --figures pictures --as pdf
     truerank reproduce krichene-rendle --data ml-1m.zip
     """
-    from tqdm import tqdm
-
+    from truerank.core.threads import progress_bar
     from truerank.formats.writing import check_writable_folder, write_text
-    from truerank.papers.krichene_rendle_2020 import experiment
-    from truerank.papers.krichene_rendle_2020.paper_report import write_paper_report
-    from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json
+    from truerank.papers.krichene_rendle_2020 import movielens as experiment
+    from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json, write_paper_report
 
-    check_output(json_file, source)
+    options.check_output(json_file, source)
     drawn = _can_draw(required=folder is not None)
     check_writable_folder(folder or paper)
     study = _train(source) if source else experiment.embedded()
     done = []
-    with tqdm(total=_TABLES + _LINES * drawn + 1, desc="steps", disable=None, leave=False) as bar:
+    with progress_bar("steps", True, total=_TABLES + _LINES * drawn + 1, delay=0, leave=False) as bar:
         for table in tables(study):
             _echo(f"{table}\n", bar)
             done.append(table)
@@ -109,7 +92,7 @@ def _echo(text: str, bar: tqdm[NoReturn]) -> None:
 
 def _can_draw(*, required: bool) -> bool:
     """Return whether figures can be drawn; where they were not asked for, a note says why not."""
-    from truerank.report.drawing import check_matplotlib
+    from truerank.report.plots import check_matplotlib
 
     try:
         check_matplotlib()
@@ -122,7 +105,7 @@ def _can_draw(*, required: bool) -> bool:
 
 
 def _train(source: str) -> Study:
-    from truerank.papers.krichene_rendle_2020 import experiment
+    from truerank.papers.krichene_rendle_2020 import movielens as experiment
 
     split = experiment.load_split(source)
     click.echo(f"train: {split.train}\ntest: {split.test}\n")

@@ -11,9 +11,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tqdm import tqdm
-
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.threads import progress_bar
 from truerank.formats.writing import make_folder
 
 SITE = "https://files.grouplens.org/datasets/movielens"
@@ -38,7 +37,7 @@ def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool 
     """Fetch a data set into a folder, which is created if needed, and return the path of its zip file.
 
     An interrupted download is kept as `.part` and resumed the next time; one is stopped after an hour, or at 1 GiB. An
-    existing file is verified and not fetched again. A symbolic link is not written through.
+    existing file is verified and not fetched again. A symbolic link is not followed.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
     size = int(answer.headers.get("Content-Length") or 0)
     total = done + size or None
     _check_size(part, total or 0)
-    bar = tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=part.stem, disable=None if progress else True)
+    bar = progress_bar(part.stem, progress, total=total, initial=done, unit="B", unit_scale=True, delay=0)
     end = time.monotonic() + _LONGEST
     with bar, _opened(part, append=bool(done)) as file:
         # not `read`, which would wait for a whole block, however slowly it comes
@@ -123,7 +122,7 @@ def _opened(part: Path, *, append: bool) -> BinaryIO:
     except OSError as error:
         if not part.is_symlink():
             raise
-        raise InputError(f"{str(part)!r} is a symbolic link, which is not written through; remove it.") from error
+        raise InputError(f"{str(part)!r} is a symbolic link, which is not followed; remove it.") from error
     return os.fdopen(file, "ab" if append else "wb")
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Floats, Ints, as_ids, refuse_masked
-from truerank.data.matrices import ascending, float_type, from_lists
-from truerank.display.tables import fact_table
-from truerank.errors import InputError
-from truerank.notes import counted
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_ids, refuse_masked
+from truerank.core.csr import bounds, owners
+from truerank.core.errors import InputError, counted
+from truerank.core.matrices import ascending, float_type, from_lists
+from truerank.core.tables import fact_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,7 +186,7 @@ class Interactions:
     @property
     def users(self) -> Ints:
         """User of each event."""
-        return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+        return owners(self.indptr)
 
     @cached_property
     def n_repeats(self) -> int:
@@ -270,7 +270,7 @@ class Interactions:
         >>> data.select(np.array([False, True, True])).matrix.toarray().tolist()
         [[0.0, 1.0], [0.0, 1.0]]
         """
-        indptr = np.concatenate([[0], np.cumsum(chosen)])[self.indptr]
+        indptr = bounds(chosen)[self.indptr]
         values = self.values[chosen].astype(float_type(self.values.dtype), copy=False)
         matrix = sp.csr_array((values, self.items[chosen], indptr), shape=self.shape)
         aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}

@@ -1,32 +1,49 @@
-"""A split: the interactions a recommender is trained on, and those it should predict."""
+"""`Split`: what a model may learn from and what is held out; whether one leaks into the other, and how it is stored.
+
+A split is stored as a directory of Parquet files that any other tool can read. Each file carries the same digest of all
+of them, so that files of two splits are never taken for one, as they would be if saving over an older split stopped
+halfway.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import scipy.sparse as sp
 
+from truerank.core.checks import AnyArray, Bools, Ints, check_choice
+from truerank.core.errors import InputError, counted
+from truerank.core.matrices import float_type
+from truerank.core.tables import Cell, Table
+from truerank.data.event_files import grouped, read_parts
 from truerank.data.interactions import Interactions, check_same_names
-from truerank.data.leaks import check_pairs, check_times, later
-from truerank.data.reading import read_parts
-from truerank.data.split_files import load_parts, save_parts
-from truerank.display.tables import Cell, Table
-from truerank.errors import InputError
-from truerank.formats.columns import Column
-from truerank.formats.detection import with_header
-from truerank.formats.source import Source
-from truerank.notes import counted
+from truerank.formats.arrow_tables import open_source
+from truerank.formats.columns import INTERACTIONS, Column
+from truerank.formats.ids import as_names, id_column, is_text, shown
+from truerank.formats.sources import Source
+from truerank.formats.text_files import with_header
+from truerank.formats.writing import make_folder, replacing
+
+TimeOrder = Literal["user", "all"]
+
 
 Repeats = Literal["drop", "hold out"]
-"""What becomes of held-out events with an item that is among the user's training items."""
+"""What happens to held-out events whose item is among the user's training items."""
 
 
 def check_repeats(repeats: str) -> None:
     """Raise `InputError` unless it is one of the choices."""
-    if repeats not in get_args(Repeats):
-        raise InputError(f"`repeats` must be 'drop' or 'hold out', got {repeats!r}.")
+    check_choice("repeats", repeats, get_args(Repeats))
 
 
 @dataclass(frozen=True)
@@ -40,14 +57,14 @@ class Split:
     notes : tuple of str
         What is unusual.
     repeats : {"drop", "hold out"}
-        Whether a user's held-out items may be among the user's training items. "drop": they are new items only, which
-        is what most studies measure and what recommenders predict that never recommend a known item. "hold out":
-        they may recur (repeat consumption), and `rank` keeps training items as candidates, because
-        known items that do not recur compete with those that do.
+        Whether a user's held-out items may be among the user's training items. "drop": only new items are held out, as
+        in most studies and for recommenders that never recommend a known item. "hold out": they may recur (repeat
+        consumption), and `rank` keeps training items as candidates, because known items that do not recur compete with
+        those that do.
 
     Notes
     -----
-    Functions that split divide events first and merge repeated ones then. So training has all pairs that
+    Functions that split first divide events, then merge repeated ones. So training has all pairs that
     were known at the cut, with the time, rating and weight of their last event before it; events after the cut have no
     influence on it. To divide pairs instead, each with its last event, merge first: ``leave_k_out(data.merged())``.
 
@@ -101,7 +118,7 @@ class Split:
         >>> tr.Split(tr.Interactions.of([[0, 1]], "train"), tr.Interactions.of([[1]], "test")).check()
         Traceback (most recent call last):
         ...
-        truerank.errors.InputError: 1 pair is both in train and in test, first user 0 with item 1.
+        truerank.InputError: 1 pair is both in train and in test, first user 0 with item 1.
         """
         if self.repeats == "drop":
             check_pairs(self.train, self.test)
@@ -125,12 +142,12 @@ class Split:
         >>> tr.Split.load(folder).test.matrix.toarray().tolist() == split.test.matrix.toarray().tolist()
         True
         """
-        save_parts(Path(folder), self.train, self.test, self.notes, self.repeats)
+        _save_parts(Path(folder), self.train, self.test, self.notes, self.repeats)
 
     @classmethod
     def load(cls, folder: str | Path) -> Split:
         """Read what `save` wrote."""
-        return cls(*load_parts(Path(folder)))
+        return cls(*_load_parts(Path(folder)))
 
 
 def read_split(
@@ -187,6 +204,40 @@ def read_split(
     return Split(train_part, test_part, (*merged, *describe(train_part, test_part), *_leaks(train_part, test_part)))
 
 
+def check_pairs(train: Interactions, test: Interactions) -> None:
+    """Raise `InputError` if a user-item pair is in both."""
+    shared = train.contains(test)
+    if both := int(shared.sum()):
+        at = int(np.argmax(shared))
+        first = f"user {test.names[test.users[at]]} with item {test.item_names[test.items[at]]}"
+        raise InputError(f"{counted(both, 'pair is', 'pairs are')} both in train and in test, first {first}.")
+
+
+def check_times(train: Interactions, test: Interactions, within: TimeOrder) -> None:
+    """Raise `InputError` if a training event is later than a held-out one of the same user, or of any user."""
+    if train.times is None or test.times is None:
+        raise InputError("`train` and `test` must both have times for their order to be checked.")
+    late = later(train, test, within)
+    if late.any():
+        user = train.names[train.users[np.argmax(late)]]
+        whose = "of the same user " if within == "user" else ""
+        events = counted(int(late.sum()), "training event is", "training events are")
+        raise InputError(f"{events} later than a held-out event {whose}(first user {user}).")
+
+
+def later(train: Interactions, test: Interactions, within: TimeOrder) -> Bools:
+    """Return for each training event whether it is later than a held-out one; all False without times."""
+    trained, held = train.times, test.times
+    if trained is None or held is None or not trained.size or not held.size:
+        return np.zeros(train.items.size, dtype=np.bool_)
+    if within == "all":
+        return trained > held.min()
+    with_test = np.flatnonzero(np.diff(test.indptr))
+    first = np.full(train.n_users, trained.max())
+    first[with_test] = np.minimum.reduceat(held, test.indptr[with_test])
+    return trained > first[train.users]
+
+
 def describe(train: Interactions, test: Interactions) -> list[str]:
     """Count the users without held-out events, and the users and items that are only held out."""
     users, held_users = np.diff(train.indptr) > 0, np.diff(test.indptr) > 0
@@ -224,3 +275,130 @@ def _file_called(name: str, folder: Path) -> Path:
         names = ", ".join(file.name for file in found) or "none"
         raise InputError(f"{str(folder)!r} must hold one file called {name}, such as {name}.tsv, found {names}.")
     return found[0]
+
+
+_FILES = ("users", "items", "train", "test")
+_DIGEST = b"truerank_split"
+
+
+def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...], repeats: str) -> None:
+    """Write both parts, and the names of users and items in their order."""
+    make_folder(folder)
+    named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
+    about = json.dumps({"named": named, "notes": notes, "repeats": repeats})
+    tables = {
+        "users": pa.table({"user": train.names}).replace_schema_metadata({"truerank": about}),
+        "items": pa.table({"item": train.item_names}),
+        "train": _to_table(train),
+        "test": _to_table(test),
+    }
+    digest = _digest(about, train, test)
+    with replacing(*(folder / f"{name}.parquet" for name in tables)) as files:
+        for table, file in zip(tables.values(), files, strict=True):
+            known = table.schema.metadata or {}
+            pq.write_table(table.replace_schema_metadata({**known, _DIGEST: digest}), file)
+
+
+def _digest(about: str, train: Interactions, test: Interactions) -> str:
+    found = hashlib.sha256(about.encode())
+    for part in (train, test):
+        found.update(json.dumps(part.notes).encode())
+        columns = (part.indptr, part.items, part.values, part.times, part.ratings, part.positions)
+        for array in (train.names, train.item_names, *columns):
+            found.update(b"none" if array is None else str(array.dtype).encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...], Any]:
+    """Read what `_save_parts` wrote: both parts, the notes, and whether repeats are held out."""
+    paths = {name: folder / f"{name}.parquet" for name in _FILES}
+    for path in paths.values():
+        if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
+            raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
+    tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
+    extra = _metadata(tables["users"], paths["users"])
+    named, notes = (extra.get(name) if isinstance(extra, dict) else None for name in ("named", "notes"))
+    if not isinstance(named, dict) or set(named) != {"user", "item"}:
+        raise InputError(f"{str(folder)!r} was not written by Split.save.")
+    digests = {(table.schema.metadata or {}).get(_DIGEST) for table in tables.values()}
+    if len(digests) > 1:
+        raise InputError(f"{str(folder)!r} holds files of different splits: saving was interrupted; save it again.")
+    names = {role: _names(tables[f"{role}s"], role, paths[f"{role}s"]) for role in ("user", "item")}
+    train, test = (_from_table(tables[name], names, named, paths[name]) for name in ("train", "test"))
+    return train, test, _texts(notes, paths["users"]), extra.get("repeats", "drop")
+
+
+def _to_table(part: Interactions) -> pa.Table:
+    columns = {"user": part.names[part.users], "item": part.item_names[part.items], "weight": part.values}
+    extra = {"time": part.times, "rating": part.ratings, "position": part.positions}
+    columns |= {name: array for name, array in extra.items() if array is not None}
+    return pa.table(columns).replace_schema_metadata({"truerank": json.dumps(part.notes)})
+
+
+def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[str, Any], path: Path) -> Interactions:
+    optional = [name for name in ("time", "rating", "position") if name in table.column_names]
+    columns = {name: _column(table, name, path) for name in ("user", "item", "weight", *optional)}
+    user, item = (_numbers(columns.pop(role), names[role], role, path) for role in ("user", "item"))
+    shape = (len(names["user"]), len(names["item"]))
+    order, indptr, indices = grouped(user, item, shape)
+    column = {name: _plain(array, name, path)[order] for name, array in columns.items()}
+    ids = {role: as_names(names[role], role) if named[role] else None for role in names}
+    weights = column["weight"].astype(float_type(column["weight"].dtype), copy=False)
+    return Interactions(
+        sp.csr_array((weights, indices, indptr), shape=shape),
+        ids["user"],
+        ids["item"],
+        times=column.get("time"),
+        ratings=column.get("rating"),
+        positions=column.get("position"),
+        notes=_texts(_metadata(table, path), path),
+    )
+
+
+def _column(table: pa.Table, name: str, path: Path) -> pa.Array:
+    """Return a column without missing values."""
+    if table.column_names.count(name) != 1 or table[name].null_count:
+        raise InputError(f"{str(path)!r} was not written by Split.save: it must have one complete column {name!r}.")
+    return table[name].combine_chunks()
+
+
+def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
+    """Return the distinct names of all users or items."""
+    names = id_column(pa.chunked_array([_column(table, role, path)]), role, lambda row: f"{str(path)!r}, row {row + 1}")
+    if len(names.unique()) < len(names):
+        raise InputError(f"{str(path)!r} must name each {role} once.")
+    return names.combine_chunks()
+
+
+def _numbers(ids: pa.Array, names: pa.Array, role: str, path: Path) -> Ints:
+    """Return the positions of ids among the names."""
+    if not (ids.type == names.type or (is_text(ids.type) and is_text(names.type))):
+        raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, but {role}s.parquet has type {names.type}.")
+    positions = pc.index_in(ids.cast(names.type), value_set=names)
+    if positions.null_count:
+        row = pc.index(positions.is_null(), True).as_py()
+        raise InputError(f"{str(path)!r}, row {row + 1}: {role} {shown(ids[row].as_py())} is not in {role}s.parquet.")
+    return positions.to_numpy().astype(np.int64)
+
+
+def _plain(column: pa.Array, name: str, path: Path) -> AnyArray:
+    """Return numbers, or times."""
+    array: AnyArray = column.to_numpy(zero_copy_only=False)
+    if array.dtype.kind not in {"time": "iufM", "position": "iu"}.get(name, "iuf"):
+        raise InputError(f"{str(path)!r} must have numbers in the column {name!r}, got {column.type}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"{str(path)!r} must have finite numbers in the column {name!r}.")
+    return array
+
+
+def _metadata(table: pa.Table, path: Path) -> Any:
+    try:
+        return json.loads((table.schema.metadata or {})[b"truerank"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} was not written by Split.save.") from error
+
+
+def _texts(notes: Any, path: Path) -> tuple[str, ...]:
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InputError(f"{str(path)!r} was not written by Split.save: its notes must be strings.")
+    return tuple(notes)

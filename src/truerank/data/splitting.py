@@ -9,15 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import AnyArray, Bools, Ints
+from truerank.core.checks import AnyArray, Bools, Ints, as_number, as_rng, check_whole
+from truerank.core.csr import places
+from truerank.core.errors import InputError, counted
+from truerank.core.samples import Rng
+from truerank.data.event_files import grouped, read_interactions
 from truerank.data.interactions import Interactions
-from truerank.data.reading import grouped, read_interactions
 from truerank.data.splits import Repeats, Split, check_repeats, describe
-from truerank.errors import InputError
-from truerank.formats.source import Source
-from truerank.notes import counted
+from truerank.formats.sources import Source
 
-Rng = int | np.random.Generator | None
 Events = Interactions | Source
 """Interactions, or what `read_interactions` accepts: a path, a dataframe, a dict or a list; or a sparse matrix."""
 Moment = float | str | date | np.datetime64
@@ -53,7 +53,7 @@ def leave_last_out(data: Events, k: int = 1, *, repeats: Repeats = "drop") -> Sp
     >>> split.test.item_ids[split.test.items].tolist()
     ['a']
     """
-    _check_k(k, 1)
+    check_whole("k", k)
     events = _events(data)
     position = _positions(events, _by_time(events, "leave_last_out"))
     sizes = _sizes(events)
@@ -80,7 +80,7 @@ def leave_k_out(data: Events, k: int = 1, *, repeats: Repeats = "drop", rng: Rng
     >>> split.train.items.size, split.test.items.size, split.notes
     (2, 2, ('1 user has no held-out event', '1 held-out item has no training event'))
     """
-    _check_k(k, 1)
+    check_whole("k", k)
     events = _events(data)
     sizes = _sizes(events)
     return _split(events, (_random_positions(events, rng) < k) & (sizes > k), repeats).check(time="ignore")
@@ -196,7 +196,7 @@ def rolling_splits(data: Events, window: Window, n: int, *, repeats: Repeats = "
     >>> ranks.ids.tolist()
     [1, 1, 2]
     """
-    _check_whole("n", n, 1)
+    check_whole("n", n)
     events = _events(data)
     times = _times(events, "rolling_splits")
     length, last = _length(window, times), times.max()
@@ -235,8 +235,8 @@ def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = No
     >>> sum(fold.test.matrix.toarray() for fold in folds).tolist()
     [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
     """
-    _check_k(k, 2)
-    events, generator = _events(data), np.random.default_rng(rng)
+    check_whole("k", k, 2)
+    events, generator = _events(data), as_rng(rng)
     position = _random_positions(events, generator)
     # users start at different folds, so that the folds have about the same size
     start = generator.integers(k, size=events.n_users)[events.users]
@@ -252,7 +252,7 @@ def _events(data: Events) -> Interactions:
 
 
 def _split(data: Interactions, held: Bools, repeats: Repeats) -> Split:
-    """Divide the events, and merge those of the same pair in each part, so that neither part knows of the other."""
+    """Divide the events, and merge those of the same pair in each part, so that neither part sees the other."""
     check_repeats(repeats)
     train, test = data.select(~held).merged(), data.select(held)
     known = train.contains(test)
@@ -280,12 +280,12 @@ def _positions(data: Interactions, order: Ints) -> Ints:
     users = data.users[order]
     by_user, indptr, _ = grouped(users, np.zeros_like(users), (data.n_users, 1))
     positions = np.empty(order.size, dtype=np.int64)
-    positions[order[by_user]] = np.arange(order.size) - np.repeat(indptr[:-1], np.diff(indptr))
+    positions[order[by_user]] = places(indptr) - 1
     return positions
 
 
 def _random_positions(data: Interactions, rng: Rng) -> Ints:
-    return _positions(data, np.random.default_rng(rng).permutation(data.items.size))
+    return _positions(data, as_rng(rng).permutation(data.items.size))
 
 
 def _by_time(data: Interactions, what: str) -> Ints:
@@ -328,15 +328,6 @@ def _duration(window: Any) -> np.timedelta64:
     return np.timedelta64(int(number), _UNITS[unit.lower()])
 
 
-def _check_k(k: Any, least: int) -> None:
-    _check_whole("k", k, least)
-
-
-def _check_whole(name: str, number: Any, least: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise InputError(f"`{name}` must be a whole number from {least}, got {number!r}.")
-
-
 def _check_fraction(fraction: float) -> None:
-    if not 0 < fraction < 1:
+    if not 0 < as_number(fraction) < 1:
         raise InputError(f"`fraction` must lie between 0 and 1, got {fraction}.")

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Ints
-from truerank.errors import InputError
+from truerank.core.checks import AnyArray, Ints, check_whole
+from truerank.core.errors import InputError
 from truerank.formats.ids import as_names, is_text, shown
 
 BYTES_PER_BLOCK = 2**26
@@ -124,8 +124,8 @@ def write_catalogue(pieces: Iterable[Piece], folder: str | Path, items_per_block
     >>> catalogue.open(lambda name: f"{folder}/{name}").rows(np.array([4, 1])).argmax(axis=1).tolist()
     [4, 1]
     """
-    if items_per_block is not None and items_per_block < 1:
-        raise InputError(f"`items_per_block` must be a whole number from 1, got {items_per_block}.")
+    if items_per_block is not None:
+        check_whole("items_per_block", items_per_block)
     unique = f"truerank-{uuid4().hex}"
     ids: list[AnyArray] = []
     names: list[str] = []
@@ -179,7 +179,7 @@ def factor_rows(features: pa.Array, role: str, ids: pa.Array) -> AnyArray:
     >>> factor_rows(pa.array([[1.0], [1.0, 2.0]]), "item", pa.array(["a", "b"]))
     Traceback (most recent call last):
     ...
-    truerank.errors.InputError: all factors must have the same length, got 2 numbers for item 'b' and 1 for the first.
+    truerank.InputError: all factors must have the same length, got 2 numbers for item 'b' and 1 for the first.
     """
     if features.null_count:
         raise InputError(f"{role} {_name(ids, features.is_null())} has no factors.")

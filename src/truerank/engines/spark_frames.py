@@ -1,24 +1,71 @@
-"""Spark dataframes of factors, histories and held-out items -> one row per user with all of them.
-
-Nothing here starts a Spark session: everything belongs to that of the given dataframes.
-"""
+"""Spark dataframes: factors, held-out items, blocks of users, and what is merged of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.errors import InputError
-from truerank.formats.columns import PAIRS, Column, Contents, chosen_columns, find_columns, require_columns
+from truerank.core.checks import as_rng, check_whole
+from truerank.core.errors import InputError, raised_elsewhere
+from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
+from truerank.engines.workers import stable_hash
+from truerank.evaluation.partial_results import Parts, added_up
+from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
+from truerank.metrics.base import Metric
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-_GRADED = replace(PAIRS, roles={**PAIRS.roles, "grade": ()})
+
+def merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
+    """Return the sums, key by key, of what a step makes of all batches of a dataframe."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
+        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(added_up(parts))], pa.binary())})
+
+    with raised_elsewhere():
+        rows = frame.mapInArrow(run, "part binary").collect()
+    return added_up(pickle.loads(row.part) for row in rows)
+
+
+def check_frames(ranks: Mapping[str, Any]) -> None:
+    """Refuse dataframes of Spark together with ranks that are here."""
+    for name, one in ranks.items():
+        if not is_frame(one):
+            kind = type(one).__name__
+            raise InputError(f"either all ranks are Spark dataframes or none, got {kind} for {name!r}.")
+
+
+def check_separate(metric: Metric) -> None:
+    """Refuse a metric whose estimate of an instance depends on instances that may be elsewhere."""
+    if metric.pools_instances:
+        raise InputError(f"{metric} rests on all ranks together; collect them with tr.Ranks.from_spark first.")
+
+
+def fixed_seed(rng: Rng) -> int:
+    """Return one seed, since Spark may compute a partition several times."""
+    if isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0:
+        return rng
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int(as_rng(rng).integers(2**31))
+    raise InputError(f"`rng` must be a whole number from 0 or a Generator, got {rng!r}.")
+
+
+def batch_seed(seed: int, ranks: Ranks) -> int:
+    """Return a seed for the instances of a batch, which depends on their ids alone."""
+    return seed if ranks.ids is None else seed + stable_hash(ranks.ids)
+
+
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _KINDS = {"bigint": "whole numbers", "string": "text"}
 
@@ -61,7 +108,7 @@ class FactorFrames:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A dataframe with a row per user, as `truerank.engines.user_tables` describes it, and the types of its ids."""
+    """A dataframe with a row per user, as `truerank.engines.workers` describes it, and the types of its ids."""
 
     rows: DataFrame
     user_kind: str
@@ -87,7 +134,7 @@ def assemble(
     train, test : DataFrame
         Pairs of users and items.
     columns : mapping
-        The columns of `user` and `item`, and of the `grade` in `test`, where they are chosen.
+        The columns of `user` and `item`, and of the `relevance` in `test`, where they are chosen.
     users : int, optional
         How many users to draw at random.
     seed : int
@@ -95,29 +142,30 @@ def assemble(
     partitions : int, optional
         As for `spread`.
     """
-    held = pairs(test, "test", columns, _GRADED if columns["grade"] is not None else PAIRS)
+    held = pairs(test, "test", columns, TRUTH if columns["relevance"] is not None else PAIRS)
     kinds = {"user": _kind(factors.users, "user"), "item": factors.item_kind}
     _check_kinds(held, "test", kinds)
     seen = None if train is None else pairs(train, "train", columns)
     if seen is not None:
         _check_kinds(seen, "train", kinds)
     chosen = _everyone if users is None else _chooser(held, users, seed)
-    rows = collected(spread(chosen(held), partitions), {"item": "held", "grade": "grades"})
+    rows = collected(spread(chosen(held), partitions), {"item": "held", "relevance": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
     if seen is not None:
         rows = rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
-    return Assembled(rows, kinds["user"], kinds["item"], "grade" in held.columns)
+    return Assembled(rows, kinds["user"], kinds["item"], "relevance" in held.columns)
 
 
 def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
-    """Return a dataframe with the rows of a user in one of so many partitions, which joins by user keep.
+    """Return a dataframe with the rows of a user in one of a number of partitions, which joins by user keep.
 
     By default there are ``spark.sql.shuffle.partitions``. Without this, Spark would merge partitions of few bytes,
     although they take long to rank.
     """
     if partitions is None:
         return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
-    return frame.repartition(_whole("partitions", partitions), "user")
+    check_whole("partitions", partitions)
+    return frame.repartition(int(partitions), "user")
 
 
 def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -174,7 +222,7 @@ def is_frame(given: Any) -> bool:
 
 
 def _factors(frame: Any, role: str) -> DataFrame:
-    """Return a column of ids and a column of lists, which are told apart by their types."""
+    """Return a column of ids and a column of lists, which differ in their types."""
     where = f"the {role} factors"
     if not is_frame(frame):
         raise InputError(f"{where} must be a Spark dataframe, got {type(frame).__name__}.")
@@ -194,18 +242,13 @@ def _everyone(frame: DataFrame) -> DataFrame:
 
 
 def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
-    """Return a function that keeps the rows of so many users, those with the smallest hash."""
+    """Return a function that keeps the rows of a number of users, those with the smallest hash."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    check_whole("users", users)
     order = F.xxhash64(F.lit(seed), "user"), F.col("user")
-    drawn = held.select("user").distinct().orderBy(*order).limit(_whole("users", users))
+    drawn = held.select("user").distinct().orderBy(*order).limit(int(users))
     return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
-
-
-def _whole(name: str, given: object) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise InputError(f"`{name}` must be a whole number from 1, got {given!r}.")
-    return given
 
 
 def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:

@@ -1,35 +1,179 @@
-"""Ranks on Spark: dataframes in, a lazy dataframe of ranks out, one row per user."""
+"""Ranks and recommended lists on Spark, and the files they are kept in."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal
 
-from truerank.engines.arrow_lists import rank_listed
-from truerank.engines.arrow_ranks import rank_users, sample_users
-from truerank.engines.spark_catalogues import ship, shipped
+import numpy as np
+
+from truerank.core.checks import AnyArray
+from truerank.core.errors import InputError, raised_elsewhere
+from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
+from truerank.data.event_files import read_pairs
+from truerank.data.interactions import Interactions
+from truerank.engines.catalogues import (
+    Catalogue,
+    Items,
+    Piece,
+    add_popularity,
+    array_pieces,
+    table_piece,
+    write_catalogue,
+)
 from truerank.engines.spark_frames import (
     Assembled,
     FactorFrames,
     assemble,
     collected,
+    fixed_seed,
+    is_frame,
     pairs,
     require_pyspark,
     same_kinds,
     spread,
 )
-from truerank.engines.spark_parts import fixed_seed
-from truerank.errors import InputError, raised_elsewhere
+from truerank.engines.workers import rank_listed, rank_users, sample_users
 from truerank.formats.columns import LISTS, TRUTH, Column
-from truerank.ranking.rank_rows import to_rows
-from truerank.ranking.ranks import Ranks
-from truerank.ranking.sampled import DEFAULT_SIZE
-from truerank.sampling.designs import Rng
-from truerank.sampling.registry import AnyDesign, as_design
+from truerank.formats.rank_files import to_rows
+from truerank.formats.sources import load_array, reason
+from truerank.formats.text_files import Format
+from truerank.ranking.among_samples import DEFAULT_SIZE
+from truerank.sampling.designs import AnyDesign, as_design
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def ship(factors: FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None) -> Catalogue:
+    """Write the item factors as blocks, and let Spark copy them to the executors that need them.
+
+    A dataframe passes through the driver a part at a time. The copies are kept until the session ends. `popularity` has
+    the columns item and count.
+    """
+    pieces = _frame_pieces(factors.items) if is_frame(factors.items) else array_pieces(factors.items)
+    folder = mkdtemp(prefix="truerank-")
+    # Spark copies the files from here whenever a new executor needs them
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with raised_elsewhere():
+        catalogue = write_catalogue(pieces, folder, items_per_block)
+        if popularity is not None:
+            counts = popularity["count"].to_numpy()
+            catalogue = add_popularity(catalogue, folder, popularity["item"].combine_chunks(), counts)
+    factors.session.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
+    return catalogue
+
+
+@lru_cache(maxsize=4)
+def shipped(catalogue: Catalogue) -> Items:
+    """Return the items of a catalogue, on an executor; its Python workers keep the files open."""
+    from pyspark import SparkFiles
+
+    return catalogue.open(SparkFiles.get)
+
+
+def _frame_pieces(frame: DataFrame) -> Iterator[Piece]:
+    """Yield the rows of a dataframe in the order of the ids; the driver holds few at a time."""
+    import pyarrow as pa
+
+    packed: Any = frame.orderBy("item").mapInArrow(_pack, "packed binary")
+    for row in packed.toLocalIterator(prefetchPartitions=True):
+        table = pa.ipc.open_stream(row.packed).read_all()
+        yield table_piece(table["item"].combine_chunks(), table["features"].combine_chunks())
+
+
+def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield each batch as the bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.RecordBatch.from_pydict({"packed": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+
+def rank_files(
+    factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format] | None = None
+) -> Ranks:
+    """Return exact ranks in the order of the user ids.
+
+    Parameters
+    ----------
+    factors : (path, path)
+        Factors of users and items: two .npy files, or two Parquet files or directories that Spark reads.
+    train, test : path
+        Pairs: row numbers in any file that truerank reads, or, beside Parquet, ids in Parquet that Spark reads.
+    formats : dict, optional
+        Formats of text files, for `train` and `test`.
+    """
+    with _session() as session:
+        if all(path.endswith(".npy") for path in factors):
+            given = _from_arrays(session, factors, train, test, formats or {})
+        else:
+            read = session.read.parquet
+            frames = tuple(read(path) for path in factors)
+            given = {"factors": frames, "train": None if train is None else read(train), "test": read(test)}
+        ranks = Ranks.from_spark(rank(**given))
+    return ranks if ranks.ids is None else ranks[np.argsort(ranks.ids)]
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    """Use the active session; without one, start one and stop it afterwards."""
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    try:
+        session = active or SparkSession.builder.appName("truerank").getOrCreate()
+    except Exception as error:  # Java may be missing, or the configuration be wrong
+        raise InputError(f"Spark can't be started ({reason(error)}).") from error
+    try:
+        yield session
+    finally:
+        if active is None:
+            session.stop()
+
+
+def _from_arrays(
+    session: SparkSession, factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format]
+) -> dict[str, Any]:
+    """Return the arguments of `rank` from files that are read here."""
+    users, items = map(load_array, factors)
+    if users.ndim != 2 or items.ndim != 2:
+        raise InputError(f"factors must be two-dimensional arrays, got shapes {users.shape} and {items.shape}.")
+    shape = (len(users), len(items))
+    seen = None if train is None else read_pairs(train, shape, format=formats.get("train"))
+    held = read_pairs(test, shape, format=formats.get("test"))
+    return {
+        "factors": (session.createDataFrame(_factor_table(users)), items),
+        "train": None if seen is None else _pair_frame(session, seen),
+        "test": _pair_frame(session, held),
+    }
+
+
+def _factor_table(factors: AnyArray) -> pa.Table:
+    import pyarrow as pa
+
+    plain = np.ascontiguousarray(factors, np.float32 if factors.dtype == np.float32 else np.float64)
+    bounds = np.arange(len(plain) + 1, dtype=np.int32) * plain.shape[1]
+    return pa.table({"id": np.arange(len(plain)), "features": pa.ListArray.from_arrays(bounds, plain.ravel())})
+
+
+def _pair_frame(session: SparkSession, pairs: Interactions) -> DataFrame:
+    import pyarrow as pa
+
+    return session.createDataFrame(pa.table({"user": pairs.users, "item": pairs.items.astype(np.int64)}))
+
 
 _SAMPLED = {
     "n_catalogue": "bigint",
@@ -47,7 +191,7 @@ def rank(
     test: DataFrame,
     user: Column = None,
     item: Column = None,
-    grade: Column = None,
+    relevance: Column = None,
     users: int | None = None,
     rng: Rng = None,
     items_per_block: int | None = None,
@@ -67,7 +211,7 @@ def rank(
         Training and held-out pairs of users and items. Training items are not candidates, unless they are held out.
     user, item : str or int, optional
         Their columns, where the names are not the usual ones.
-    grade : str or int, optional
+    relevance : str or int, optional
         Column of `test` with grades: items above 0 are relevant, others are ordinary candidates.
     users : int, optional
         How many users to draw at random. 100,000 give Recall@10 to 0.001.
@@ -90,7 +234,7 @@ def rank(
     error when the ranks are computed.
     """
     given = FactorFrames.of(factors)
-    columns = {"user": user, "item": item, "grade": grade}
+    columns = {"user": user, "item": item, "relevance": relevance}
     rows = assemble(given, train, test, columns=columns, users=users, seed=fixed_seed(rng), partitions=partitions)
     catalogue = ship(given, items_per_block)
 
@@ -105,11 +249,10 @@ def rank_sampled(
     *,
     train: DataFrame | None = None,
     test: DataFrame,
-    design: AnyDesign | None = None,
-    m: int | None = None,
+    design: AnyDesign = DEFAULT_SIZE,
     user: Column = None,
     item: Column = None,
-    grade: Column = None,
+    relevance: Column = None,
     users: int | None = None,
     rng: Rng = None,
     items_per_block: int | None = None,
@@ -119,21 +262,19 @@ def rank_sampled(
 
     Parameters
     ----------
-    factors, train, test, user, item, grade, users, items_per_block, partitions
+    factors, train, test, user, item, relevance, users, items_per_block, partitions
         Those of `truerank.spark.rank`.
-    design : SamplingDesign or str, optional
+    design : SamplingDesign, str or int
         Any design of `truerank.rank_sampled` without a proxy of its own.
-    m : int, optional
-        Short for ``design=UniformSampling(m)``; 100 by default.
     rng : int or numpy.random.Generator, optional
         Seed. The sample of a user also depends on the users in the same Arrow batch, so it is the same
         again for the same data, partitions and batch size.
     """
-    chosen = as_design(design, m=DEFAULT_SIZE if design is None and m is None else m, replace=False)
+    chosen = as_design(design)
     if chosen.proxies:
         raise InputError(f"on Spark a design can't have a proxy of its own, got one for {chosen}.")
     given, seed = FactorFrames.of(factors), fixed_seed(rng)
-    columns = {"user": user, "item": item, "grade": grade}
+    columns = {"user": user, "item": item, "relevance": relevance}
     rows = assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     popularity = None if train is None else _popularity(train, columns)
     catalogue = ship(given, items_per_block, popularity)

@@ -1,34 +1,38 @@
-"""Which recommender is better, by how much, and how sure that is."""
+"""`compare`: all pairs of recommenders on the same instances, adjusted for the number of tests."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
-from truerank.corrections.assumptions import Assumption, check_assumption
-from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.display.tables import Cell, Table, Tabular, measured
-from truerank.errors import InputError
-from truerank.evaluation.adjustments import Adjustment, adjusted, adjusted_levels, number_of_tests
-from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.differences import Difference, bound_notes, check_margin, one_sided
-from truerank.evaluation.elsewhere import engine_of
-from truerank.evaluation.group_parts import parts_by
+from truerank.core.checks import check_choice
+from truerank.core.errors import InputError, by_name, counted
+from truerank.core.ranks import Ranks, n_named
+from truerank.core.samples import Rng
+from truerank.core.tables import Table, Tabular
+from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, as_metrics, check_assumption
+from truerank.evaluation.differences import Difference, check_margin, conclusion, differences_table, one_sided
+from truerank.evaluation.exact_ranges import advice, remedy
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level
-from truerank.evaluation.matching import Unmatched, matched
-from truerank.evaluation.paired_differences import Compared, Task, blocks_of, tested_differences
-from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest, StudentTest
-from truerank.evaluation.per_instance import Ties, untied
+from truerank.evaluation.matching import Entrant, Runs, Unmatched, entrants_of
+from truerank.evaluation.paired_tests import (
+    Adjustment,
+    LikelihoodTest,
+    PairedTest,
+    StudentTest,
+    adjusted,
+    adjusted_levels,
+    number_of_tests,
+)
+from truerank.evaluation.paired_values import Key, PairedPart, Task, paired_parts
+from truerank.evaluation.partial_results import engine_of
+from truerank.evaluation.per_instance import Ties
 from truerank.evaluation.resampling import Bootstrap, Randomisation
-from truerank.evaluation.runs import Entrant, Runs, labelled, shared_name
 from truerank.metrics.base import Metric
-from truerank.notes import by_name, counted
-from truerank.ranking.ranks import n_named
-from truerank.sampling.designs import Rng
 
 TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 """The tests by name."""
@@ -38,7 +42,7 @@ _FEW = 30
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Tabular):
+class Comparison(Tabular[Difference]):
     """All differences between recommenders: ``result["B", "A", "ndcg@10"]`` is B minus A.
 
     P-values, intervals and verdicts are adjusted for all tests of the comparison. `print` it, or convert it to a
@@ -53,12 +57,13 @@ class Comparison(Tabular):
     notes: tuple[str, ...]
     groups: tuple[str, ...] = ()
 
-    def __getitem__(self, key: tuple[str, ...]) -> Difference:
+    def _named(self, key: Any) -> Difference:
         """Return one difference by recommender, baseline, metric and group.
 
         The metric may be left out if there is only one; the group is given if there are groups.
         """
-        names = (*key, self.metrics[0]) if len(key) == 2 and len(self.metrics) == 1 else key
+        given = key if isinstance(key, tuple) else (key,)
+        names = (*given, self.metrics[0]) if len(given) == 2 and len(self.metrics) == 1 else given
         if len(names) != (4 if self.groups else 3):
             wanted = "baseline, metric and group" if self.groups else "baseline and metric"
             raise InputError(f"name recommender, {wanted}, as in result['B', 'A', 'ap'], got {key!r}.")
@@ -93,38 +98,34 @@ class Comparison(Tabular):
         Of sampled ranks it also shows the parts of the error.
         """
         adjustment = "" if self.adjustment == "none" or self.n_tests < 2 else f" ({self.adjustment})"
-        grouped, sampled = bool(self.groups), any(each.sampling_error != 0 for each in self.differences)
-        header = (
-            "",
-            *(("group",) if grouped else ()),
-            *("metric", "mean", "baseline", "difference"),
-            *(("from users, candidates",) if sampled else ()),
-            *(f"{100 * self.level:g} % interval{adjustment}", "relative", f"p{adjustment}", "verdict"),
-        )
-        rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in self.differences)
-        return Table(header, rows, tuple(each.record() for each in self.differences), self.notes)
+        return differences_table(self.differences, adjustment, self.notes)
+
+    def _rows(self) -> Sequence[Difference]:
+        return self.differences
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return [name for each in self.differences for name in each._names()]
+
+    def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        for each in self.differences:
+            yield from each._numbers()
 
 
-def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...]:
-    low, high = each.confidence_interval()
-    return (
-        Cell(f"{each.recommender} - {each.baseline}"),
-        *((Cell(each.group),) if grouped else ()),
-        Cell(each.metric),
-        Cell(f"{each.mean:.4f}"),
-        Cell(f"{each.baseline_mean:.4f}"),
-        measured(each.difference, each.standard_error),
-        *((_parts_of_error(each),) if sampled else ()),
-        Cell(f"[{low:.4f}, {high:.4f}]"),
-        Cell(f"{each.relative:+.1%}"),
-        Cell(f"{each.adjusted_p_value:.2g}"),
-        Cell(each.verdict),
+def conclusions(result: Comparison) -> tuple[str, ...]:
+    """Return a sentence for each metric, and for each group if there are groups.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> a, b = tr.Ranks.from_ranks([5, 6] * 20, n=9), tr.Ranks.from_ranks([1, 2] * 20, n=9)
+    >>> conclusions(tr.compare({"A": a, "B": b, "C": a}, "rr"))
+    ('rr: B is best: it is better than A, C.',)
+    """
+    return tuple(
+        f"{f'{group}, ' if group else ''}{metric}: {conclusion(result.of(metric, group))}"
+        for group in result.groups or ("",)
+        for metric in result.metrics
     )
-
-
-def _parts_of_error(each: Difference) -> Cell:
-    known = not math.isnan(each.sampling_error)
-    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown")
 
 
 def compare(
@@ -166,7 +167,7 @@ def compare(
     level : float
         Confidence level of the whole.
     margin : float, optional
-        A loss that does not matter; verdicts then also say who is not worse by more than it, by a one-sided test.
+        A loss that does not matter; verdicts then also say who is not worse by more than that, by a one-sided test.
     unmatched : {"refuse", "drop"}
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
@@ -174,8 +175,8 @@ def compare(
     assume : {"nothing", "falling", "smooth"}
         What bounds of exact metrics, from sampled ranks, may assume; see `truerank.evaluate`.
     same_candidates : bool
-        Whether sampled ranks of all recommenders are among the same candidates. Orders on these very users are then
-        more certain. Several runs need not be told: their spread shows it.
+        Whether all recommenders were ranked among the same sampled candidates. Orders on these very users are then
+        more certain. Not needed for several runs, whose spread shows it.
     replicates : int
         Resamples of the bootstrap, or random exchanges.
     rng : int or numpy.random.Generator, optional
@@ -215,7 +216,6 @@ def compare(
         one_sided(level)
     task = Task(
         names=tuple(ranks),
-        metrics=tuple(map(str, chosen)),
         pairs=_pairs(tuple(ranks), baseline),
         level=level,
         margin=margin,
@@ -223,11 +223,62 @@ def compare(
         lower_is_better=tuple(metric.lower_is_better for metric in chosen),
     )
     method, engine = _as_test(test, replicates, rng, progress), engine_of(ranks)
-    differences = _differences if engine is None else engine.differences
-    found = differences(ranks, chosen, task, method, by=by, unmatched=unmatched, ties=ties, rng=rng, assume=assume)
-    final = _adjusted(found.differences, adjustment, level)
-    notes = dict.fromkeys((*_remarks(final), *found.notes, *_rough(final), *_tests(final, adjustment)))
-    return Comparison(task.names, found.metrics, final, level, adjustment, tuple(notes), found.groups)
+    if engine is None:
+        groups = None if by is None else Groups.of(by)
+        entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, ties=ties, rng=rng)
+        parts = paired_parts(entrants, chosen, task, method, assume)
+        shown = () if by is None else tuple(dict.fromkeys(group for group, _, _ in parts))
+    else:
+        step = partial(_step, metrics=chosen, task=task, test=method, ties=ties, assume=assume)
+        entrants = {}
+        parts, shown, dropped = engine.compared(ranks, chosen, step, by=by, rng=rng, unmatched=unmatched, test=method)
+    keys = [
+        (group, at, pair) for group in shown or ("",) for at in range(len(chosen)) for pair in range(len(task.pairs))
+    ]
+    found = [parts[key].difference(task, key) for key in keys]
+    about = f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"
+    own = [*dropped, *_notes(entrants), *([about] if any(each.bounded for each in found) else [])]
+    final = _adjusted(found, adjustment, level)
+    remarks = (*_remarks(final), *own, *_remedies(found, entrants, assume), *_rough(final), *_tests(final, adjustment))
+    names = tuple(parts[group, at, 0].metric for group, at, pair in keys[: len(chosen) * len(task.pairs)] if pair == 0)
+    return Comparison(task.names, names, final, level, adjustment, tuple(dict.fromkeys(remarks)), shown)
+
+
+def _step(
+    ranks: Mapping[str, Ranks],
+    groups: Groups | None,
+    rng: Rng,
+    *,
+    metrics: Sequence[Metric],
+    task: Task,
+    test: PairedTest,
+    ties: Ties,
+    assume: Assumption,
+) -> dict[Key, PairedPart]:
+    """Return what some instances show."""
+    entrants, _ = entrants_of(ranks, metrics, groups, ties=ties, rng=rng)
+    return paired_parts(entrants, metrics, task, test, assume)
+
+
+def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
+    if baseline is None:
+        return [(later, earlier) for earlier, later in combinations(range(len(names)), 2)]
+    check_choice("baseline", baseline, names)
+    base = names.index(baseline)
+    return [(one, base) for one in range(len(names)) if one != base]
+
+
+def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bool) -> PairedTest:
+    if isinstance(test, PairedTest):
+        return test
+    tests: dict[str, Callable[[], PairedTest]] = {
+        "likelihood": LikelihoodTest,
+        "t": StudentTest,
+        "bootstrap": partial(Bootstrap, replicates, rng, progress),
+        "randomisation": partial(Randomisation, replicates, rng, progress),
+    }
+    check_choice("test", test, tests, hint=_NOT_OFFERED if str(test) in ("wilcoxon", "sign") else "")
+    return tests[test]()
 
 
 def _adjusted(differences: Sequence[Difference], how: Adjustment, level: float) -> tuple[Difference, ...]:
@@ -239,94 +290,29 @@ def _adjusted(differences: Sequence[Difference], how: Adjustment, level: float) 
     )
 
 
-def _differences(
-    ranks: Mapping[str, Runs],
-    metrics: Sequence[Metric],
-    task: Task,
-    test: PairedTest,
-    *,
-    by: Groups | Mapping[Any, Any] | Any | None,
-    unmatched: Unmatched,
-    ties: Ties,
-    rng: Rng,
-    assume: Assumption,
-) -> Compared:
-    """Return the differences between ranks that are in this process."""
-    runs, labels = labelled(ranks)
-    same, dropped = matched(runs, unmatched)
-    broken = untied(same, ties, rng)
-    parts = parts_by(broken, None if by is None else Groups.of(by))
-    entrants = {
-        name: Entrant.of([broken[label] for label in own], metrics, [parts[label] for label in own])
-        for name, own in labels.items()
-    }
-    shown = tuple(shared_name(entrants, at, metric) for at, metric in enumerate(metrics))
-    blocks = blocks_of(entrants, next(iter(same.values())).clusters, assume)
-    found = tested_differences(replace(task, metrics=shown), blocks, test)
-    notes = (*dropped, *_notes(entrants), *bound_notes(found, assume), *_remedies(found, entrants, assume))
-    groups = () if by is None else tuple(part.name for part in next(iter(parts.values())))
-    return Compared(shown, found, notes, groups)
-
-
-def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
-    if baseline is None:
-        return [(later, earlier) for earlier, later in combinations(range(len(names)), 2)]
-    if baseline not in names:
-        raise InputError(f"`baseline` must be one of {', '.join(map(repr, names))}, got {baseline!r}.")
-    base = names.index(baseline)
-    return [(one, base) for one in range(len(names)) if one != base]
-
-
-def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bool) -> PairedTest:
-    if isinstance(test, PairedTest):
-        return test
-    tests: dict[str, PairedTest] = {
-        "likelihood": LikelihoodTest(),
-        "t": StudentTest(),
-        "bootstrap": Bootstrap(replicates, rng, progress),
-        "randomisation": Randomisation(replicates, rng, progress),
-    }
-    if test not in tests:
-        advice = _NOT_OFFERED if str(test) in ("wilcoxon", "sign") else ""
-        raise InputError(f"`test` must be one of {', '.join(map(repr, tests))}, got {test!r}{advice}.")
-    return tests[test]
-
-
 def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
     return by_name(
-        {
-            name: [
-                note
-                for run in each.runs
-                for note in (
-                    *run.notes,
-                    *(note for metric in each.metrics for note in (*metric.notes(run), *advice(metric, run))),
-                )
-            ]
-            for name, each in entrants.items()
-        }
+        {name: [note for run in each.runs for note in _run_notes(run, each.metrics)] for name, each in entrants.items()}
     )
+
+
+def _run_notes(run: Ranks, metrics: Sequence[Metric]) -> list[str]:
+    notes = list(run.notes)
+    for metric in metrics:
+        notes += [*metric.notes(run), *([advice(metric, run)] if metric.biased(run) else [])]
+    return notes
 
 
 def _remedies(differences: Sequence[Difference], entrants: Mapping[str, Entrant], assume: Assumption) -> list[str]:
     """Return what would determine an order that the sample leaves open."""
-    first = next(iter(entrants.values()))
     left_open = {each.metric for each in differences if each.bounded and each.finding.kind == "not determined"}
     return [
         f"to determine the order by {metric.estimated}, "
         + remedy(metric.estimated, first.runs[0], assume).removeprefix("; ")
+        for first in list(entrants.values())[:1]
         for metric in first.metrics
         if str(metric) in left_open and first.sampled
     ]
-
-
-def _tests(differences: Sequence[Difference], how: Adjustment) -> list[str]:
-    """Return a note on how many tests there are, if there are several."""
-    tests = number_of_tests([each.p_value for each in differences])
-    if tests < 2:
-        return []
-    adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({how.title()})"
-    return [f"p-values, intervals and verdicts are {adjusted_for}"]
 
 
 def _remarks(differences: Sequence[Difference]) -> list[str]:
@@ -355,3 +341,12 @@ def _rough(differences: Sequence[Difference]) -> list[str]:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")
     return list(dict.fromkeys(notes))
+
+
+def _tests(differences: Sequence[Difference], how: Adjustment) -> list[str]:
+    """Return a note on how many tests there are, if there are several."""
+    tests = number_of_tests([each.p_value for each in differences])
+    if tests < 2:
+        return []
+    adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({how.title()})"
+    return [f"p-values, intervals and verdicts are {adjusted_for}"]

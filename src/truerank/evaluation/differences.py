@@ -1,24 +1,28 @@
-"""How two recommenders differ in one metric, and what can be concluded from it."""
+"""The paired difference of two recommenders, and what differences say of their order.
+
+Who is better, who is not worse, that no difference was found, or that nothing is determined: all that speaks of an
+order asks here, be it a comparison, a gate, a plan, a report, or bold type in a table.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from truerank.corrections.assumptions import ASSUMING, Assumption
-from truerank.errors import InputError
+from truerank.core.checks import as_number
+from truerank.core.errors import InputError
+from truerank.core.tables import Cell, Record, Table, Tabular, measured
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed
-from truerank.evaluation.verdicts import Verdict, judged
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(Tabular[Record]):
     """How two recommenders differ in one metric on the same instances.
 
     Attributes
@@ -35,7 +39,7 @@ class Difference:
         Of the paired difference, over users and candidates; NaN below two units.
     sampling_error : float
         The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
-        does not tell.
+        does not determine it.
     order_probability : float
         Posterior probability, under a flat prior, that the mean over all samples of candidates has the order shown on
         these very users: Phi(abs(difference) / sampling_error). It is not how often such orders are right: between
@@ -146,13 +150,13 @@ class Difference:
         return self.gain_interval(one_sided(self._level(level))).low > -check_margin(margin)
 
     def worse(self, margin: float, level: float | None = None) -> bool:
-        """Return whether anything but a loss of more than `margin` can be ruled out, by the same one-sided test."""
+        """Return whether the loss is shown to exceed `margin`, by the same one-sided test."""
         return self.gain_interval(one_sided(self._level(level))).high < -check_margin(margin)
 
     def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
 
-        It is supposed that the true difference, and the spread of differences, are as observed. Infinite if the
+        The true difference, and the spread of differences, are assumed to be as observed. Infinite if the
         difference is the margin, or `bounded`: then candidates are missing, not instances.
         """
         from scipy.special import ndtri
@@ -188,12 +192,7 @@ class Difference:
     def record(self) -> dict[str, Any]:
         """Return all numbers by name."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
-        derived = {
-            "user_error": self.user_error,
-            "relative": self.relative,
-            "effect_size": self.effect_size,
-            "verdict": self.verdict,
-        }
+        derived = {name: getattr(self, name) for name in ("user_error", "relative", "effect_size", "verdict")}
         return own | self.confidence_interval()._asdict() | derived
 
     def __str__(self) -> str:
@@ -203,22 +202,231 @@ class Difference:
             f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.finding.in_full}"
         )
 
+    def _in_short(self) -> str:
+        return str(self)
+
+    def to_table(self) -> Table:
+        """Return one row, as in the table of the whole comparison."""
+        return differences_table([self], "" if self.adjusted_level == self.level else " (adjusted)")
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return [(f"{self.recommender} - {self.baseline}", *((self.group,) if self.group else ()), self.metric)]
+
+    def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        (name,) = self._names()
+        yield name, self.difference
+        yield (*name, "se"), self.standard_error
+        yield (*name, "p"), self.adjusted_p_value
+
+
+def differences_table(differences: Sequence[Difference], adjustment: str, notes: tuple[str, ...] = ()) -> Table:
+    """Return a row per difference; `adjustment` is what the header says of intervals and p-values."""
+    grouped = any(each.group for each in differences)
+    sampled = any(each.sampling_error != 0 for each in differences)
+    header = (
+        "",
+        *(("group",) if grouped else ()),
+        *("metric", "mean", "baseline", "difference"),
+        *(("from users, candidates",) if sampled else ()),
+        *(f"{100 * differences[0].level:g} % interval{adjustment}", "relative", f"p{adjustment}", "verdict"),
+    )
+    rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in differences)
+    return Table(header, rows, tuple(each.record() for each in differences), notes)
+
+
+def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...]:
+    low, high = each.confidence_interval()
+    return (
+        Cell(f"{each.recommender} - {each.baseline}"),
+        *((Cell(each.group),) if grouped else ()),
+        Cell(each.metric),
+        Cell(f"{each.mean:.4f}"),
+        Cell(f"{each.baseline_mean:.4f}"),
+        measured(each.difference, each.standard_error),
+        *((_parts_of_error(each),) if sampled else ()),
+        Cell(f"[{low:.4f}, {high:.4f}]"),
+        Cell(f"{each.relative:+.1%}"),
+        Cell(f"{each.adjusted_p_value:.2g}"),
+        Cell(each.verdict),
+    )
+
+
+def _parts_of_error(each: Difference) -> Cell:
+    known = not math.isnan(each.sampling_error)
+    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown")
+
 
 def check_margin(margin: float) -> float:
     """Return a loss that does not matter, or raise `InputError`."""
-    if not 0.0 <= margin < math.inf:
+    if not 0.0 <= as_number(margin) < math.inf:
         raise InputError(f"`margin` must be a number from 0, got {margin}.")
     return margin
 
 
 def one_sided(level: float) -> float:
     """Return the level of the two-sided interval whose lower end is a one-sided bound at the given level."""
-    if not 0.5 < level < 1.0:
+    if not 0.5 < as_number(level) < 1.0:
         raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")
     return 2 * level - 1
 
 
-def bound_notes(differences: Sequence[Difference], assume: Assumption) -> list[str]:
-    """Return a note if some differences are those of exact metrics, bounded by sampled ones."""
-    about = f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"
-    return [about] if any(each.bounded for each in differences) else []
+Kind = Literal["better", "not worse", "no difference", "not determined"]
+"""What can be said of the order of two recommenders."""
+
+
+Acceptance = Literal["passes", "fails", "cannot tell"]
+"""Whether one recommender may replace another."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of the order of two recommenders by the exact metric.
+
+    Attributes
+    ----------
+    kind : {"better", "not worse", "no difference", "not determined"}
+    winner : str or None
+        The recommender that is better, if one was found to be.
+    words : str
+        The verdict in a few words.
+    remark : str
+        Why the difference shown points the other way; empty unless it does.
+    """
+
+    kind: Kind
+    winner: str | None
+    words: str
+    remark: str = ""
+
+    @property
+    def in_full(self) -> str:
+        """The words and the remark."""
+        return f"{self.words}; {self.remark}" if self.remark else self.words
+
+
+def judged(found: Difference) -> Verdict:
+    """Return the verdict on a difference, by its adjusted p-value, its adjusted interval and its margin.
+
+    Who is better is read off the side of 0 on which the interval lies. That of a sampled metric is an interval of the
+    exact metric; the difference shown is biased and may have the other sign.
+    """
+    winner, small = _winner(found), bool(found.margin) and found.not_worse(found.margin or 0.0)
+    if winner is not None:
+        limit = f", but not by more than {found.margin:g}" if small and winner == found.baseline else ""
+        return Verdict("better", winner, f"{winner} is better{limit}", _remark(found, winner))
+    if small:
+        return Verdict("not worse", None, f"{found.recommender} is not worse by more than {found.margin:g}")
+    if found.bounded:
+        return Verdict("not determined", None, "not determined by this sample")
+    if math.isnan(found.p_value):
+        return Verdict("not determined", None, "not determined")
+    return Verdict("no difference", None, "no difference found")
+
+
+def _winner(found: Difference) -> str | None:
+    """Return who is better: both the p-value and the interval must say so, should a test's own two disagree."""
+    if not found.adjusted_p_value <= 1 - found.level:
+        return None
+    low, high = found.gain_interval(found.adjusted_level)
+    return found.recommender if low > 0 else found.baseline if high < 0 else None
+
+
+def _remark(found: Difference, winner: str) -> str:
+    shown = found.gain if winner == found.recommender else -found.gain
+    return "the difference shown is biased by the sampling and points the other way" if shown < 0 else ""
+
+
+def acceptance(found: Difference, margin: float) -> Acceptance:
+    """Return whether the recommender may replace the baseline: it is better, or not worse by `margin` or more.
+
+    It fails only if it is found worse, and by more than the margin.
+    """
+    winner = found.finding.winner
+    if winner == found.recommender or (margin > 0 and found.not_worse(margin)):
+        return "passes"
+    return "fails" if winner == found.baseline and found.worse(margin) else "cannot tell"
+
+
+def leading(differences: Sequence[Difference]) -> str:
+    """Return who beats the most others among those whom none beats; where that is even, who has the best mean shown.
+
+    `differences` are those between all pairs, by one metric in one group.
+    """
+    sign = -1 if differences[0].lower_is_better else 1
+    means = {each.baseline: each.baseline_mean for each in differences}
+    means |= {each.recommender: each.mean for each in differences}
+    winners = [each.finding.winner for each in differences]
+    beaten = {_other(each, winner) for each, winner in zip(differences, winners, strict=True) if winner is not None}
+    return max(
+        [name for name in means if name not in beaten] or list(means),
+        key=lambda name: (winners.count(name), -math.inf if math.isnan(means[name]) else sign * means[name]),
+    )
+
+
+def _other(found: Difference, name: str) -> str:
+    return found.baseline if name == found.recommender else found.recommender
+
+
+def seen_from(name: str, differences: Sequence[Difference]) -> list[Difference]:
+    """Return the differences of one recommender minus each other one that it was compared with."""
+    own = [each for each in differences if name in (each.recommender, each.baseline)]
+    return [each if each.recommender == name else each.reversed() for each in own]
+
+
+def found_best(differences: Sequence[Difference]) -> str | None:
+    """Return the recommender that is better than each other one by one metric in one group, if there is one."""
+    name = leading(differences)
+    beats_all = all(each.finding.winner == name for each in seen_from(name, differences))
+    return name if beats_all else None
+
+
+def conclusion(differences: Sequence[Difference]) -> str:
+    """Return what the differences by one metric in one group add up to, as a sentence."""
+    if len(differences) == 1:
+        return f"{differences[0].verdict}."
+    if len({each.baseline for each in differences}) == 1:
+        return _against(differences)
+    return _about(leading(differences), differences)
+
+
+def _against(own: Sequence[Difference]) -> str:
+    """Return the sentence if all others are compared with one baseline."""
+    baseline = own[0].baseline
+    words = {
+        "better": f"better than {baseline}",
+        "worse": f"worse than {baseline}",
+        "not worse": f"not worse than {baseline} by more than {own[0].margin or 0.0:g}",
+        "no difference": f"no difference from {baseline} was found",
+        "not determined": f"the order with {baseline} is not determined by this sample",
+    }
+    names = _names_by_kind(own, of_baselines=False)
+    return "; ".join(f"{words[kind]}: {names[kind]}" for kind in words if kind in names) + "."
+
+
+def _about(first: str, differences: Sequence[Difference]) -> str:
+    """Return the sentence on the leading one of several."""
+    own = seen_from(first, differences)
+    names = _names_by_kind(own, of_baselines=True)
+    if set(names) == {"better"}:
+        return f"{first} is best: it is better than {names['better']}."
+    if set(names) == {"no difference"}:
+        return f"{first} has the best mean, but no difference from any other was found."
+    if set(names) == {"not determined"}:
+        return "the order is not determined by this sample."
+    words = {
+        "better": (f"{first} is better than ", ""),
+        "worse": (f"{first} is worse than ", ""),
+        "not worse": (f"{first} is not worse than ", f" by more than {own[0].margin or 0.0:g}"),
+        "no difference": ("no difference from ", " was found"),
+        "not determined": ("the order with ", " is not determined by this sample"),
+    }
+    return "; ".join(names[kind].join(around) for kind, around in words.items() if kind in names) + "."
+
+
+def _names_by_kind(own: Sequence[Difference], *, of_baselines: bool) -> dict[str, str]:
+    """Return the names of the baselines, or of the recommenders, with each kind of verdict; one of them is "worse"."""
+    names: dict[str, list[str]] = {}
+    for each in own:
+        kind = "worse" if each.finding.winner == each.baseline else each.finding.kind
+        names.setdefault(kind, []).append(each.baseline if of_baselines else each.recommender)
+    return {kind: ", ".join(several) for kind, several in names.items()}

@@ -1,31 +1,34 @@
-"""From values to an estimate: a mean, its error, and what to know before trusting it."""
+"""`estimate`: the mean of a metric, its interval, what to know before trusting it, and what chance would give."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.corrections.assumptions import ASSUMING, Assumption, check_assumption
-from truerank.corrections.reading import AnyMetric
-from truerank.corrections.reading import metric as as_metric
-from truerank.corrections.recommended import recommended
-from truerank.errors import InputError
-from truerank.evaluation.advice import advice, remedy
-from truerank.evaluation.attainable_values import attainable, attainable_of_items, attainable_with
-from truerank.evaluation.group_parts import Part
-from truerank.evaluation.intervals import Interval, Units, check_level, student_interval
-from truerank.evaluation.per_instance import Ties, values
+from truerank.core.checks import Floats, Ints
+from truerank.core.errors import InputError, counted
+from truerank.core.ranks import Ranks, check_ranks
+from truerank.core.samples import Rng
+from truerank.core.tables import Cell, Record, Table, Tabular, measured
+from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, check_assumption, recommended
+from truerank.estimators.corrected import metric as as_metric
+from truerank.evaluation.exact_ranges import ExactRange, advice, exact_range, remedy
+from truerank.evaluation.intervals import (
+    Interval,
+    Units,
+    attainable,
+    attainable_of_items,
+    attainable_with,
+    check_level,
+    student_interval,
+)
+from truerank.evaluation.partial_results import Moments
+from truerank.evaluation.per_instance import Part, Ties, values
 from truerank.metrics.base import Metric
-from truerank.notes import counted
-from truerank.ranking.ranks import Ranks, check_ranks
-from truerank.sampling.designs import Rng
-
-if TYPE_CHECKING:
-    from truerank.evaluation.exact_ranges import ExactRange
 
 _TIED = {
     "expected": "metrics are averaged over all orders of tied items",
@@ -35,14 +38,16 @@ _TIED = {
 }
 _FEW = 30
 _MANY_TIES = 0.1  # as the note says
+# fields that records lack: the first is among the notes, the second a label, the others say how the interval was found
+_HIDDEN = ("caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range", "attainable", "chance")
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Tabular[Record]):
     """Mean of a metric over instances, with its standard error.
 
-    Estimates of the same metric over different instances merge with ``+`` into the estimate over
-    all of them.
+    Estimates of the same metric over different instances merge with ``+`` into the estimate over all of them;
+    ``float(estimate)`` is the mean.
 
     Attributes
     ----------
@@ -88,6 +93,8 @@ class Estimate:
     """For groups of items: the sum of the instances' weights, whose weighted mean this is. None: all weigh 1."""
     n_users: int | None = None
     """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
+    moments: Moments | None = field(default=None, repr=False, compare=False)
+    """Of the values, so that estimates merge. None: they follow from the mean and the standard error."""
     units: Units | None = field(default=None, repr=False, compare=False)
     """The values of independent units, on which the interval rests. None: it rests on the standard error."""
     hidden_error: float = 0.0
@@ -96,6 +103,8 @@ class Estimate:
     """Of a corrected metric: what is known of the exact one."""
     attainable: Interval | None = None
     """The least and the largest value that an instance could have; those that were seen, if that is not known."""
+    chance: ChanceLevel | None = None
+    """What a random order of the same candidates scores, and the best one, if it was asked for."""
 
     @property
     def n_instances(self) -> int:
@@ -135,7 +144,7 @@ class Estimate:
 
     @property
     def determined(self) -> bool:
-        """Whether the sample tells roughly how large the metric is: the 95 % interval is no wider than its midpoint.
+        """Whether the sample roughly determines the metric: the 95 % interval is no wider than its midpoint.
 
         That is an upper end of at most three times the lower one. Metrics of exact ranks are always determined.
         """
@@ -150,7 +159,7 @@ class Estimate:
         For metrics of exact ranks it is by empirical likelihood, with two thirds of an instance of the most extreme
         value that is possible at each end, for rare values that were not seen. For corrected metrics it also allows for
         the candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
-        standard errors where the sample tells little.
+        standard errors where the sample determines little.
 
         Examples
         --------
@@ -173,7 +182,7 @@ class Estimate:
     def expectation_interval(self, level: float = 0.95) -> Interval:
         """Return the interval for the expectation of the values, whatever they estimate.
 
-        The same as `confidence_interval` but for corrected metrics, of which it leaves out the bias.
+        The same as `confidence_interval`, except for corrected metrics, where it leaves out the bias.
         """
         check_level(level)
         if self.units is None or self.attainable is None:
@@ -181,8 +190,6 @@ class Estimate:
         return self.units.interval(level, self.attainable, self.hidden_error)
 
     def __add__(self, other: Estimate) -> Estimate:
-        if self.weight is not None or other.weight is not None:
-            raise InputError("estimates for groups of items do not add up, since their instances have weights.")
         if self.n_users is not None or other.n_users is not None:
             raise InputError("estimates of users with several instances do not add up, since users may be in both.")
         if (self.metric, self.ties) != (other.metric, other.ties):
@@ -190,26 +197,40 @@ class Estimate:
                 f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
                 f"and {other.metric!r} ({other.ties})."
             )
-        if (self.exact_range is None) != (other.exact_range is None):
-            raise InputError(f"only estimates with an exact range, or none, add up, got both for {self.metric!r}.")
-        n = self.n + other.n
-        mean, error = _merged_mean(self, other)
+        for name, what in (("exact_range", "with an exact range"), ("weight", "of groups of items")):
+            if (getattr(self, name) is None) != (getattr(other, name) is None):
+                raise InputError(f"only estimates {what}, or none, add up, got both for {self.metric!r}.")
+        n, moments = self.n + other.n, self._merging + other._merging
+        hidden = math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1)
         return Estimate(
             self.metric,
-            mean,
-            error,
+            moments.mean,
+            math.hypot(moments.standard_error, hidden),
             n,
             self.n_undefined + other.n_undefined,
             self.n_tied + other.n_tied,
             self.ties,
             tuple(dict.fromkeys(self.caveats + other.caveats)),
-            units=None if self.units is None or other.units is None else self.units + other.units,
-            hidden_error=math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1),
-            exact_range=(
-                None if self.exact_range is None or other.exact_range is None else self.exact_range + other.exact_range
-            ),
+            weight=None if self.weight is None else moments.weight,
+            moments=moments,
+            units=_both(self.units, other.units),
+            hidden_error=hidden,
+            exact_range=_both(self.exact_range, other.exact_range),
             attainable=_either(self, other),
+            chance=_both(self.chance, other.chance),
         )
+
+    @property
+    def _merging(self) -> Moments:
+        """The moments; those of instances that weigh 1 if only the mean and its error are known."""
+        squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
+        return self.moments or Moments(self.n, self.mean, self.n, self.n, squares)
+
+    def __float__(self) -> float:
+        return self.mean
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return np.array(self.mean, dtype)  # a number, not a sequence of rows
 
     def error_text(self) -> str:
         """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
@@ -221,9 +242,42 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.metric} = {self.mean:.4f} {self.error_text()} ({self.n} instances)"
 
+    def _in_short(self) -> str:
+        return str(self)
+
+    def record(self, level: float = 0.95) -> dict[str, Any]:
+        """Return all numbers by name, with the ends of the interval."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _HIDDEN}
+        derived = {"tied_share": self.tied_share, "determined": self.determined}
+        return own | derived | self.confidence_interval(level)._asdict()
+
+    def cell(self, *, best: bool = False) -> Cell:
+        """Return the mean and its error as tables show them."""
+        if self.exact_range is None:
+            return measured(self.mean, self.standard_error, best=best)
+        return Cell(f"{self.mean:.4f} {self.error_text()}", best=best)
+
+    def to_table(self) -> Table:
+        """Return one row: the mean with its error, the instances, and how many of them have ties."""
+        row = (Cell(self.metric), self.cell(), Cell(str(self.n_instances)), Cell(f"{self.tied_share:.1%}"))
+        return Table(("metric", "mean", "instances", "tied"), (row,), (self.record(),), self.notes)
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return [(self.metric,)]
+
+    def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        yield (self.metric,), self.mean
+        yield (self.metric, "se"), self.standard_error
+
 
 def estimate(
-    ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None, assume: Assumption = "nothing"
+    ranks: Ranks,
+    metric: AnyMetric,
+    *,
+    ties: Ties = "expected",
+    rng: Rng = None,
+    assume: Assumption = "nothing",
+    chance: bool = False,
 ) -> Estimate:
     """Return the mean of a metric over the instances, with its error.
 
@@ -232,9 +286,12 @@ def estimate(
     ranks, metric, ties, rng
         Those of `truerank.values`.
     assume : {"nothing", "falling", "smooth"}
-        What the interval of a corrected metric may assume of the exact ranks, among the top tenth of the candidates and
-        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
-        a rank twice as deep is at least a quarter as likely.
+        What the interval of a corrected metric may assume about the exact ranks, among the top tenth of the candidates
+        and for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or, in
+        addition, that a rank twice as deep is at least a quarter as likely.
+    chance : bool
+        Whether to compute, as `Estimate.chance`, what a random order scores for these numbers of candidates and
+        relevant items. It needs whole rankings: the number of candidates of cut lists is unknown.
 
     Examples
     --------
@@ -242,12 +299,23 @@ def estimate(
     >>> result = tr.estimate(tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000), "auc")
     >>> round(result.mean, 3), round(result.standard_error, 3), result.n
     (0.843, 0.098, 5)
+
+    The reciprocal rank of one relevant item among four is 1, 1/2, 1/3 or 1/4:
+
+    >>> chance = tr.estimate(tr.Ranks.from_ranks([2, 2], n=4), "rr", chance=True).chance
+    >>> round(chance.random, 4), chance.best, round(chance.adjusted, 4)
+    (0.5208, 1.0, -0.0435)
     """
     check_ranks(ranks)
+    if chance and ranks.depth is not None:
+        raise InputError("the chance level needs the number of candidates, which is unknown for lists that were cut.")
     chosen = recommended(as_metric(metric), ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
-    return summary(values(broken, chosen), ranks, chosen, ties, _range_of_estimated(broken, chosen, assume))
+    found = values(broken, chosen)
+    known = exact_range(broken, chosen.estimated, assume) if only_bounds(broken, chosen) else None
+    result = summary(found, ranks, chosen, ties, known)
+    return replace(result, chance=chance_level(ranks, chosen, result)) if chance else result
 
 
 def only_bounds(ranks: Ranks, metric: Metric) -> bool:
@@ -255,13 +323,36 @@ def only_bounds(ranks: Ranks, metric: Metric) -> bool:
     return metric.estimated is not metric and not metric.unbiased(ranks)
 
 
-def _range_of_estimated(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
-    """Return what is known of the exact metric that a corrected one estimates; None if its own error is honest."""
-    if not only_bounds(ranks, metric):
-        return None
-    from truerank.evaluation.exact_ranges import exact_range
-
-    return exact_range(ranks, metric.estimated, assume)
+def summary(
+    per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None = None
+) -> Estimate:
+    """Return the estimate from the values of the instances and what is known of the exact metric."""
+    where = ~np.isnan(per_instance)
+    defined, clusters = per_instance[where], None if ranks.clusters is None else ranks.clusters[where]
+    n, mean = defined.size, float(defined.mean()) if defined.size else math.nan
+    units, hidden = Units.of(defined, clusters=clusters), metric.hidden_error(ranks)
+    moments = Moments.of(mean, defined - mean)
+    error = moments.standard_error if clusters is None else _clustered_error(defined - mean, clusters, n)
+    found = Estimate(
+        metric=str(metric),
+        mean=mean,
+        standard_error=math.hypot(error, hidden),
+        n=n,
+        n_undefined=per_instance.size - n,
+        n_tied=int(ranks.tied_instances.sum()),
+        ties=ties,
+        caveats=(*metric.notes(ranks), *([advice(metric, ranks)] if metric.biased(ranks) else [])),
+        n_users=None if clusters is None else units.n,
+        moments=moments,
+        units=units,
+        hidden_error=hidden,
+        exact_range=exact_range,
+        attainable=attainable_with(attainable(ranks, metric), defined),
+    )
+    if found.determined or exact_range is None:
+        return found
+    remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
+    return replace(found, exact_range=remedied)
 
 
 def weighted_summary(
@@ -279,20 +370,24 @@ def weighted_summary(
     part : Part, optional
         The part of the relevant items of the ranks that the values are about.
     """
-    plain, defined = summary(values, ranks, metric, ties), ~np.isnan(values)
-    own, clusters = values[defined], _clusters(ranks, defined)
-    weight = float(weights[defined].sum())
-    mean = float(own.sum() / weight) if plain.n else math.nan
+    plain, where = summary(values, ranks, metric, ties), ~np.isnan(values)
+    own, sizes, clusters = values[where], weights[where], None if ranks.clusters is None else ranks.clusters[where]
+    mean = float(own.sum() / sizes.sum()) if plain.n else math.nan
+    deviations = own - mean * sizes
+    moments = Moments.of(mean, deviations, sizes)
     whole = attainable(ranks, metric)
     ends = whole if part is None else attainable_of_items(ranks, metric, part.counts, weights)
     return replace(
         plain,
         mean=mean,
-        standard_error=_error_of_sums(_unit_sums(own - mean * weights[defined], clusters), weight),
-        weight=weight,
+        standard_error=(
+            moments.standard_error if clusters is None else _clustered_error(deviations, clusters, moments.weight)
+        ),
+        weight=moments.weight,
         caveats=(*plain.caveats, *_part_caveats(metric, part, whole, ends)),
-        units=Units.of(own, weights[defined], clusters),
-        attainable=attainable_with(ends, own / weights[defined]),
+        moments=moments,
+        units=Units.of(own, sizes, clusters),
+        attainable=attainable_with(ends, own / sizes),
     )
 
 
@@ -309,45 +404,16 @@ def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own
     return []
 
 
-def summary(
-    per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None = None
-) -> Estimate:
-    """Return the estimate from the values of the instances and what is known of the exact metric."""
-    where = ~np.isnan(per_instance)
-    defined, clusters = per_instance[where], _clusters(ranks, where)
-    n, mean = defined.size, float(defined.mean()) if defined.size else math.nan
-    units, hidden = Units.of(defined, clusters=clusters), metric.hidden_error(ranks)
-    error = _error_of_sums(_unit_sums(defined - mean, clusters), n)
-    found = Estimate(
-        metric=str(metric),
-        mean=mean,
-        standard_error=math.hypot(error, hidden),
-        n=n,
-        n_undefined=per_instance.size - n,
-        n_tied=int(ranks.tied_instances.sum()),
-        ties=ties,
-        caveats=(*metric.notes(ranks), *advice(metric, ranks)),
-        n_users=None if clusters is None else units.n,
-        units=units,
-        hidden_error=hidden,
-        exact_range=exact_range,
-        attainable=attainable_with(attainable(ranks, metric), defined),
-    )
-    if found.determined or exact_range is None:
-        return found
-    remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
-    return replace(found, exact_range=remedied)
+def _clustered_error(deviations: Floats, clusters: Ints, weight: float) -> float:
+    """Return the standard error of a mean if the deviations of a user's instances belong together."""
+    _, which = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(which, deviations).astype(np.float64)
+    return replace(Moments.of(math.nan, sums), weight=weight).standard_error
 
 
-def _merged_mean(one: Estimate, other: Estimate) -> tuple[float, float]:
-    """Return mean and standard error over the instances of two estimates."""
-    if not (one.n and other.n):
-        filled = one if one.n else other
-        return filled.mean, filled.standard_error
-    n, gap = one.n + other.n, other.mean - one.mean
-    own = [each.standard_error**2 * each.n * (each.n - 1) if each.n > 1 else 0.0 for each in (one, other)]
-    squares = sum(own) + gap**2 * one.n * other.n / n
-    return one.mean + gap * other.n / n, math.sqrt(squares / (n - 1) / n)
+def _both(one: Any, other: Any) -> Any:
+    """Return the sum of what both estimates have, None if one lacks it."""
+    return None if one is None or other is None else one + other
 
 
 def _either(one: Estimate, other: Estimate) -> Interval | None:
@@ -359,20 +425,107 @@ def _either(one: Estimate, other: Estimate) -> Interval | None:
     return Interval(min(each.low for each in known), max(each.high for each in known))
 
 
-def _clusters(ranks: Ranks, where: Bools) -> Ints | None:
-    """Return the user of each instance as a number, None if every one is a user of its own."""
-    return None if ranks.clusters is None else ranks.clusters[where]
+@dataclass(frozen=True)
+class ChanceLevel:
+    """What a random order, and the best one, of the same candidates scores.
+
+    Attributes
+    ----------
+    mean : float
+        Of the metric over the instances where it is defined.
+    random : float
+        Its exact expectation if all candidates were in random order.
+    best : float
+        Its mean if all relevant items came first, those of the highest grade at the top.
+    n : int
+        Instances where it is defined.
+    """
+
+    mean: float
+    random: float
+    best: float
+    n: int
+
+    @property
+    def adjusted(self) -> float:
+        """How far the mean is from chance (0) to the best (1); below 0 if it is worse than chance."""
+        reach = self.best - self.random
+        return (self.mean - self.random) / reach if reach else math.nan
+
+    def __add__(self, other: ChanceLevel) -> ChanceLevel:
+        if not (self.n and other.n):
+            return self if self.n else other
+        n = self.n + other.n
+        pairs = ((self.mean, other.mean), (self.random, other.random), (self.best, other.best))
+        mean, random, best = ((mine * self.n + his * other.n) / n for mine, his in pairs)
+        return ChanceLevel(mean, random, best, n)
 
 
-def _unit_sums(deviations: Floats, clusters: Ints | None) -> Floats:
-    """Return the sum of the deviations of each independent user; None: each instance is a user of its own."""
-    if clusters is None:
-        return deviations
-    _, which = np.unique(clusters, return_inverse=True)
-    return np.bincount(which, deviations).astype(np.float64)
+def chance_level(ranks: Ranks, metric: Metric, found: Estimate) -> ChanceLevel:
+    """Return what chance would give instead of an estimate, for whole rankings."""
+    first = np.zeros_like(ranks.above)
+    one_block = None if ranks.grades is None else ranks.i > 1
+    # a random order is one in which everything ties
+    random = replace(ranks, above=first, tied=np.repeat(ranks.draws, ranks.n_relevant), same_score=one_block)
+    best = random.break_ties("optimistic")
+    return ChanceLevel(found.mean, _mean(values(random, metric)), _mean(values(best, metric)), found.n)
 
 
-def _error_of_sums(sums: Floats, weight: float) -> float:
-    """Return the standard error of a mean from the sums of the deviations of independent users."""
-    n = sums.size
-    return math.sqrt(n / (n - 1) * float(np.square(sums).sum())) / weight if n > 1 else math.nan
+# fewer instances rarely distinguish a weak recommender from chance
+_ENOUGH = 30
+# in the mean, relevant items of a recommender that works are above this share of the candidates
+_SUSPICIOUS = 0.2
+# instances from which the chance level is computed, which is enough to compare it with
+_SOME = 500
+
+
+def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Estimate]) -> tuple[str, ...]:
+    """Return a note on metrics that are no better than those of a random order, with the usual cause.
+
+    The interval of such a metric begins at its chance level or below, and ends before twice this level and a
+    tenth of the way from it to the best. There is no note if another metric is clearly better than chance, if there are
+    fewer than 30 instances, or where the number of candidates is unknown.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks(range(1, 1001), n=1000)
+    >>> chance_notes(ranks, [tr.metric("auc")], [tr.estimate(ranks, "auc")])[0]
+    'auc is no better than chance (0.5): if it should be, check that scores and data number users and items alike'
+    """
+    if ranks.depth is not None or ranks.drawn is not None or len(ranks) < _ENOUGH or _mean_place(ranks) < _SUSPICIOUS:
+        return ()
+    some = ranks[np.unique(np.linspace(0, len(ranks) - 1, _SOME).astype(np.int64))]
+    known = [pair for pair in zip(metrics, estimates, strict=True) if _has_chance(*pair)]
+    levels = {str(metric): (chance_level(some, metric, cell), cell.confidence_interval()) for metric, cell in known}
+    if any(low > 2 * level.random for level, (low, _) in levels.values()):
+        return ()
+    poor = {name: level.random for name, (level, ends) in levels.items() if _is_at_chance(level, *ends)}
+    if not poor:
+        return ()
+    names, numbers = ", ".join(poor), ", ".join(f"{chance:.3g}" for chance in poor.values())
+    are, they = ("is", "it") if len(poor) == 1 else ("are", "they")
+    cause = f"if {they} should be, check that scores and data number users and items alike"
+    return (f"{names} {are} no better than chance ({numbers}): {cause}",)
+
+
+def _mean_place(ranks: Ranks) -> float:
+    """Return the mean share of irrelevant candidates above a relevant item: 0 at best, 1/2 by chance."""
+    irrelevant = np.repeat(ranks.draws, ranks.n_relevant)
+    counted = irrelevant > 0
+    places = (ranks.above[counted] + ranks.tied[counted] / 2) / irrelevant[counted]
+    return float(places.mean()) if places.size else 0.0
+
+
+def _has_chance(metric: Metric, cell: Estimate) -> bool:
+    return metric.estimated is metric and not metric.lower_is_better and cell.n >= _ENOUGH
+
+
+def _is_at_chance(level: ChanceLevel, low: float, high: float) -> bool:
+    reach = min(level.random, (level.best - level.random) / 10)
+    return low <= level.random and high <= level.random + reach
+
+
+def _mean(per_instance: Floats) -> float:
+    defined = per_instance[~np.isnan(per_instance)]
+    return float(defined.mean()) if defined.size else math.nan

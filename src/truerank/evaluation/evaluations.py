@@ -1,38 +1,50 @@
-"""Several metrics of one or several recommenders in one table."""
+"""`evaluate`: a table of metrics with intervals, for several recommenders, metrics and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from tqdm import tqdm
+import numpy as np
 
-from truerank.arrays import AnyArray, Floats
-from truerank.conventions import convention as find_convention
-from truerank.corrections.assumptions import Assumption, check_assumption
-from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.corrections.recommended import recommended
-from truerank.errors import InputError
-from truerank.evaluation.by_convention import estimates_by
-from truerank.evaluation.chance_levels import chance_notes
-from truerank.evaluation.elsewhere import engine_of
-from truerank.evaluation.estimate_tables import Evaluation, directions, table_notes
-from truerank.evaluation.estimates import Estimate, only_bounds, summary, weighted_summary
-from truerank.evaluation.group_parts import Part, parts_by, values_by_part
+from truerank.core.checks import AnyArray, Floats
+from truerank.core.conventions import Convention, Definition, Weights
+from truerank.core.conventions import convention as find_convention
+from truerank.core.errors import InputError, by_name
+from truerank.core.ranks import Ranks, check_ranks
+from truerank.core.samples import Rng
+from truerank.core.tables import Cell, Table, Tabular
+from truerank.core.threads import progress_bar
+from truerank.estimators.corrected import AnyMetric, Assumption, as_metrics, check_assumption, recommended
+from truerank.estimators.corrected import metric as as_metric
+from truerank.evaluation.comparisons import Comparison, compare
+from truerank.evaluation.differences import found_best
+from truerank.evaluation.estimates import Estimate, chance_notes, only_bounds, summary, weighted_summary
+from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.per_instance import Ties, checked_terms, untied
-from truerank.lists.recommendations import Recommendations
+from truerank.evaluation.list_evaluations import as_list_metric, list_columns, list_notes
+from truerank.evaluation.partial_results import engine_of
+from truerank.evaluation.per_instance import (
+    Part,
+    Ties,
+    checked_terms,
+    parts_by,
+    tie_seed,
+    untied,
+    values,
+    values_by_part,
+)
 from truerank.metrics.base import Metric
-from truerank.ranking.ranks import Ranks, check_ranks
-from truerank.sampling.designs import Rng
+from truerank.recommending.recommendations import Recommendations
 
 if TYPE_CHECKING:
     from truerank.data.interactions import PerUser
-    from truerank.evaluation.comparisons import Comparison
-    from truerank.evaluation.exact_ranges import BoundValues, ExactRange
-    from truerank.formats.source import Source
-    from truerank.metrics.list_base import ListMetric
+    from truerank.formats.sources import Source
+    from truerank.recommending.list_metrics import ListMetric
+
 
 Evaluable = Ranks | Recommendations
 """What has metrics: ranks of relevant items, or recommended lists."""
@@ -78,9 +90,9 @@ def evaluate(
     rng : int or numpy.random.Generator, optional
         Seed for ``ties="random"``: one order of the ties of a recommender serves all metrics.
     assume : {"nothing", "falling", "smooth"}
-        What the intervals of corrected metrics may assume of the exact ranks, among the top tenth of the candidates and
-        for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or that, besides,
-        a rank twice as deep is at least a quarter as likely.
+        What the intervals of corrected metrics may assume about the exact ranks, among the top tenth of the candidates
+        and for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or, in
+        addition, that a rank twice as deep is at least a quarter as likely.
     convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
                   "scikit-learn"}, optional
         Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
@@ -123,73 +135,86 @@ def evaluate(
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
+    step = partial(cells_of, metrics=chosen, ties=ties, assume=assume)
     if (engine := engine_of(named)) is not None:
-        return engine.evaluate(named, chosen, by=by, ties=ties, rng=rng, assume=assume, convention=convention)
+        cells, shown = engine.evaluated(named, chosen, step, by=by, rng=rng, convention=convention, ties=ties)
+        return _table(tuple(named), chosen, cells, shown, ties, dict.fromkeys(named, ()))
     check_ranks(*named.values())
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
-    broken = untied(named, ties, rng)
-    groups = None if by is None else Groups.of(by)
+    groups, seed = None if by is None else Groups.of(by), tie_seed(ties, rng)
+    cells = step(named, groups, seed, progress=progress)
+    shown = () if groups is None else tuple(dict.fromkeys(group for _, group, _ in cells))
+    notes = {name: list(one.notes) for name, one in named.items()}
+    if not shown:
+        for name, one in named.items():
+            taken = [recommended(metric, one) for metric in chosen]
+            notes[name] += chance_notes(one, taken, [cells[name, "", at] for at in range(len(chosen))])
+    contest = partial(_compared, named, chosen, ties, seed, by=groups, assume=assume)
+    return _table(tuple(named), chosen, cells, shown, ties, notes, contest)
+
+
+Cells = dict[tuple[str, str, int], Estimate]
+"""Estimates by recommender, group and the place of the metric."""
+
+
+def cells_of(
+    ranks: Mapping[str, Ranks],
+    groups: Groups | None,
+    rng: Rng,
+    *,
+    metrics: Sequence[Metric],
+    ties: Ties,
+    assume: Assumption,
+    progress: bool = False,
+) -> Cells:
+    """Return the estimates of some instances."""
+    broken = untied(ranks, ties, rng)
     parts = parts_by(broken, groups)
-    taken = {name: [recommended(metric, one) for metric in chosen] for name, one in broken.items()}
-    work = [(name, metric, checked_terms(broken[name], metric)) for name, own in taken.items() for metric in own]
-    cells: dict[str, list[list[Estimate]]] = {name: [] for name in named}
+    taken = [(name, at, recommended(each, one)) for name, one in broken.items() for at, each in enumerate(metrics)]
+    work = [(name, at, metric, checked_terms(broken[name], metric)) for name, at, metric in taken]
+    cells: Cells = {}
     ranges = _Ranges(assume)
-    with tqdm(work, desc="metrics", disable=None if progress else True, delay=1.0, leave=False) as bar:
-        for name, metric, terms in bar:
-            values = values_by_part(broken[name], terms, parts[name])
-            cells[name].append(
-                [
-                    _summary(found, part, named[name], metric, ties, ranges.of(name, broken[name], part, metric))
-                    for found, part in zip(values, parts[name], strict=True)
-                ]
-            )
-    shown = () if groups is None else tuple(part.name for part in parts[next(iter(named))])
-    rows = {name: [cell for row in zip(*columns, strict=True) for cell in row] for name, columns in cells.items()}
-    estimates = tuple(cell for row in rows.values() for cell in row)
-    own = {
-        name: (*one.notes, *(() if shown else chance_notes(one, taken[name], rows[name])))
-        for name, one in named.items()
+    with progress_bar("metrics", progress, work, delay=1.0) as bar:
+        for name, at, metric, terms in bar:
+            for found, part in zip(values_by_part(broken[name], terms, parts[name]), parts[name], strict=True):
+                known = ranges.of(name, broken[name], part, metric)
+                cells[name, part.name, at] = _summary(found, part, ranks[name], metric, ties, known)
+    return cells
+
+
+def _table(
+    names: tuple[str, ...],
+    metrics: Sequence[Metric],
+    cells: Cells,
+    groups: tuple[str, ...],
+    ties: Ties,
+    notes: Mapping[str, Sequence[str]],
+    contest: Callable[[], Comparison] | None = None,
+) -> Evaluation:
+    """Return the table of all estimates, also of groups that a recommender does not have."""
+    columns = [_column(cells, at, metric) for at, metric in enumerate(metrics)]
+    nothing = [Estimate(name, math.nan, math.nan, 0, ties=ties) for name in columns]
+    rows = {
+        name: [cells.get((name, group, at), nothing[at]) for group in groups or ("",) for at in range(len(columns))]
+        for name in names
     }
-    notes = table_notes(own, rows, shown)
-    contest = partial(_compared, broken, chosen, by=groups, assume=assume)
-    return Evaluation(tuple(named), _columns(chosen, taken), estimates, notes, shown, directions(chosen), contest)
-
-
-def _compared(ranks: Mapping[str, Ranks], metrics: Sequence[Metric], **options: Any) -> Comparison:
-    """Compare what was evaluated; loaded only for tables with bold type."""
-    from truerank.evaluation.comparisons import compare
-
-    return compare(ranks, metrics, **options)
-
-
-def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
-    """Return a table of metrics of lists, and of the ranks of relevant items in them."""
-    from truerank.evaluation.list_evaluations import list_columns, list_notes
-
-    if not all(isinstance(one, Recommendations) for one in given.values()):
-        raise InputError("lists and ranks can't be in one table.")
-    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
-    cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
-    width = len(cells) // len(given)
-    rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
-    own = table_notes(list_notes(given, others["train"]), rows, shown)
-    names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
-
-
-def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
-    found = find_convention(name)
-    rows = {key: estimates_by(found, one, chosen, ties, rng) for key, one in named.items()}
     estimates = tuple(cell for row in rows.values() for cell in row)
-    notes = table_notes({key: one.notes for key, one in named.items()}, rows, ())
-    return Evaluation(tuple(named), tuple(map(str, chosen)), estimates, notes, directions=directions(chosen))
+    noted = table_notes(notes, rows, groups)
+    return Evaluation(names, tuple(columns), estimates, noted, groups, directions(metrics), contest)
 
 
-def _columns(chosen: Sequence[Metric], taken: Mapping[str, list[Metric]]) -> tuple[str, ...]:
-    """Return the names of the columns: those of the estimators, unless recommenders differ in them."""
-    names = [{str(metrics[place]) for metrics in taken.values()} for place in range(len(chosen))]
-    return tuple(own.pop() if len(own) == 1 else str(asked) for asked, own in zip(chosen, names, strict=True))
+def _column(cells: Cells, place: int, metric: Metric) -> str:
+    """Return the name of a column: with the estimator, unless recommenders differ in it."""
+    names = {cell.metric for (_, _, at), cell in cells.items() if at == place}
+    return names.pop() if len(names) == 1 else str(metric)
+
+
+def _compared(
+    ranks: Mapping[str, Ranks], metrics: Sequence[Metric], ties: Ties, seed: Rng, **options: Any
+) -> Comparison:
+    """Compare what was evaluated, with ties in the same order."""
+    return compare(untied(ranks, ties, seed), metrics, **options)
 
 
 class _Ranges:
@@ -203,8 +228,6 @@ class _Ranges:
         """Return the range for a part of the instances of a recommender; there is none for a part of their items."""
         if part.items is not None or not only_bounds(ranks, metric):
             return None
-        from truerank.evaluation.exact_ranges import ExactRange, bound_values
-
         key = (name, str(metric.estimated))
         if key not in self.bounds:
             self.bounds[key] = bound_values(ranks, metric.estimated, self.assume)
@@ -219,3 +242,243 @@ def _summary(
     if part.items is None:
         return summary(values, own, metric, ties, exact_range)
     return weighted_summary(values, part.weights, own, metric, ties, part)
+
+
+def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
+    """Return a table of metrics of lists, and of the ranks of relevant items in them."""
+    if not all(isinstance(one, Recommendations) for one in given.values()):
+        raise InputError("lists and ranks can't be in one table.")
+    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
+    cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
+    width = len(cells) // len(given)
+    rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
+    own = table_notes(list_notes(given, others["train"]), rows, shown)
+    names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
+    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
+
+
+def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
+    found = find_convention(name)
+    cells = {
+        (key, "", at): cell
+        for key, one in named.items()
+        for at, cell in enumerate(_estimates_by(found, one, chosen, ties, rng))
+    }
+    return _table(tuple(named), chosen, cells, (), ties, {key: one.notes for key, one in named.items()})
+
+
+def _estimates_by(
+    convention: Convention, ranks: Ranks, metrics: Sequence[Metric], ties: Ties, rng: Rng
+) -> list[Estimate]:
+    """Return the number that a tool would print for each metric, under the name that was asked for."""
+    if ranks.design is not None:
+        raise InputError(f"{convention.name} ranks all candidates, but these ranks are among sampled ones.")
+    return [_estimate(convention, ranks, metric, ties, rng) for metric in metrics]
+
+
+def _estimate(convention: Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
+    definition = convention.definition(str(asked))
+    metric = _within_lists(as_metric(definition.text), ranks)
+    policy = definition.ties or ties
+    found = values(ranks, metric, ties=policy, rng=rng)
+    found = np.where(ranks.n_relevant == 0, convention.without_relevant, found)
+    if definition.weights is None:
+        result = summary(found, ranks, metric, policy)
+    else:
+        weights = _weights(definition.weights, metric, ranks)
+        result = weighted_summary(found * weights, weights, ranks, metric, policy)
+    return replace(
+        result, metric=str(asked), caveats=(*_caveats(convention, definition, asked, ranks), *result.caveats)
+    )
+
+
+def _within_lists(metric: Metric, ranks: Ranks) -> Metric:
+    """Return a metric without a cut-off as one of the listed items, if lists were cut."""
+    if ranks.depth is None or getattr(metric, "k", 0) is not None:
+        return metric
+    if (most := ranks.n_relevant.max(initial=0)) > ranks.depth:
+        raise InputError(
+            f"{metric} needs lists at least as long as the largest number of relevant items, {most}; "
+            f"these are cut at depth {ranks.depth}."
+        )
+    return replace(metric, k=ranks.depth)  # type: ignore[type-var]
+
+
+def _weights(kind: Weights, metric: Metric, ranks: Ranks) -> Floats:
+    """Return what each instance weighs in a pooled mean."""
+    most = ranks.n_relevant if kind == "relevant" else np.minimum(ranks.n_relevant, metric.k)  # type: ignore[attr-defined]
+    return most.astype(np.float64)
+
+
+_ORDERS = {"listed": "as they are listed", "id": "by id", "arbitrary": "arbitrarily"}
+
+
+def _caveats(convention: Convention, definition: Definition, asked: Metric, ranks: Ranks) -> list[str]:
+    pooled = f", weighted by {definition.weights} items" if definition.weights else ""
+    notes = [f"{asked} as in {convention.name}: {definition.text}{pooled}"]
+    if ranks.has_ties and definition.ties is None and convention.equal_scores in _ORDERS:
+        notes.append(
+            f"{convention.name} orders equal scores {_ORDERS[convention.equal_scores]}: its numbers lie between those "
+            "for 'optimistic' and 'pessimistic' ties"
+        )
+    return notes
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Tabular[Estimate]):
+    """A table of estimates: a row per recommender, and per group if there are groups; a column per metric.
+
+    `print` it, or convert it to a dataframe, LaTeX, Markdown, TSV or JSON. ``table["A", "ap"]`` is one
+    `Estimate`; with groups it is ``table["A", "ap", "new users"]``.
+
+    In HTML, Markdown and LaTeX the best value of a column is bold if `truerank.compare` finds its recommender better
+    than every other one, on the same instances and adjusted for all pairs, metrics and groups of the table. Nothing is
+    bold in tables from Spark, by the convention of another tool, or read back from a pickle.
+    """
+
+    recommenders: tuple[str, ...]
+    metrics: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    """Row by row, in the order of `recommenders`, `groups` and `metrics`."""
+    notes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    directions: tuple[int, ...] = ()
+    """For each metric, whether high values (1) or low ones (-1) are good, or neither (0); if empty, nothing is bold."""
+    contest: Callable[[], Comparison] | None = field(default=None, compare=False)
+    """Compares the recommenders, when bold type is asked for; it holds their ranks. None: nothing is bold."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return own | {"contest": None}  # a pickle does not carry all ranks
+
+    def _named(self, key: tuple[str, ...] | str) -> Estimate:
+        """Return one cell by recommender, metric and group; the recommender may be left out if there is only one."""
+        given = key if isinstance(key, tuple) else (key,)
+        if len(given) == 1 + bool(self.groups) and len(self.recommenders) == 1:
+            given = (self.recommenders[0], *given)
+        if len(given) == 1 and len(self.recommenders) > 1:
+            raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
+        cells = dict(zip(self._keys(), self.estimates, strict=True))
+        named = (given[0], *(self._column(str(metric)) for metric in given[1:2]), *given[2:])
+        if named not in cells:
+            grouped = f", groups {self.groups}" if self.groups else ""
+            raise InputError(
+                f"the table has rows {self.recommenders} and columns {self.metrics}{grouped}, got {key!r}."
+            )
+        return cells[named]
+
+    def _keys(self) -> Iterator[tuple[str, ...]]:
+        """Recommender, metric and group, if there are groups, of each estimate."""
+        for name in self.recommenders:
+            for group in self.groups or ("",):
+                for metric in self.metrics:
+                    yield (name, metric, group) if self.groups else (name, metric)
+
+    def _column(self, name: str) -> str:
+        """Return the name of a column, which may have an estimator behind the name that was asked for."""
+        if name in self.metrics:
+            return name
+        named = as_list_metric(name)
+        text = str(as_metrics(name)[0] if named is name else named)
+        estimated = [column for column in self.metrics if column.startswith(f"{text}~")]
+        return estimated[0] if text not in self.metrics and len(estimated) == 1 else text
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
+        return [
+            self._labels(key, cell) | cell.record(level) for key, cell in zip(self._keys(), self.estimates, strict=True)
+        ]
+
+    def _labels(self, key: tuple[str, ...], cell: Estimate) -> dict[str, Any]:
+        if not self.groups:
+            return {"recommender": key[0]}
+        return {"recommender": key[0], "group": key[2], "weight": cell.n if cell.weight is None else cell.weight}
+
+    def to_table(self) -> Table:
+        """Return a row per recommender and group: means with standard errors, instances, and how many have ties.
+
+        Nothing is bold in it: that takes a comparison, which `to_html`, `to_markdown` and `to_latex` make.
+        """
+        return self._table([False] * len(self.estimates))
+
+    def _table_with_bold(self) -> Table:
+        return self._table(self._best)
+
+    def _table(self, best: Sequence[bool]) -> Table:
+        header = ("", *(("group",) if self.groups else ()), *self.metrics, "instances", "tied")
+        width = len(self.metrics)
+        parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
+        labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
+        rows = tuple(
+            (*label, *_shown(part, best[place * width : (place + 1) * width]))
+            for place, (label, part) in enumerate(zip(labels, parts, strict=True))
+        )
+        return Table(header, rows, tuple(self.rows()), self.notes)
+
+    @cached_property
+    def _best(self) -> list[bool]:
+        """For each estimate, whether it is the best and its recommender is found better than every other one."""
+        winners = self._winners()
+        return [
+            winners.get(key[1:]) == key[0] and self._is_foremost(key, cell.mean)
+            for key, cell in zip(self._keys(), self.estimates, strict=True)
+        ]
+
+    def _winners(self) -> dict[tuple[str, ...], str | None]:
+        """Return who is found better than all others, by metric and group; nothing if they can't be compared."""
+        if self.contest is None or len(self.recommenders) < 2:
+            return {}
+        try:
+            result = self.contest()
+        except InputError:  # such as other instances, or candidates that were chosen in another way
+            return {}
+        return {
+            (metric, group) if group else (metric,): found_best(result.of(metric, group))
+            for metric in result.metrics
+            for group in result.groups or ("",)
+        }
+
+    def _is_foremost(self, key: tuple[str, ...], mean: float) -> bool:
+        """Whether no other value is better: where values are biased, the one found better may show a worse one."""
+        sign = self.directions[self.metrics.index(key[1])] if self.directions else 0
+        rivals = [cell.mean for other, cell in zip(self._keys(), self.estimates, strict=True) if other[1:] == key[1:]]
+        return sign != 0 and all(sign * mean >= sign * rival for rival in rivals)
+
+    def _rows(self) -> Sequence[Estimate]:
+        return self.estimates
+
+    def _names(self) -> list[tuple[str, ...]]:
+        """Recommender, if there are several, group, if there are groups, and metric of each estimate."""
+        first = 0 if len(self.recommenders) > 1 else 1
+        return [(key[0], *key[2:], key[1])[first:] for key in self._keys()]
+
+    def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        for name, cell in zip(self._names(), self.estimates, strict=True):
+            yield name, cell.mean
+            yield (*name, "se"), cell.standard_error
+
+
+def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
+    means = [cell.cell(best=first) for cell, first in zip(part, best, strict=True)]
+    return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
+
+
+def directions(metrics: Sequence[Metric]) -> tuple[int, ...]:
+    """Return 1 for each metric of which more is better, and -1 for the others."""
+    return tuple(-1 if metric.estimated.lower_is_better else 1 for metric in metrics)
+
+
+def table_notes(
+    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
+    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
+
+
+def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes of estimates, group by group; those on some of the groups name them."""
+    width = len(cells) // max(len(groups), 1)
+    parts = {name: cells[at * width : (at + 1) * width] for at, name in enumerate(groups)} or {"": cells}
+    general = dict.fromkeys(note for cell in cells for note in cell.caveats)
+    own = {name: [note for cell in part for note in cell.notes if note not in general] for name, part in parts.items()}
+    return (*general, *by_name(own))

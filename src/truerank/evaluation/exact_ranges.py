@@ -1,25 +1,23 @@
-"""Where the exact metric lies, given sampled ranks: for any distribution of the ranks, or under an assumption."""
+"""What a sample leaves open about an exact metric, or about a difference of two, and what would determine more."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.corrections.assumptions import Assumption, strongest
-from truerank.corrections.bounds import Bound
-from truerank.corrections.corrected import Corrected
-from truerank.evaluation.attainable_values import values_at_one_end
-from truerank.evaluation.intervals import Interval, Units
+from truerank.core.checks import Floats, Ints
+from truerank.core.ranks import Ranks
+from truerank.estimators.bounds import Bound, best_gamma, enough_draws, is_determined
+from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected, TableTerm, strongest
+from truerank.evaluation.intervals import Interval, Units, attainable, attainable_with, values_at_one_end
+from truerank.evaluation.paired_tests import Outcome
 from truerank.evaluation.per_instance import sums
-from truerank.metrics.base import Metric, Terms
-from truerank.ranking.ranks import Ranks
-
-if TYPE_CHECKING:
-    from truerank.corrections.base import TableTerm
+from truerank.metrics.base import Metric, Term, Terms
+from truerank.sampling.designs import as_design
+from truerank.sampling.laws import Law
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class ExactRange:
     assumption : {"nothing", "falling", "smooth"}
         What is assumed of the exact ranks.
     remedy : str
-        What would tell more, if this tells little.
+        What would determine more, if this range is wide.
     """
 
     lower: Units = field(repr=False, compare=False)
@@ -144,7 +142,7 @@ def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing
     Single values mean little, as those of any correction; their means over many instances bound the exact metric.
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
-    catalogue = ranks.n_candidates if ranks.n_catalogue is None else ranks.n_catalogue
+    catalogue = ranks.n_catalogue
     worst, best = (
         values_at_one_end(ranks.n_relevant, catalogue, metric, ranks.grades, first=first) for first in (False, True)
     )
@@ -186,3 +184,150 @@ def _extremes(ranks: Ranks, terms: tuple[Terms, ...], *, upper: bool) -> Floats:
         added = np.where(weight >= 0, weight * largest, weight * least)
         total += np.bincount(ranks.instance, added, minlength=len(ranks))
     return np.where(ranks.n_relevant > 0, total, np.nan)
+
+
+@dataclass(frozen=True)
+class BoundedOutcome(Outcome):
+    """What is known of the difference of exact metrics: one end is bounded from below, the other from above.
+
+    Attributes
+    ----------
+    gap : ExactRange
+        Of the difference.
+    ends : tuple of float
+        Means of the exact metric of both recommenders if every relevant item stood last, and first; NaN if not known.
+    """
+
+    gap: ExactRange
+    ends: tuple[float, ...]
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of no exact difference: that of the end that is farther from 0."""
+        least, most = min(self.gap.least, 0.0), max(self.gap.most, 0.0)
+        return 2 * min(self.gap.lower.p_above(0.0, least), self.gap.upper.p_below(0.0, most))
+
+    def confidence_interval(self, level: float) -> Interval:
+        low = self.gap.lower.low(level, min(self.gap.least, 0.0))
+        high = self.gap.upper.high(level, max(self.gap.most, 0.0))
+        # all relevant items of one recommender first, and all of the other last
+        largest = _most_of(*self.ends) - _least_of(*self.ends)
+        return Interval(max(low, -largest), min(high, largest))
+
+    def merged(self, other: Outcome, largest: float) -> Outcome:
+        if not isinstance(other, BoundedOutcome):
+            return other
+        mine, others = self.gap.lower.total, other.gap.lower.total
+        ends = tuple(_mean((a, mine), (b, others)) for a, b in zip(self.ends, other.ends, strict=True))
+        return BoundedOutcome(self.gap + other.gap, ends)
+
+
+@dataclass(frozen=True)
+class UnknownOutcome(Outcome):
+    """Nothing is known of the difference of exact metrics."""
+
+    @property
+    def p_value(self) -> float:
+        return math.nan
+
+    def confidence_interval(self, level: float) -> Interval:
+        return Interval(math.nan, math.nan)
+
+    def merged(self, other: Outcome, largest: float) -> Outcome:
+        return self
+
+
+def bounded_outcome(one: BoundValues | None, other: BoundValues | None, clusters: Ints | None) -> Outcome:
+    """Return what is known of the exact metric of one recommender minus that of the other, on the same instances."""
+    if one is None or other is None:
+        return UnknownOutcome()
+    # those of all items first or last are not used
+    far = one.least - other.most, one.most - other.least
+    gap = BoundValues(one.lower - other.upper, one.upper - other.lower, *far, *far, one.assumption)
+    ends = (float(np.mean(each)) if each.size else math.nan for each in (*one[4:6], *other[4:6]))
+    return BoundedOutcome(ExactRange.of(gap, clusters), tuple(ends))
+
+
+def bounds_of_runs(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) -> BoundValues:
+    """Return bounds of the exact metric for each instance: the means of those of several runs of a recommender."""
+    found = [bound_values(run, metric.estimated, assume) for run in runs]
+    lower, upper, least, most, worst, best = np.mean([each[:6] for each in found], axis=0)
+    return BoundValues(lower, upper, least, most, worst, best, assume)
+
+
+def unbiased_bounds(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) -> BoundValues:
+    """Return the values of each instance as both bounds, for a metric without bias on these runs."""
+    values = np.mean([sums(run, metric.terms(run)) for run in runs], axis=0)
+    ends = attainable_with(attainable(runs[0], metric), values[~np.isnan(values)]) or Interval(0.0, 0.0)
+    least, most = (np.full(values.size, end) for end in ends)
+    return BoundValues(values, values, least, most, least, most, assume)
+
+
+def advice(metric: Metric, ranks: Ranks) -> str:
+    """Return a note on a metric that is biased on sampled ranks, with what would be better for these numbers.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> advice(tr.metric("recall@10"), tr.Ranks.from_sampled([1, 5], m=100, n=40_000))  # doctest: +ELLIPSIS
+    'recall@10 among 100 sampled candidates is not recall@10: ... 100 of 39999 candidates are too few for any ...'
+    """
+    draws = np.unique(ranks.draws[ranks.n_relevant > 0])
+    spread = " to ".join(map(str, draws[[0, -1]] if draws.size > 1 else draws))
+    note = f"{metric} among {spread} sampled candidates is not {metric}"
+    return f"{note}: its bias differs between recommenders; {_better(metric, ranks)}"
+
+
+def _better(metric: Metric, ranks: Ranks) -> str:
+    """Return what is better than an uncorrected metric."""
+    case = _typical(ranks)
+    if case is None or ranks.design is None or not ranks.design.keeps_unbiased:
+        return "rank all candidates"
+    term, law = metric.terms(ranks)[0].term, as_design(ranks.design).law("advice")
+    if is_determined(term, law, case):
+        return f"rank all candidates, or use {metric}~bv({best_gamma(term, law, case, len(ranks)):g}) and its interval"
+    few = f"{case.m} of {case.N} candidates are too few for any correction, whatever the distribution of the ranks"
+    return f"{few}; {_more(term, law, case)}"
+
+
+def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
+    """Return what would determine a metric that the sample leaves open, as the end of a sentence.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> sampled = tr.Ranks.from_sampled([1, 5], m=100, n=3_541)
+    >>> remedy(tr.metric("recall@10"), sampled, "falling")
+    "; rank all candidates, or sample at least about 1600, or try assume='smooth'"
+    """
+    case = _typical(ranks)
+    if case is None or ranks.design is None:
+        return ""
+    design = as_design(ranks.design)
+    term = metric.terms(ranks)[0].term
+    more = _more(term, design.law("advice"), case) if ranks.drawn is None else _more_hits(term, ranks)
+    stronger = ASSUMPTIONS[ASSUMPTIONS.index(assumption) + 1 :]
+    helps = stronger and (ranks.drawn is None or design.stops(ranks) is not None)
+    return f"; {more}" + (f", or try assume={stronger[0]!r}" if helps else "")
+
+
+def _more(term: Term, law: Law, case: Case) -> str:
+    enough = enough_draws(term, law, case)
+    return "rank all candidates" if enough is None else f"rank all candidates, or sample at least about {enough}"
+
+
+def _more_hits(term: Term, ranks: Ranks) -> str:
+    """Return what would determine more than draws that ended early."""
+    deepest = term.cutoff(ranks.n_relevant)
+    if deepest is None:
+        return "rank all candidates"
+    return f"rank all candidates, or draw by inverse({int(deepest.max())}), which determines it"
+
+
+def _typical(ranks: Ranks) -> Case | None:
+    """Return the case of one relevant item with the median numbers of candidates and draws; None if there is none."""
+    filled = ranks.n_relevant > 0
+    if not filled.any() or ranks.sample is None:
+        return None
+    N = int(np.median((ranks.n_catalogue - ranks.n_relevant)[filled]))
+    return Case(1, 1, N + 1, min(int(np.median(ranks.draws[filled])), N))

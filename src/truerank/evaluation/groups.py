@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.arrays import AnyArray, Ints
-from truerank.data.splits import Split
-from truerank.errors import InputError
-from truerank.ranking.ranks import Ranks
+from truerank.core.checks import AnyArray, Ints, as_ints, as_list, check_kind
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+
+if TYPE_CHECKING:
+    from truerank.data.splits import Split
 
 UNKNOWN = "unknown"
 """Name of the group of those that no group was given for."""
@@ -126,8 +128,8 @@ def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
     ----------
     split : Split
     bounds : list of int, optional
-        The largest number of each group but the last, e.g. ``[5, 20]`` for 1 to 5, 6 to 20 and more. By default there
-        are four groups with about as many users with held-out items each.
+        The largest number of each group except the last, e.g. ``[5, 20]`` for 1 to 5, 6 to 20 and more. By default
+        there are four groups, each with about the same number of users with held-out items.
 
     Examples
     --------
@@ -136,6 +138,7 @@ def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
     >>> tr.by_activity(tr.Split(train, test), bounds=[1]).names
     ('no training events', '1 training event', '2 training events or more')
     """
+    _check_split(split)
     counts = np.diff(split.train.indptr)
     held = np.diff(split.test.indptr) > 0
     return _by_count(split.train.names, counts, counts[held], bounds)
@@ -152,7 +155,7 @@ def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Group
     ----------
     split : Split
     bounds : list of int, optional
-        As for `by_activity`. By default there are four groups with about as many held-out interactions each.
+        As for `by_activity`. By default there are four groups with about the same number of held-out interactions each.
 
     Examples
     --------
@@ -165,9 +168,16 @@ def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Group
     >>> table["recommender", "rr", "1 training event"].mean
     1.0
     """
+    _check_split(split)
     counts = np.bincount(split.train.items, minlength=split.train.n_items)
     groups = _by_count(split.train.item_names, counts, counts[split.test.items], bounds)
     return Groups(groups.ids, groups.codes, groups.names, of_items=True)
+
+
+def _check_split(given: object) -> None:
+    from truerank.data.splits import Split  # which loads what groups of instances do without
+
+    check_kind("split", given, Split)
 
 
 def _by_count(ids: AnyArray, counts: Ints, weighing: Ints, bounds: Sequence[int] | None) -> Groups:
@@ -177,7 +187,7 @@ def _by_count(ids: AnyArray, counts: Ints, weighing: Ints, bounds: Sequence[int]
         middle = np.quantile(warm, [0.25, 0.5, 0.75], method="inverted_cdf") if warm.size else np.zeros(0)
         tops = [int(top) for top in np.unique(middle) if top < counts.max(initial=0)]
     else:
-        tops = list(bounds)
+        tops = as_ints("bounds", as_list("bounds", bounds)).tolist()
         if tops != sorted(set(tops)) or any(top < 1 for top in tops):
             raise InputError(f"`bounds` must be ascending whole numbers from 1, got {tops}.")
     starts = [1, *(top + 1 for top in tops)]

@@ -1,4 +1,4 @@
-"""Confidence intervals for means: by empirical likelihood, which allows for values that were not seen; Student's t."""
+"""Confidence intervals for means: by empirical likelihood, with the values that instances could have; Student's t."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.errors import InputError
+from truerank.core.checks import Floats, Ints, as_number, distinct_columns
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.evaluation.per_instance import item_terms, sums
+from truerank.metrics.base import Metric
 
 _UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""
@@ -36,7 +39,7 @@ class Interval(NamedTuple):
 
 def check_level(level: float) -> float:
     """Return a confidence level, or raise `InputError`."""
-    if not 0.0 < level < 1.0:
+    if not 0.0 < as_number(level) < 1.0:
         raise InputError(f"`level` must lie between 0 and 1, got {level}.")
     return level
 
@@ -250,7 +253,7 @@ class _End:
             return 0.5
         if m <= self.least:
             return 0.0
-        ratio = self._ratio(m, 0.0)[0]
+        ratio = max(self._ratio(m, 0.0)[0], 0.0)  # below 0 by rounding where m is all but the mean
         statistic = math.sqrt((self.n - 1) * math.expm1(2 * ratio / self.n))
         if hidden > 0:
             statistic /= math.hypot(1.0, statistic * hidden / (self.seen - m))
@@ -287,3 +290,119 @@ class _End:
             a = step if low < step < high else low + (high - low) / 2
         steepness = a * float(self.counts @ (self.sizes / (1 + a * gaps)))
         return float(self.counts @ np.log1p(a * gaps)), a, steepness
+
+
+def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
+    """Return the least and the largest value that any of the instances could have, in any order of the candidates.
+
+    None if they are not known, for metrics that may not be monotone in the rank. Of a corrected metric they are those
+    of the exact one; single values of it may lie beyond them.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[3, 7], [2]], n=[20, 10])
+    >>> attainable(ranks, tr.metric("precision@10")), attainable(ranks, tr.metric("mean-rank"))
+    (Interval(low=0.0, high=0.2), Interval(low=1.0, high=19.5))
+    """
+    exact = metric.estimated
+    sizes, n = (
+        (ranks.n_relevant, _candidates(ranks, metric)) if ranks.grades is not None else _extreme_kinds(ranks, metric)
+    )
+    ends = [values_at_one_end(sizes, n, exact, _ordered(ranks, best=first), first=first) for first in (False, True)]
+    defined = np.concatenate(ends)
+    defined = defined[~np.isnan(defined)]
+    return Interval(float(defined.min()), float(defined.max())) if defined.size else None
+
+
+def attainable_with(ends: Interval | None, seen: Floats) -> Interval | None:
+    """Return what is attainable, None if not known, with values that were seen, such as 0 without relevant items."""
+    if not seen.size:
+        return ends
+    hull = Interval(float(seen.min()), float(seen.max()))
+    return hull if ends is None else Interval(min(ends.low, hull.low), max(ends.high, hull.high))
+
+
+def attainable_of_items(ranks: Ranks, metric: Metric, counts: Ints, weights: Floats) -> Interval | None:
+    """Return the least and the largest value per weight that some of the relevant items of instances could add.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    metric : Metric
+    counts : array of int
+        How many of the relevant items of each instance.
+    weights : array of float
+        What they weigh in the mean.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[3, 7], [2, 4]], n=20)
+    >>> attainable_of_items(ranks, tr.metric("rr"), np.array([1, 1]), np.array([0.5, 0.5]))
+    Interval(low=0.0, high=2.0)
+    """
+    if not counts.size:
+        return None
+    kinds = np.arange(len(ranks))
+    if ranks.grades is None:
+        kinds, _ = distinct_columns(ranks.n_relevant, ranks.n_candidates, counts, weights)
+    some, counts, weights = ranks[kinds], counts[kinds], weights[kinds]
+    low, high = (_extreme_shares(some, metric, counts, best=best) for best in (False, True))
+    ends = np.concatenate([low / weights, high / weights])
+    return None if np.isnan(ends).any() else Interval(float(ends.min()), float(ends.max()))
+
+
+def _extreme_shares(ranks: Ranks, metric: Metric, counts: Ints, *, best: bool) -> Floats:
+    """Return the largest or the least that this many relevant items could add; NaN if it may not be monotone."""
+    there = _at_one_end(ranks.n_relevant, _candidates(ranks, metric), _ordered(ranks, best=best), first=best)
+    terms = metric.estimated.terms(there)
+    if any(part.term.shape == "any" for part in terms):
+        return np.full(len(ranks), np.nan)
+    added = item_terms(there, terms)
+    order = np.lexsort((-added if best else added, there.instance))
+    within = np.arange(added.size) - there.indptr[there.instance]
+    kept = within < counts[there.instance]
+    return np.bincount(there.instance[kept], added[order][kept], minlength=len(ranks)).astype(np.float64)
+
+
+def _candidates(ranks: Ranks, metric: Metric) -> Ints:
+    """Return the number of candidates that the metric, or the one that it estimates, is about."""
+    n = ranks.n_candidates if metric.estimated is metric else ranks.n_catalogue
+    # what is below the depth of cut lists is not counted among the candidates
+    return n if ranks.depth is None else n + ranks.depth
+
+
+def _extreme_kinds(ranks: Ranks, metric: Metric) -> tuple[Ints, Ints]:
+    """Return each number of relevant items twice, with the fewest and the most candidates of such instances."""
+    sizes, n = ranks.n_relevant, _candidates(ranks, metric)
+    fewest, most = np.full(sizes.max(initial=-1) + 1, n.max(initial=0)), np.full(sizes.max(initial=-1) + 1, -1)
+    np.minimum.at(fewest, sizes, n)
+    np.maximum.at(most, sizes, n)
+    there = np.flatnonzero(most >= 0)
+    return np.tile(there, 2), np.concatenate([fewest[there], most[there]])
+
+
+def _ordered(ranks: Ranks, *, best: bool) -> Floats | None:
+    """Return the grades of each instance in falling order, which is the best one, or in rising order."""
+    if ranks.grades is None:
+        return None
+    falling = ranks.grades[ranks.by_grade]
+    return falling if best else falling[ranks.indptr[ranks.instance] + ranks.item_n_relevant - ranks.i]
+
+
+def values_at_one_end(n_relevant: Ints, n: Ints, metric: Metric, grades: Floats | None, *, first: bool) -> Floats:
+    """Return the metric of instances whose relevant items, in this order, stand first among n candidates, or last.
+
+    NaN if it may not be monotone.
+    """
+    there = _at_one_end(n_relevant, n, grades, first=first)
+    terms = metric.terms(there)
+    if any(part.term.shape == "any" for part in terms):
+        return np.full(n.size, np.nan)
+    return sums(there, terms)
+
+
+def _at_one_end(n_relevant: Ints, n: Ints, grades: Floats | None, *, first: bool) -> Ranks:
+    above = np.repeat(np.zeros_like(n) if first else n - n_relevant, n_relevant)
+    return Ranks(above=above, n_candidates=n, indptr=np.append(0, np.cumsum(n_relevant)), grades=grades)

@@ -9,19 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.arrays import AnyArray
+from truerank.core.checks import AnyArray
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions, PerUser
-from truerank.errors import InputError
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
-from truerank.formats.source import Source
-from truerank.lists.reading import NO_CATALOGUE
-from truerank.lists.recommendations import Recommendations
-from truerank.metrics.list_base import ListMetric, Surroundings
-from truerank.metrics.list_metrics import LIST_METRICS, Overlap
-from truerank.metrics.registry import METRICS
-from truerank.ranking.lists import read_lists
-from truerank.ranking.ranks import Ranks
+from truerank.formats.sources import Source
+from truerank.metrics.built_in import METRICS
+from truerank.ranking.ranks_from_lists import read_lists
+from truerank.recommending.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
+from truerank.recommending.recommendations import NO_CATALOGUE, Recommendations
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,12 @@ class CountEstimate(Estimate):
     """A metric of how often items are recommended; which does not merge with others."""
 
     def __add__(self, other: Estimate) -> Estimate:
-        raise InputError(f"{self.metric} is no mean over users, so it does not add up: join the lists with + instead.")
+        raise InputError(
+            f"{self.metric} is not a mean over users, so it does not add up: join the lists with + instead."
+        )
 
 
-class Column(NamedTuple):
+class ListColumn(NamedTuple):
     """One metric: its name, and an estimate for each recommender, and for each of its groups if there are groups."""
 
     name: str
@@ -44,7 +44,7 @@ class Column(NamedTuple):
 class ListColumns(NamedTuple):
     """A column per metric, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
 
-    columns: list[Column]
+    columns: list[ListColumn]
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     contest: Callable[[], Any] | None
@@ -119,9 +119,9 @@ def _parts(named: Mapping[str, Recommendations], groups: Groups | None, ranked: 
     }
 
 
-def _ranked_columns(evaluation: Any, parts: Parts) -> list[Column]:
+def _ranked_columns(evaluation: Any, parts: Parts) -> list[ListColumn]:
     return [
-        Column(
+        ListColumn(
             metric,
             tuple(_ranked(evaluation, name, metric, group) for name in evaluation.recommenders for group in parts),
             sign,
@@ -161,12 +161,12 @@ def _surroundings(
 
 def _column(
     named: Mapping[str, Recommendations], parts: Parts, metric: ListMetric, given: Mapping[str, Surroundings]
-) -> Column:
+) -> ListColumn:
     cells: list[Estimate] = []
     for name, lists in named.items():
         caveats = metric.notes(lists.cut(metric.k), given[name])
         cells += (_estimate(own[name], metric, given[name], caveats) for own in parts.values())
-    return Column(str(metric), tuple(cells))
+    return ListColumn(str(metric), tuple(cells))
 
 
 def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings, caveats: tuple[str, ...]) -> Estimate:
@@ -176,4 +176,8 @@ def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings, c
 
 
 def _reference_notes(named: Mapping[str, Recommendations], chosen: list[Any]) -> list[str]:
-    return [f"{metric} is with the lists of {next(iter(named))!r}" for metric in chosen if isinstance(metric, Overlap)]
+    return [
+        f"{metric} is the overlap with the lists of {next(iter(named))!r}"
+        for metric in chosen
+        if isinstance(metric, Overlap)
+    ]

@@ -1,8 +1,8 @@
-"""The input and output of tests of paired differences; the tests by empirical likelihood and by Student's t.
+"""Tests of paired differences: by empirical likelihood, by Student's t; adjusted for the number of tests.
 
-A test is given a `Sample`, the sums of values over the instances of each independent unit (an instance, or a user with
-several instances), and pairs of its columns. The difference of a pair is ``sum(d) / sum(sizes)``, where ``d`` is the
-difference of the two columns and the sizes are the numbers of instances of the units.
+A test is given a `PairedSample`, the sums of values over the instances of each independent unit (an instance, or a user
+with several instances), and pairs of its columns. The difference of a pair is ``sum(d) / sum(sizes)``, where ``d`` is
+the difference of the two columns and the sizes are the numbers of instances of the units.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from truerank.arrays import Floats, Ints
+from truerank.core.checks import Floats, Ints
+from truerank.core.errors import InputError
 from truerank.evaluation.intervals import Interval, Units, student_interval
 
-# Cochran's rule: the mean of so many values times their squared skewness is close enough to normal
+# Cochran's rule: the mean of this many values times their squared skewness is close enough to normal
 _PER_SKEWNESS = 25.0
 
 Pair = tuple[int, int]
@@ -25,7 +28,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class PairedSample:
     """What was measured on independent units.
 
     Attributes
@@ -53,12 +56,12 @@ class Sample:
         clusters: Ints | None = None,
         hidden: Floats | None = None,
         largest: Floats | None = None,
-    ) -> Sample:
+    ) -> PairedSample:
         """Return the sample of values, one row per instance; instances may have weights and belong to clusters.
 
         Examples
         --------
-        >>> sample = Sample.of(np.array([[1.0], [2.0], [3.0]]), clusters=np.array([0, 1, 0]))
+        >>> sample = PairedSample.of(np.array([[1.0], [2.0], [3.0]]), clusters=np.array([0, 1, 0]))
         >>> sample.sums.tolist(), sample.sizes.tolist()
         ([[4.0], [2.0]], [2.0, 1.0])
         """
@@ -116,7 +119,7 @@ class Sample:
 
 
 class Outcome(ABC):
-    """What a test says of one pair."""
+    """What a test says about one pair."""
 
     @property
     @abstractmethod
@@ -132,12 +135,16 @@ class Outcome(ABC):
         """Whether the test needs normal means, and the differences are too skewed for them."""
         return False
 
+    def merged(self, other: Outcome, largest: float) -> Outcome:
+        """Return the outcome of the same test on both parts of the instances, given `largest` difference of any."""
+        raise InputError(f"a test of parts of the instances must be 'likelihood', got {type(self).__name__}.")
+
 
 class PairedTest(ABC):
     """A way to test differences; subclass it to add one."""
 
     @abstractmethod
-    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+    def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
         """Return the outcome for each pair of columns."""
 
 
@@ -182,6 +189,11 @@ class LikelihoodOutcome(Outcome):
     def confidence_interval(self, level: float) -> Interval:
         return self.units.interval(level, Interval(-self.largest, self.largest), self.hidden)
 
+    def merged(self, other: Outcome, largest: float) -> Outcome:
+        if not isinstance(other, LikelihoodOutcome) or self.hidden or other.hidden:
+            return super().merged(other, largest)
+        return LikelihoodOutcome(self.units + other.units, largest)
+
 
 @dataclass(frozen=True)
 class LikelihoodTest(PairedTest):
@@ -189,17 +201,17 @@ class LikelihoodTest(PairedTest):
 
     Examples
     --------
-    >>> sample = Sample(np.array([[1.0, 0.0]] * 2), np.ones(2), largest=np.ones(2))
+    >>> sample = PairedSample(np.array([[1.0, 0.0]] * 2), np.ones(2), largest=np.ones(2))
     >>> [outcome] = LikelihoodTest().outcomes(sample, [(0, 1)])                             # 2 users, 1 against 0
     >>> round(outcome.p_value, 2)
     0.57
     """
 
-    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+    def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
         return [likelihood_outcome(sample, pair) for pair in pairs]
 
 
-def likelihood_outcome(sample: Sample, pair: Pair) -> LikelihoodOutcome:
+def likelihood_outcome(sample: PairedSample, pair: Pair) -> LikelihoodOutcome:
     """Return the outcome of the test by empirical likelihood of one pair."""
     return LikelihoodOutcome(sample.units(pair), sample.largest_difference(pair), sample.hidden_error(pair))
 
@@ -237,19 +249,96 @@ class StudentTest(PairedTest):
 
     Examples
     --------
-    >>> sample = Sample(np.array([[0.5, 0.1], [0.4, 0.3], [0.9, 0.2]]), np.ones(3))
+    >>> sample = PairedSample(np.array([[0.5, 0.1], [0.4, 0.3], [0.9, 0.2]]), np.ones(3))
     >>> [outcome] = StudentTest().outcomes(sample, [(0, 1)])
     >>> round(outcome.p_value, 4)
     0.1472
     """
 
-    def outcomes(self, sample: Sample, pairs: Sequence[Pair]) -> list[Outcome]:
+    def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
         return [student_outcome(sample, pair) for pair in pairs]
 
 
-def student_outcome(sample: Sample, pair: Pair) -> StudentOutcome:
+def student_outcome(sample: PairedSample, pair: Pair) -> StudentOutcome:
     """Return the outcome of the t-test of one pair."""
     n, gaps = sample.sizes.size, sample.deviations(pair)
     squares = float(np.square(gaps).sum())
     skewness = float((gaps**3).sum()) * math.sqrt(n) / squares**1.5 if squares > 0 else 0.0
     return StudentOutcome(sample.difference(pair), sample.standard_error(pair), n, skewness)
+
+
+Adjustment = Literal["holm", "benjamini-hochberg", "none"]
+"""How p-values allow for the number of tests."""
+
+
+def adjusted(p_values: ArrayLike, how: Adjustment) -> Floats:
+    """Return adjusted p-values; NaN stays NaN and does not count as a test.
+
+    Parameters
+    ----------
+    p_values : array of float
+    how : {"holm", "benjamini-hochberg", "none"}
+        Holm (1979) bounds the chance of any false finding; Benjamini and Hochberg (1995) the expected share of false
+        ones among the findings.
+
+    Examples
+    --------
+    >>> adjusted([0.01, 0.04, 0.03], "holm").round(3).tolist()
+    [0.03, 0.06, 0.06]
+    >>> adjusted([0.01, 0.04, 0.03], "benjamini-hochberg").round(3).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    if how not in get_args(Adjustment):
+        raise InputError(f"`adjustment` must be one of {', '.join(map(repr, get_args(Adjustment)))}, got {how!r}.")
+    given = np.array(p_values, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(given))
+    if how == "none" or tested.size == 0:
+        return given
+    order = tested[np.argsort(given[tested], kind="stable")]
+    rising = given[order]
+    position = np.arange(1, order.size + 1)
+    if how == "holm":
+        given[order] = np.minimum(np.maximum.accumulate(rising * (order.size + 1 - position)), 1.0)
+    else:
+        given[order] = np.minimum.accumulate((rising * order.size / position)[::-1])[::-1]
+    return given
+
+
+def adjusted_levels(p_values: ArrayLike, how: Adjustment, level: float) -> Floats:
+    r"""Return the level of each test's interval: it excludes 0 exactly where the adjusted p-value is at most 1 - level.
+
+    With an error of :math:`\alpha`, m tests and R findings, by Holm the i-th smallest p-value has an interval with an
+    error of :math:`\alpha / (m - i + 1)` if it is a finding, and of :math:`\alpha / (m - R)` otherwise. By Benjamini
+    and Hochberg all have :math:`\alpha \max(R, 1) / m`, which bounds the expected share of intervals of findings that
+    miss (Benjamini and Yekutieli, 2005).
+
+    Parameters
+    ----------
+    p_values : array of float
+        NaN does not count as a test.
+    how : {"holm", "benjamini-hochberg", "none"}
+    level : float
+        Of the whole.
+
+    Examples
+    --------
+    >>> (1 - adjusted_levels([0.01, 0.4, 0.3], "holm", 0.95)).round(4).tolist()
+    [0.0167, 0.025, 0.025]
+    >>> (1 - adjusted_levels([0.01, 0.4, 0.03], "benjamini-hochberg", 0.95)).round(4).tolist()
+    [0.0333, 0.0333, 0.0333]
+    """
+    given, found = np.asarray(p_values, dtype=np.float64), adjusted(p_values, how) <= 1 - level
+    tests, findings = number_of_tests(given), int(found.sum())
+    if how == "none" or tests == 0:
+        return np.full(given.size, level)
+    if how == "benjamini-hochberg":
+        return np.full(given.size, 1 - (1 - level) * max(findings, 1) / tests)
+    shares = np.full(given.size, max(tests - findings, 1))
+    order = np.argsort(given, kind="stable")[:findings]
+    shares[order] = tests - np.arange(findings)
+    return 1 - (1 - level) / shares
+
+
+def number_of_tests(p_values: ArrayLike) -> int:
+    """Return how many p-values there are; NaN does not count."""
+    return int(np.count_nonzero(~np.isnan(np.asarray(p_values, dtype=np.float64))))

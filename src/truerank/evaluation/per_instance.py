@@ -1,23 +1,38 @@
-"""From ranks to one value per instance, with ties resolved by a stated policy."""
+"""`values`: a metric of each instance, by groups of instances or items, and its mean over all orders of tied items.
+
+A block of ties holds b relevant and t irrelevant items of one score. The j-th relevant one, counted from the top of the
+block, *loses* x ties if x of the irrelevant ones come before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.corrections.reading import AnyMetric
-from truerank.corrections.reading import metric as as_metric
-from truerank.corrections.recommended import recommended
-from truerank.errors import InputError
-from truerank.evaluation.tie_means import expected_terms
-from truerank.metrics.base import Metric, Terms
-from truerank.ranking.ranks import Ranks, check_ranks
-from truerank.sampling.designs import Rng
+from truerank.core.checks import Floats, Ints, as_rng, check_choice
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, check_ranks, named_ranks
+from truerank.core.samples import Rng
+from truerank.core.tables import Backend, frame
+from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
+from truerank.estimators.corrected import metric as as_metric
+from truerank.evaluation.groups import UNKNOWN, Groups
+from truerank.metrics.base import Metric, Term, Terms
+from truerank.sampling.sums import GROWTH, POINTS, on_ladder, rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 Ties = Literal["expected", "optimistic", "pessimistic", "random"]
+
+Named = Ranks | Mapping[str, Ranks]
+
+Metrics = AnyMetric | Iterable[AnyMetric]
 
 
 def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng = None) -> Floats:
@@ -62,18 +77,81 @@ def values(ranks: Ranks, metric: AnyMetric, *, ties: Ties = "expected", rng: Rng
     return sums(ranks, checked_terms(ranks, recommended(chosen, ranks)))
 
 
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Literal["pandas"] = "pandas", ties: Ties = ..., rng: Rng = ...
+) -> pd.DataFrame: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Literal["polars"], ties: Ties = ..., rng: Rng = ...
+) -> pl.DataFrame: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Literal["pyarrow"], ties: Ties = ..., rng: Rng = ...
+) -> pa.Table: ...
+@overload
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Backend, ties: Ties = ..., rng: Rng = ...
+) -> pd.DataFrame | pl.DataFrame | pa.Table: ...
+def values_frame(
+    ranks: Named, metrics: Metrics, *, backend: Backend = "pandas", ties: Ties = "expected", rng: Rng = None
+) -> Any:
+    """Return the metrics of each instance as a dataframe: one row per instance, one column per metric.
+
+    Parameters
+    ----------
+    ranks : Ranks, or dict of name to Ranks
+        One recommender, or several, whose rows have their name in a column `recommender`.
+    metrics : list of str, Metric or function (or one of them)
+    backend : {"pandas", "polars", "pyarrow"}
+        Library of the dataframe.
+    ties, rng : as for `truerank.values`
+
+    Returns
+    -------
+    dataframe
+        With columns `recommender` (for several), `id` (the position where there are no ids), and one per metric, which
+        is NaN where the metric is undefined.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> tr.values_frame(tr.Ranks.from_ranks([1, 4], n=9, ids=["ann", "bob"]), ["rr", "recall@3"])
+        id    rr  recall@3
+    0  ann  1.00       1.0
+    1  bob  0.25       0.0
+    """
+    chosen, several = as_metrics(metrics), not isinstance(ranks, Ranks)
+    named = named_ranks(ranks, "")
+    if not named or not chosen:
+        raise InputError("values_frame needs at least one recommender and one metric.")
+    broken = untied(named, ties, rng)
+    ids = [np.arange(len(one)) if one.ids is None else one.ids for one in named.values()]
+    columns: dict[str, Any] = {"recommender": np.repeat(list(named), list(map(len, ids))).tolist()} if several else {}
+    columns["id"] = np.concatenate(ids).tolist()
+    for metric in chosen:
+        columns[str(metric)] = np.concatenate([sums(one, checked_terms(one, metric)) for one in broken.values()])
+    return frame(columns, backend)
+
+
 def check_ties(ties: Ties) -> None:
     """Refuse an unknown policy."""
-    if ties not in get_args(Ties):
-        raise InputError(f"`ties` must be one of {', '.join(map(repr, get_args(Ties)))}, got {ties!r}.")
+    check_choice("ties", ties, get_args(Ties))
+
+
+def tie_seed(ties: Ties, rng: Rng) -> Rng:
+    """Return one seed for the ties of all recommenders, or refuse an unknown policy; none for the expectation."""
+    check_ties(ties)
+    if ties == "expected" or isinstance(rng, int):
+        return rng
+    return int(as_rng(rng).integers(2**63))
 
 
 def untied(named: Mapping[str, Ranks], ties: Ties, rng: Rng) -> dict[str, Ranks]:
     """Return ranks whose ties are broken, unless the expectation over ties is asked for; one seed serves all."""
-    check_ties(ties)
+    seed = tie_seed(ties, rng)
     if ties == "expected":
         return dict(named)
-    seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**63))
     return {name: one.break_ties(ties, rng=seed) for name, one in named.items()}
 
 
@@ -117,3 +195,259 @@ def _added(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     for part in terms[1:]:
         added = added + expected_terms(ranks, part)
     return added
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A group's part in ranks.
+
+    Attributes
+    ----------
+    name : str
+        The group; empty if there are no groups.
+    rows : array of int
+        Its instances.
+    items : array of int or None
+        Its relevant items, as positions; None if it has its instances as a whole.
+    counts : array of int
+        How many of the relevant items of each of its instances it has.
+    weights : array of float
+        Their share of the relevant items; 1 if it has its instances as a whole.
+    """
+
+    name: str
+    rows: Ints
+    items: Ints | None
+    counts: Ints
+    weights: Floats
+
+
+def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]) -> list[Floats]:
+    """Return for each part what its relevant items add to the metric of each of its instances."""
+    if all(part.items is None for part in parts):
+        totals = sums(ranks, terms)
+        return [totals[part.rows] for part in parts]
+    added, row = item_terms(ranks, terms), ranks.instance
+    return [
+        np.bincount(row[part.items], added[part.items], minlength=len(ranks))[part.rows].astype(np.float64)
+        for part in parts
+    ]
+
+
+def split_by(ranks: Ranks, groups: Groups | None) -> tuple[Part, ...]:
+    """Return the part of each group, followed by the part without a group; the whole if there are no groups."""
+    if groups is None:
+        return (_of_instances("", np.arange(len(ranks)), ranks),)
+    codes = groups.codes_of(ranks)
+    chosen = [(name, np.flatnonzero(codes == code)) for code, name in enumerate((*groups.names, UNKNOWN))]
+    if not groups.of_items:
+        return tuple(_of_instances(name, rows, ranks) for name, rows in chosen)
+    return tuple(_of_items(name, items, ranks) for name, items in chosen)
+
+
+def _of_instances(name: str, rows: Ints, ranks: Ranks) -> Part:
+    return Part(name, rows, None, ranks.n_relevant[rows], np.ones(rows.size))
+
+
+def _of_items(name: str, items: Ints, ranks: Ranks) -> Part:
+    rows, counts = np.unique(ranks.instance[items], return_counts=True)
+    return Part(name, rows, items, counts, counts / ranks.n_relevant[rows])
+
+
+def parts_by(ranks: Mapping[str, Ranks], groups: Groups | None) -> dict[str, list[Part]]:
+    """Return the parts of each recommender, without groups that are empty for all of them."""
+    found = {name: split_by(one, groups) for name, one in ranks.items()}
+    kept = [at for at in range(len(next(iter(found.values())))) if any(own[at].rows.size for own in found.values())]
+    return {name: [own[at] for at in kept or [0]] for name, own in found.items()}
+
+
+# terms evaluated at once: limits memory to some tens of MB
+_CHUNK = 1 << 19
+
+
+# beyond this many standard deviations plus mean gaps between relevant items, nothing changes a double
+_DEVIATIONS, _GAPS = 10.0, 45.0
+
+
+# up to this many relevant items in a block, the chance is multiplied out factor by factor
+_FEW = 32
+
+
+def expected_terms(ranks: Ranks, terms: Terms) -> Floats:
+    """Return the mean of what each relevant item adds over all orders of the tied ones, whose weights may differ."""
+    means = _unweighted(ranks, terms)
+    return means if terms.weight is None else terms.weight * _block_means(means, ranks)
+
+
+def _block_means(means: Floats, ranks: Ranks) -> Floats:
+    """Mean over the places of a block, at each of which any of its relevant items is equally likely."""
+    if not ranks.has_ties:
+        return means
+    place, size = ranks.blocks()
+    starts = np.flatnonzero(place == 1)
+    return np.repeat(np.add.reduceat(means, starts), size[starts]) / size
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Relevant items, and all that their terms and ties depend on."""
+
+    rank: Ints
+    i: Ints
+    n_relevant: Ints
+    n: Ints
+    tied: Ints
+    place: Ints
+    block: Ints
+
+    def take(self, at: Ints) -> _Items:
+        return _Items(*(getattr(self, field.name)[at] for field in fields(self)))
+
+    def term(self, term: Term, lost: Floats | Ints) -> Floats:
+        """Terms when each item loses that many of its ties."""
+        return term.term(cast("Ints", self.rank + lost), self.i, self.n_relevant, self.n)
+
+    def chance(self, lost: Floats | Ints) -> Floats:
+        """Chance of losing that many."""
+        return chance(lost, self.tied, self.place, self.block)
+
+
+def _unweighted(ranks: Ranks, terms: Terms) -> Floats:
+    term, n_relevant = terms.term, ranks.item_n_relevant
+    plain = term.term(ranks.rank, ranks.i, n_relevant, terms.n)
+    if not ranks.tied.any():
+        return plain
+    items = _Items(ranks.rank, ranks.i, n_relevant, terms.n, ranks.tied, *ranks.blocks())
+    if term.shape == "affine":
+        return items.term(term, items.tied * items.place / (items.block + 1.0))
+    means = np.array(plain, dtype=np.float64)
+    # blocks of like size together: the work on a chunk grows with the largest
+    tied = np.flatnonzero(items.tied)
+    tied = tied[np.argsort(items.block[tied], kind="stable")]
+    mean = _mean_over_orders if term.shape == "any" else _smooth_mean_over_orders
+    for at in _chunks(tied, _cost(items.take(tied), term)):
+        means[at] = mean(items.take(at), term)
+    return means
+
+
+def _range(items: _Items, term: Term) -> tuple[Ints, Ints]:
+    """Return from and before how many lost ties there is a chance, and something left to add."""
+    j, b, t = items.place, items.block, items.tied
+    middle = t * j / (b + 1.0)
+    deviation = np.sqrt(middle * (b + 1.0 - j) * (t + b + 1.0) / ((b + 1.0) * (b + 2.0)))
+    # far away the chance falls at least as fast as the exponential of the mean gap, or of a few single ties
+    reach = _DEVIATIONS * deviation + _GAPS * np.maximum(t / b, 1.0)
+    first = np.maximum(np.floor(middle - reach), 0).astype(np.int64)
+    end = np.minimum(np.ceil(middle + reach), t).astype(np.int64) + 1
+    cutoff = term.cutoff(items.n_relevant)
+    if cutoff is not None:
+        end = np.minimum(end, cutoff - items.rank + 1)
+    return first, np.maximum(end, first)
+
+
+def _cost(items: _Items, term: Term) -> Ints:
+    """Terms held at once for each item."""
+    first, end = _range(items, term)
+    return end - first if term.shape == "any" else np.minimum(end - first, POINTS)
+
+
+def _chunks(positions: Ints, costs: Ints) -> Iterator[Ints]:
+    """Cut the positions where their costs add up to another chunk."""
+    return iter(np.split(positions, np.flatnonzero(np.diff(np.cumsum(costs) // _CHUNK)) + 1))
+
+
+def _mean_over_orders(items: _Items, term: Term) -> Floats:
+    """Sum over every number of lost ties."""
+    first, end = _range(items, term)
+    counts = end - first
+    row = np.repeat(np.arange(counts.size), counts)
+    lost = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    spread = items.take(row)
+    weighted = spread.chance(lost) * spread.term(term, lost)
+    return np.bincount(row, weights=weighted, minlength=counts.size).astype(np.float64, copy=False)
+
+
+def _smooth_mean_over_orders(items: _Items, term: Term) -> Floats:
+    """Sum the same in blocks that grow with the rank, by Gauss rules: 40,000 ties need some 100 terms.
+
+    The chance is a polynomial in the number of lost ties, nearly an exponential near the ends of the block of ties and
+    nearly a normal density inside; the blocks are kept shorter than a few of its widths.
+    """
+    start, end = _range(items, term)
+    limit = _longest(items)
+    total = np.zeros(end.size)
+    live = np.flatnonzero(start < end)
+    while live.size:
+        longest = np.maximum(np.minimum(GROWTH * (items.rank + start - 1), limit), POINTS)[live]
+        length = _on_ladder(np.minimum(longest, (end - start)[live]))
+        points, weights = _rules(length)
+        spread = items.take(live[:, None])
+        lost = start[live, None] + points
+        total[live] += (weights * spread.chance(lost) * spread.term(term, lost)).sum(axis=1)
+        start[live] += length
+        live = live[start[live] < end[live]]
+    return total
+
+
+def _longest(items: _Items) -> Floats:
+    """Longest block on which a Gauss rule sums the chance: 8 degrees of the polynomial, or 3.5 deviations."""
+    few = np.maximum(items.block // 8, 1)
+    deviations = np.sqrt(np.minimum(items.place, items.block - items.place + 1)) / items.block
+    return np.maximum(items.tied // few + 1, 3.5 * items.tied * deviations)
+
+
+def _on_ladder(lengths: Floats) -> Ints:
+    distinct, which = np.unique(lengths, return_inverse=True)
+    return np.array([on_ladder(length) for length in distinct], dtype=np.int64)[which]
+
+
+def _rules(lengths: Ints) -> tuple[Floats, Floats]:
+    """Points and weights for each length, filled up to 16 with weight 0."""
+    distinct, which = np.unique(lengths, return_inverse=True)
+    table = np.zeros((2, distinct.size, POINTS))
+    for row, length in enumerate(distinct):
+        points, weights = rule(int(length))
+        table[0, row, : points.size], table[1, row, : points.size] = points, weights
+    return table[0][which], table[1][which]
+
+
+def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:
+    """Return the chance that `lost` of the tied irrelevant items come before the relevant one at this place.
+
+    With one relevant item in the block every order is equally likely. With b of them and t irrelevant ones, the j-th
+    has x before it in C(x+j-1, x) C(t-x+b-j, t-x) of C(t+b, b) orders. Arguments broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chance(np.arange(4), np.array([3]), np.array([1]), np.array([2])).round(12).tolist()
+    [0.4, 0.3, 0.2, 0.1]
+    """
+    if (block > _FEW).all():
+        return _by_law(lost, tied, place, block)  # not yet broadcast: what is the same for many is computed once
+    x, t, j, b = np.broadcast_arrays(lost, tied, place, block)
+    few = b <= _FEW
+    if few.all():
+        return _multiplied_out(x, t, j, b)
+    result = np.empty(x.shape)
+    result[few] = _multiplied_out(x[few], t[few], j[few], b[few])
+    result[~few] = _by_law(x[~few], t[~few], j[~few], b[~few])
+    return result
+
+
+def _multiplied_out(x: Floats | Ints, t: Ints, j: Ints, b: Ints) -> Floats:
+    """Multiply factor by factor, which loses no digits; the largest product is below 2 ** _FEW."""
+    result = np.asarray(b / (t + b), dtype=np.float64)
+    for s in range(1, int(b.max(initial=1))):
+        at = b > s
+        before = (x[at] + s) * (b[at] - s) / s
+        after = t[at] - x[at] + s - j[at] + 1
+        result[at] *= np.where(s < j[at], before, after) / (t[at] + s)
+    return result
+
+
+def _by_law(x: Floats | Ints, t: Ints, j: Ints, b: Ints) -> Floats:
+    """Use that j of the first x + j items are relevant, and the last of these is, in j / (x + j) of the cases."""
+    from truerank.sampling.laws import HYPERGEOMETRIC
+
+    return j / (x + j) * HYPERGEOMETRIC.pmf(j, b, x + j, t + b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 Column = str | int | None
 """A column by name or by number from 0; None to find it by its usual names."""

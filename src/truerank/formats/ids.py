@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.arrays import AnyArray
-from truerank.errors import InputError
+from truerank.core.checks import AnyArray, first_true
+from truerank.core.errors import InputError
 
 _MISSING_WORDS = pa.array(["#N/A", "<NA>", "N/A", "NULL", "NaN", "NaT", "None", "nan", "null"])
 _NA = pa.array(["NA"])  # may be a code, such as that of Namibia
@@ -29,7 +29,7 @@ def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -
     >>> id_column(pa.chunked_array([[3.5]]), "user", lambda row: f"row {row + 1}")
     Traceback (most recent call last):
     ...
-    truerank.errors.InputError: row 1: the user id must be a whole number or text, got 3.5.
+    truerank.InputError: row 1: the user id must be a whole number or text, got 3.5.
     """
     column = decoded(column)
     kind = column.type
@@ -142,11 +142,10 @@ def _smallest(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
     values = column.cast(pa.float64()).to_numpy()
-    if np.isnan(values).any():
-        raise InputError(f"{place(int(np.argmax(np.isnan(values))))}: the {role} is missing.")
+    if (row := first_true(np.isnan(values))) is not None:
+        raise InputError(f"{place(row)}: the {role} is missing.")
     good = (np.floor(values) == values) & (np.abs(values) < 2**53)
-    if not good.all():
-        row = int(np.argmin(good))
+    if (row := first_true(~good)) is not None:
         rule = "text" if np.floor(values[row]) == values[row] else "a whole number or text"
         raise InputError(f"{place(row)}: the {role} id must be {rule}, got {values[row]}.")
     return pa.chunked_array([pa.array(values.astype(np.int64))])

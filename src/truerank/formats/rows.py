@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.arrays import AnyArray, Floats, Ints
-from truerank.errors import InputError
+from truerank.core.checks import AnyArray, Floats, Ints, first_true
+from truerank.core.csr import bounds, owners
+from truerank.core.errors import InputError
+from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
-from truerank.formats.detection import Format
 from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_word, shown
-from truerank.formats.source import Source
-from truerank.formats.tables import Opened, open_source
+from truerank.formats.sources import Source
+from truerank.formats.text_files import Format
 
 _IDS = ("user", "item")
 _DATES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
@@ -72,16 +73,14 @@ class Rows:
             numbers: Floats = column.cast(pa.float64()).to_numpy()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise self._not(role, "a number", pa.float64()) from error
-        if np.any(bad := np.isnan(numbers)):
-            row = int(np.argmax(bad))
+        if (row := first_true(np.isnan(numbers))) is not None:
             raise self.error(row, f"the {role}{self._of(row)} is NaN")
         return numbers
 
     def finite(self, role: str) -> Floats:
         """Return a column of finite numbers."""
         numbers = self.numbers(role)
-        if np.any(bad := np.isinf(numbers)):
-            row = int(np.argmax(bad))
+        if (row := first_true(np.isinf(numbers))) is not None:
             raise self.error(row, f"the {role} must be a finite number, got {numbers[row]}")
         return numbers
 
@@ -94,8 +93,7 @@ class Rows:
             except pa.ArrowInvalid as error:
                 raise self._not(role, "a 64-bit whole number", pa.int64()) from error
         numbers = self.numbers(role)
-        if np.any(bad := (np.floor(numbers) != numbers) | (np.abs(numbers) >= 2**53)):
-            row = int(np.argmax(bad))
+        if (row := first_true((np.floor(numbers) != numbers) | (np.abs(numbers) >= 2**53))) is not None:
             raise self.error(row, f"the {role} must be a whole number, got {numbers[row]:g}")
         return numbers.astype(np.int64)
 
@@ -126,9 +124,8 @@ class Rows:
 
     def _of(self, row: int) -> str:
         words = {"item": "of item", "user": "for user"}
-        return "".join(
-            f" {word} {shown(self.table[role][row].as_py())}" for role, word in words.items() if role in self
-        )
+        known = {word: self.table[role][row].as_py() for role, word in words.items() if role in self}
+        return "".join(f" {word} {shown(name)}" for word, name in known.items())
 
     def _not(self, role: str, what: str, kind: pa.DataType) -> InputError:
         """Return the error that names the first row whose value is not of that kind."""
@@ -164,9 +161,8 @@ def load(
     lenient : bool
         Whether a chosen column may be absent, because another source has it.
     """
-    return load_opened(
-        open_source(source, contents, chosen_columns(columns), given), contents, columns, lenient=lenient
-    )
+    opened = open_source(source, contents, chosen_columns(columns), given)
+    return load_opened(opened, contents, columns, lenient=lenient)
 
 
 def load_opened(
@@ -178,9 +174,7 @@ def load_opened(
         check_chosen(columns, opened)
     found = find_columns(opened.names, contents, chosen, opened.name)
     require_columns(found, contents, opened.names, opened.name)
-    table, notes = opened.read(
-        list(dict.fromkeys(found.values())), {found[role] for role in ("user", "item") if role in found}
-    )
+    table, notes = opened.read(list(dict.fromkeys(found.values())), {found[role] for role in _IDS if role in found})
     named = pa.table({role: table[str(column)] for role, column in found.items()})
     rows = _one_per_item(Rows(named, opened.name, opened.place, notes))
     _check_complete(rows)
@@ -206,9 +200,9 @@ def _one_per_item(rows: Rows) -> Rows:
     lists = {role: _plain_lists(rows, role) for role in nested}
     sizes = {role: pc.list_value_length(column).to_numpy(zero_copy_only=False) for role, column in lists.items()}
     for role in nested[1:]:
-        if np.any(differ := sizes[role] != sizes[nested[0]]):
-            raise rows.error(int(np.argmax(differ)), f"the lists of {nested[0]} and {role} must have the same length")
-    parents = np.repeat(np.arange(len(rows)), sizes[nested[0]])
+        if (row := first_true(sizes[role] != sizes[nested[0]])) is not None:
+            raise rows.error(row, f"the lists of {nested[0]} and {role} must have the same length")
+    parents = owners(bounds(sizes[nested[0]]))
     flat = {role: pa.chunked_array([column.flatten()]) for role, column in lists.items()}
     table = pa.table({role: flat.get(role, rows.table[role].take(parents)) for role in rows.table.column_names})
     empty = int((sizes[nested[0]] == 0).sum())
@@ -218,14 +212,13 @@ def _one_per_item(rows: Rows) -> Rows:
 
 def _plain_lists(rows: Rows, role: str) -> pa.Array:
     column = rows.table[role].combine_chunks()
-    if column.null_count:
-        raise rows.error(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), f"the {role} is missing")
+    if (row := missing(column)) is not None:
+        raise rows.error(row, f"the {role} is missing")
     return column
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in tests)
+    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _check_complete(rows: Rows) -> None:

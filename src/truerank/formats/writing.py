@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.errors import InputError
+from truerank.core.checks import Floats, as_path
+from truerank.core.errors import InputError
 
 try:
     import fcntl
@@ -64,9 +64,9 @@ def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
     >>> check_writable("nowhere/ranks.npz", [".npz"])
     Traceback (most recent call last):
     ...
-    truerank.errors.InputError: can't write 'nowhere/ranks.npz': there is no directory 'nowhere'.
+    truerank.InputError: can't write 'nowhere/ranks.npz': there is no directory 'nowhere'.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = as_path(path).suffix.lower()
     if is_stream(path):
         return suffix if suffix in endings else next(iter(endings), suffix)
     if endings and suffix not in endings:
@@ -240,23 +240,22 @@ class _Target(ABC):
 
     def __exit__(self, *_: object) -> None:
         """Remove what has not been published."""
-        self.discard()
+        with suppress(OSError):
+            self.file.close()
 
-    @abstractmethod
-    def complete(self) -> None: ...
+    def complete(self) -> None:
+        """Make sure that nothing but the publishing is left to do."""
+        self.file.flush()
 
     @abstractmethod
     def publish(self) -> None: ...
-
-    @abstractmethod
-    def discard(self) -> None: ...
 
 
 class _Replacement(_Target):
     """A new file beside its target, renamed over it when complete.
 
-    It is locked while its process lives, so that the next one that writes the same target can tell, and remove, what a
-    killed one has left.
+    It is locked while its process lives, so that the next one that writes the same target can recognise and remove
+    what a killed one has left.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -286,7 +285,7 @@ class _Replacement(_Target):
 
     def complete(self) -> None:
         with _named(self._path):
-            self.file.flush()
+            super().complete()
             os.fsync(self.file.fileno())
             with suppress(FileNotFoundError):
                 self._part.chmod(stat.S_IMODE(self._target.stat().st_mode))
@@ -297,9 +296,8 @@ class _Replacement(_Target):
         with _named(self._path):
             self._part.replace(self._target)
 
-    def discard(self) -> None:
-        with suppress(OSError):
-            self.file.close()
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         self._part.unlink(missing_ok=True)
 
 
@@ -323,9 +321,6 @@ class _Stream(_Target):
         self._path = path
         self.file = self._content = io.BytesIO()
 
-    def complete(self) -> None:
-        pass
-
     def publish(self) -> None:
         if str(self._path) != "-":
             with _named(self._path), Path(self._path).open("wb", buffering=0) as out:
@@ -336,9 +331,6 @@ class _Stream(_Target):
             sys.stdout.flush()
             _write_all(sys.stdout.buffer, self._content.getvalue())
             sys.stdout.buffer.flush()
-
-    def discard(self) -> None:
-        self.file.close()
 
 
 def _write_all(file: BinaryIO | io.RawIOBase, content: bytes) -> None:

@@ -1,23 +1,8 @@
-"""Text such as ``"ndcg@10"`` in, a metric as a value such as ``NDCG(10)`` out."""
+"""Text such as ``"ndcg@10"`` in, a metric as a value such as ``NDCG(10)`` out.
 
-from truerank.metrics.graded import DCG, Discount, GradedNDCG, MARp, Rp, WeightedRecall, weighted
-from truerank.metrics.plain import (
-    AP,
-    AUC,
-    F1,
-    HR,
-    NDCG,
-    RBP,
-    RR,
-    Accuracy,
-    FunctionMetric,
-    MeanRank,
-    Precision,
-    Recall,
-    RPrecision,
-)  # fmt: skip
+The names are listed in ``__init__.pyi`` and are loaded when first used.
+"""
 
-__all__ = [
-    "AP", "AUC", "DCG", "F1", "HR", "NDCG", "RBP", "RR", "Accuracy", "Discount", "FunctionMetric", "GradedNDCG",
-    "MARp", "MeanRank", "Precision", "RPrecision", "Recall", "Rp", "WeightedRecall", "weighted",
-]  # fmt: skip
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.errors import InputError
-from truerank.ranking.ranks import Ranks
-from truerank.text_forms import Named
+from truerank.core.checks import Floats, Ints, check_cutoff
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.core.text_forms import Named
 
 TermFunction = Callable[[Ints, Ints, Ints, Ints], Floats]
 """f(rank, i, n_relevant, n) on arrays."""
@@ -98,20 +99,27 @@ class Metric(ABC):
         return ()
 
 
-class PlainMetric(Named, Metric, Term):
+class WrittenMetric(Named, Metric):
+    """A metric with a text form; the field `k`, if it has one, is its cut-off."""
+
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, getattr(self, "k", None))
+
+
+class PlainMetric(WrittenMetric, Term):
     """A metric with one term and weights of 1.
 
     To add one, subclass as a frozen dataclass, give it a `name` and a `term`, and decorate it with
-    `truerank.register_metric`. Fields become parameters: `k` is written ``name@k``, any other ones
+    `truerank.register`. Fields become parameters: `k` is written ``name@k``, any other ones
     ``name(a, b)``.
 
     Examples
     --------
     >>> from dataclasses import dataclass
     >>> import truerank as tr
-    >>> @tr.register_metric
+    >>> @tr.register
     ... @dataclass(frozen=True)
-    ... class SquareRootGain(tr.PlainMetric):
+    ... class SquareRootGain(tr.metrics.PlainMetric):
     ...     name = "sqrt-gain"
     ...     k: int
     ...     def term(self, rank, i, n_relevant, n):
@@ -119,9 +127,6 @@ class PlainMetric(Named, Metric, Term):
     >>> tr.values(tr.Ranks.from_ranks([4, 9, 100], n=1000), "sqrt-gain@10").round(3).tolist()
     [0.5, 0.333, 0.0]
     """
-
-    def __post_init__(self) -> None:
-        check_cutoff(self.name, getattr(self, "k", None))
 
     def cutoff(self, n_relevant: Ints) -> Ints | None:
         """Return the field `k` if there is one; metrics with another cut-off override this."""
@@ -132,13 +137,60 @@ class PlainMetric(Named, Metric, Term):
         return (Terms(self, ranks.item_n),)
 
 
-def check_cutoff(name: str, k: object) -> None:
-    """Refuse a cut-off that is not None and not a whole number from 1."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
-        raise InputError(f"the k of {name}@k must be a whole number from 1, got {k!r}.")
+@dataclass(frozen=True)
+class FunctionMetric(PlainMetric):
+    """A metric made from a function f(rank, i, n_relevant, n) on arrays."""
+
+    name: str
+    function: TermFunction
+
+    @classmethod
+    def of(cls, function: TermFunction) -> FunctionMetric:
+        """Return the metric with the name of the function."""
+        return cls(getattr(function, "__name__", "function").replace("_", "-").lower(), function)
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        try:
+            values = np.asarray(self.function(rank, i, n_relevant, n), dtype=np.float64)
+            return np.broadcast_to(values, rank.shape)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"metric {self.name!r} must turn arrays (rank, i, n_relevant, n) into one array; "
+                f"wrap it in numpy.vectorize if it is written for single numbers ({error})."
+            ) from error
+
+    def __str__(self) -> str:
+        return self.name
 
 
-def check_choice(metric: Named, field: str, choices: tuple[str, ...]) -> None:
-    """Refuse an option of a metric that is not among the choices."""
-    if (given := getattr(metric, field)) not in choices:
-        raise InputError(f"the {field} of {metric.name} must be {' or '.join(map(repr, choices))}, got {given!r}.")
+class GradedMetric(WrittenMetric):
+    """A metric that needs to know how relevant each item is.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and `terms`, and decorate it with
+    `truerank.register`.
+
+    Examples
+    --------
+    The share of all grades that is first in its list:
+
+    >>> from dataclasses import dataclass
+    >>> import truerank as tr
+    >>> from truerank.metrics import Precision, weighted
+    >>> @tr.register
+    ... @dataclass(frozen=True)
+    ... class TopShare(tr.metrics.GradedMetric):
+    ...     name = "top-share"
+    ...     def terms(self, ranks):
+    ...         return (weighted(Precision(1), ranks, ranks.grades / ranks.grades.sum()),)
+    >>> tr.values(tr.Ranks.from_ranks([1, 1, 2], n=9, grades=[1, 2, 5]), "top-share").tolist()
+    [0.125, 0.25, 0.0]
+    """
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        ungraded = f"these ranks have no grades: for {self} every relevant item has grade 1"
+        return (*super().notes(ranks), *((ungraded,) if ranks.grades is None else ()))
+
+
+def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:
+    """Return the terms of a plain metric, each relevant item counted with its weight."""
+    return Terms(metric, ranks.item_n, weight)

@@ -1,32 +1,40 @@
-"""Exact ranks of held-out items among all candidates of their user."""
+"""`rank`: the rank of each held-out item among all candidates of its user."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple, Unpack, overload
+
 import numpy as np
 import scipy.sparse as sp
-from tqdm import tqdm
 
-from truerank.arrays import Ints
-from truerank.counting.blocks import Lists
-from truerank.data.interactions import Interactions, PerUser, check_same_names
+from truerank.core.checks import AnyArray, Bools, Floats, Ints
+from truerank.core.csr import bounds, owners, places
+from truerank.core.errors import counted
+from truerank.core.matrices import to_numpy
+from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
+from truerank.core.threads import check_threads, progress_bar
+from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
-from truerank.notes import counted
-from truerank.ranking.chosen_users import Users
-from truerank.ranking.held_out import HeldOut
-from truerank.ranking.pairs import rank_pairs
-from truerank.ranking.ranks import Ranks
-from truerank.ranking.score_ties import same_scores
-from truerank.sampling.designs import Rng
+from truerank.kernels.user_blocks import Counts, Lists, check_pairs
+from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
 from truerank.scoring.conversion import Scoreable
-from truerank.scoring.numbers import to_numpy
-from truerank.threads import check_threads
+from truerank.scoring.scorers import Scorer
 
 # explicit candidates are scored and sorted this many at a time, whole users together
 _PAIRS = 1 << 22
 
 
+@overload
 def rank(
-    scorer: Scoreable,
+    scorer: Mapping[str, Scoreable], split: Split | None = None, **options: Unpack[RankOptions]
+) -> dict[str, Ranks]: ...
+@overload
+def rank(scorer: Scoreable, split: Split | None = None, **options: Unpack[RankOptions]) -> Ranks: ...
+def rank(
+    scorer: Scoreable | Mapping[str, Scoreable],
     split: Split | None = None,
     *,
     train: PerUser | None = None,
@@ -37,7 +45,7 @@ def rank(
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
-) -> Ranks:
+) -> Ranks | dict[str, Ranks]:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
     The candidates of a user are all items except the user's training items, unless the split holds out
@@ -47,11 +55,12 @@ def rank(
 
     Parameters
     ----------
-    scorer : Scorer, array, sparse matrix, function or model
+    scorer : Scorer, array, sparse matrix, function or model; or a dict of name to these
         The source of the scores: one of truerank's scorers (`Factors`, `Similarity`, ...) or models; a
         matrix of scores; a model with a method ``scores(users)``, or with `user_factors` and
         `item_factors`; a function of an array of user numbers that returns their scores for all
-        items, or of two arrays, users and items, that returns one score per pair.
+        items, or of two arrays, users and items, that returns one score per pair. Several scorers given together
+        rank the same users.
     split : Split, optional
         Training and held-out interactions, instead of `train` and `test`.
     train, test : Interactions, sparse matrix, or list of item numbers per user
@@ -75,7 +84,7 @@ def rank(
 
     Returns
     -------
-    Ranks
+    Ranks, or dict of name to Ranks if a dict was given
         One instance per user with a relevant item; `ids` are the names of the users, or their
         numbers if the interactions have no names. `grades` are set unless all values of `test` are 1.
         A held-out item that is also a training item is always a candidate, and a note counts them.
@@ -96,22 +105,23 @@ def rank(
     ([1, 0, 2], [1, 0, 0], [3, 4])
     """
     workers = check_threads(threads)
-    held = HeldOut.of([scorer], split, train=train, test=test, keep_train=keep_train, users=users, rng=rng)
-    if candidates is None:
-        return held.noted([_rank_all(held, workers, progress)])[0]
-    listed = Interactions.of(candidates, "candidates", n_users=held.test.n_users, n_items=held.test.n_items)
-    check_same_names(listed, held.test, "`candidates` and `test`")
-    return _rank_among(held, listed, progress)
+    scorers = scorer.values() if isinstance(scorer, Mapping) else [scorer]
+    held = HeldOut.of(
+        scorers, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=rng
+    )
+    if held.listed is None:
+        return held.finished([_rank_all(one, held, workers, progress) for one in held.scorers], scorer)
+    return held.finished([_rank_among(one, held, progress) for one in held.scorers], scorer)
 
 
-def _rank_all(held: HeldOut, threads: int, progress: bool) -> Ranks:
-    (scorer,), test = held.scorers, held.test
+def _rank_all(scorer: Scorer, held: HeldOut, threads: int, progress: bool) -> Ranks:
+    test = held.test
     training = held.excluded or Interactions(sp.csr_array(test.shape, dtype=np.float32))
     lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     n_relevant = np.diff(test.indptr)
-    with tqdm(total=held.users.size, desc="users", disable=None if progress else True, delay=0.5) as bar:
+    with progress_bar("users", progress, total=held.users.size) as bar:
         counts = scorer.count(*lists, threads=threads, progress=bar.update)
-    both = np.diff(np.concatenate([[0], np.cumsum(counts.seen)])[test.indptr])
+    both = np.diff(bounds(counts.seen)[test.indptr])
     everyone = Ranks(
         above=counts.above,
         tied=counts.tied,
@@ -121,50 +131,156 @@ def _rank_all(held: HeldOut, threads: int, progress: bool) -> Ranks:
         grades=None if held.grades is None else held.grades[counts.order],
         same_score=None if held.grades is None else same_scores(scorer, training, test, counts, threads),
         items=test.item_names[test.items[counts.order]],
-        notes=(*held.notes, *_notes(held.n_without, both)),
+        notes=_notes(held, int(both.sum())),
     )
     return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
 
 
-def _rank_among(held: HeldOut, listed: Interactions, progress: bool) -> Ranks:
+def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:
     """Rank among the given candidates, without the training items, and the held-out items."""
-    (scorer,), test, n_relevant = held.scorers, held.test, np.diff(held.test.indptr)
-    sets = _marked(listed, 1) + _marked(test, 2)
-    sets = sets if held.excluded is None else sets + _marked(held.excluded, 4)
-    users, relevant = np.repeat(np.arange(test.n_users), np.diff(sets.indptr)), sets.data & 2 > 0
-    chosen = np.flatnonzero((relevant | (sets.data == 1)) & (n_relevant > 0)[users])
+    test, marks = held.test, held.marks()
+    users, relevant = owners(marks.indptr), marks.data & 2 > 0
+    chosen = np.flatnonzero(is_candidate(marks) & (np.diff(test.indptr) > 0)[users])
     entry = np.cumsum(relevant) - 1  # of `test`
     parts = []
-    for block in tqdm(_blocks(users, chosen), desc="blocks", disable=None if progress else True, delay=0.5):
-        user, item = users[block], sets.indices[block].astype(np.int64)
+    for block in progress_bar("blocks", progress, _blocks(users, chosen)):
+        user, item = users[block], marks.indices[block].astype(np.int64)
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
         scores = to_numpy(scorer.pairs(user, item), "scores")
         parts.append(rank_pairs(user, item, scores, relevant[block], grades))
-    both = np.bincount(users[sets.data >= 6], minlength=test.n_users)
-    notes = (*held.notes, *_notes(held.n_without, both))
-    return held.named(Ranks.concatenate(parts), notes=notes)
-
-
-def _marked(part: Interactions, mark: int) -> sp.csr_array:
-    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
-    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
+    ranks, notes = Ranks.concatenate(parts), _notes(held, int((marks.data >= 6).sum()))
+    items = None if ranks.items is None else test.item_names[ranks.items]
+    return dataclasses.replace(ranks, ids=test.names[held.users], items=items, notes=notes)
 
 
 def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
     """Divide the chosen pairs into blocks of about the same size, with all pairs of a user in one block."""
-    own = users[chosen]
-    new_user = np.flatnonzero(np.diff(own)) + 1
+    new_user = np.flatnonzero(np.diff(users[chosen])) + 1
     return np.split(chosen, new_user[np.diff(new_user // _PAIRS, prepend=0) > 0])
 
 
-def _notes(without: int, both: Ints) -> list[str]:
-    shared = int(both.sum())
-    notes = [
-        (without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
+def _notes(held: HeldOut, n_both: int) -> tuple[str, ...]:
+    """Return the notes on what is held out, on users left out, and on held-out items that are training items too."""
+    counts = (
+        (held.n_without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
         (
-            shared,
+            n_both,
             "held-out item is also a training item of its user and is ranked",
             "held-out items are also training items of their user and are ranked",
         ),
-    ]
-    return [counted(number, one, many) for number, one, many in notes if number]
+    )
+    return (*held.notes, *(counted(number, one, many) for number, one, many in counts if number))
+
+
+class PairCounts(NamedTuple):
+    """Per relevant pair: user by user in ascending order, and from the highest score down.
+
+    `above` and `tied` count irrelevant pairs of the user with a higher and with an equal score, `order` is the
+    row that each entry belongs to, and `same_score` whether it has the score of the relevant pair before it.
+    """
+
+    above: Ints
+    tied: Ints
+    order: Ints
+    same_score: Bools
+
+
+def count_pairs(users: Ints, scores: AnyArray, relevant: Bools) -> PairCounts:
+    """Count the irrelevant pairs above, and tied with, each relevant one.
+
+    Parameters
+    ----------
+    users, scores, relevant : arrays, one entry per pair
+        In any order. Scores are finite.
+
+    Examples
+    --------
+    >>> scores, relevant = np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, False, False, True])
+    >>> count_pairs(np.zeros(4, dtype=int), scores, relevant)[:2]
+    (array([1, 2]), array([1, 0]))
+    """
+    order = np.lexsort((-scores, users))
+    user, score, hit = users[order], scores[order], relevant[order]
+    new_user = np.diff(user, prepend=-1) != 0
+    new_score = new_user | (np.diff(score, prepend=0) != 0)
+    hits = np.flatnonzero(hit)
+    top = np.flatnonzero(new_user)[np.cumsum(new_user)[hits] - 1]
+    starts, block = np.append(np.flatnonzero(new_score), user.size), np.cumsum(new_score)[hits]
+    irrelevant = bounds(~hit)
+    higher, end = irrelevant[starts[block - 1]], irrelevant[starts[block]]
+    return PairCounts(higher - irrelevant[top], end - higher, order[hits], np.diff(block, prepend=0) == 0)
+
+
+def rank_pairs(users: Ints, items: Ints, scores: AnyArray, relevant: Bools, grades: Floats | None = None) -> Ranks:
+    """Return the ranks of relevant pairs among all pairs of their user, one instance per user in ascending order.
+
+    Parameters
+    ----------
+    users, items : arrays of int, one entry per pair
+    scores : array, one entry per pair
+        Refused if one is not finite.
+    relevant : array of bool, one entry per pair
+    grades : array, one entry per relevant pair, optional
+
+    Examples
+    --------
+    >>> users, items = np.array([3, 3, 3]), np.array([0, 1, 2])
+    >>> rank_pairs(users, items, np.array([0.1, 0.3, 0.2]), np.array([True, False, False])).rank.tolist()
+    [3]
+    """
+    check_pairs(scores, users, items)
+    counts = count_pairs(users, scores, relevant)
+    distinct, n_candidates = np.unique(users, return_counts=True)
+    starts = np.searchsorted(users[counts.order], distinct)
+    return Ranks(
+        above=counts.above,
+        tied=counts.tied,
+        n_candidates=n_candidates,
+        indptr=np.append(starts, counts.order.size),
+        ids=distinct,
+        grades=None if grades is None else grades[(np.cumsum(relevant) - 1)[counts.order]],
+        same_score=None if grades is None else counts.same_score,
+        items=items[counts.order],
+    )
+
+
+def same_scores(scorer: Scorer, train: Interactions, test: Interactions, counts: Counts, threads: int) -> Bools:
+    """Return for each held-out item, in the order of the counts, whether it has the score of the one before it.
+
+    Of a user's items at places 0, 1, 2, ..., those at even places are counted again, with those at
+    odd places as irrelevant candidates. Before place j there are j / 2 odd ones. If fewer stand
+    above the item at place j, it ties with the one before it; if more stand above it or tie with
+    it, it ties with the one after it.
+
+    Examples
+    --------
+    >>> from truerank.scoring.scorers import ScoreMatrix
+    >>> scorer = ScoreMatrix([[0.5, 0.5, 0.2, 0.1]])
+    >>> train, test = Interactions.of([[]], "train", n_items=4), Interactions.of([[0, 1, 2]], "test", n_items=4)
+    >>> counts = scorer.count(Lists(train.indptr, train.items), Lists(test.indptr, test.items))
+    >>> same_scores(scorer, train, test, counts, threads=1).tolist()
+    [False, True, False]
+    """
+    users, place = test.users, places(test.indptr) - 1
+    alike = np.zeros(place.size, dtype=np.bool_)
+    alike[1:] = (counts.above[1:] == counts.above[:-1]) & (counts.tied[1:] == counts.tied[:-1]) & (place[1:] > 0)
+    unclear = np.isin(users, users[alike & (counts.tied == 0)])
+    if not unclear.any():
+        return alike
+    again = np.flatnonzero(unclear & (place % 2 == 0))
+    more = _count_again(scorer, train, test, counts.order[again], threads)
+    higher, tied = more.above - counts.above[again], more.tied - counts.tied[again]
+    before = place[again] // 2
+    same = alike & ~unclear
+    same[again] = higher < before
+    after = again[higher + tied > before] + 1
+    same[after] = True
+    return same
+
+
+def _count_again(scorer: Scorer, train: Interactions, test: Interactions, entries: Ints, threads: int) -> Counts:
+    """Count with only some of the held-out items relevant; the others are candidates, also if they are in `train`."""
+    chosen = np.zeros(test.items.size, dtype=np.bool_)
+    chosen[entries] = True
+    part, others = test.select(chosen), train.select(~test.contains(train))
+    return scorer.count(Lists(others.indptr, others.items), Lists(part.indptr, part.items), threads=threads)

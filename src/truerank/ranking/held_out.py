@@ -1,26 +1,42 @@
-"""Checks scorers, training and held-out items, and gives them the same numbering."""
+"""The arguments that `rank` and `rank_sampled` share -> what is held out, in the numbering of the scorers."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.arrays import Floats, Ints
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_rng
+from truerank.core.csr import bounds
+from truerank.core.errors import InputError, counted
+from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
-from truerank.errors import InputError
-from truerank.notes import counted
-from truerank.ranking.chosen_users import Users, choose_users
-from truerank.ranking.ranks import Ranks
-from truerank.sampling.designs import Rng
 from truerank.scoring.conversion import Scoreable, as_scorer
-from truerank.scoring.scorer import Scorer
-from truerank.scoring.widths import measured
+from truerank.scoring.scorers import Scorer, measured
+
+Users = int | Sequence[Any] | AnyArray
+"""A number of users to draw, or the ids of users."""
+
+
+class RankOptions(TypedDict, total=False):
+    """What `rank` and `rank_sampled` both take by keyword."""
+
+    train: PerUser | None
+    test: PerUser | None
+    candidates: PerUser | None
+    keep_train: bool | None
+    users: Users | None
+    rng: Rng
+    threads: int | None
+    progress: bool
 
 
 @dataclass(frozen=True)
@@ -45,16 +61,19 @@ class HeldOut:
         Items of each scorer that are not in the data, and so are not candidates.
     keep_train : bool
         Whether training items are candidates.
+    listed : Interactions, optional
+        The candidates of each user, besides the relevant items; None: all items.
     """
 
     scorers: tuple[Scorer, ...]
     train: Interactions | None
     test: Interactions
     grades: Floats | None
-    notes: tuple[str, ...]
-    n_without: int
+    notes: tuple[str, ...] = ()
+    n_without: int = 0
     n_unranked: tuple[int, ...] = ()
     keep_train: bool = False
+    listed: Interactions | None = None
 
     @property
     def excluded(self) -> Interactions | None:
@@ -66,30 +85,44 @@ class HeldOut:
         """Users with relevant items."""
         return np.flatnonzero(np.diff(self.test.indptr))
 
-    def named(self, ranks: Ranks, **changes: Any) -> Ranks:
-        """Return ranks of the numbered items of these users with the names of both, and with other changes."""
-        items = None if ranks.items is None else self.test.item_names[ranks.items]
-        return dataclasses.replace(ranks, ids=self.test.names[self.users], items=items, **changes)
+    @property
+    def n_candidates(self) -> Ints:
+        """Candidates of each user with relevant items."""
+        if self.listed is not None:
+            marks = self.marks()
+            return np.diff(bounds(is_candidate(marks))[marks.indptr])[self.users]
+        if self.excluded is None:
+            return np.full(self.users.size, self.test.n_items)
+        left_out = np.diff(self.excluded.indptr) - self.excluded.overlap(self.test)
+        return self.test.n_items - left_out[self.users]
 
-    def noted(self, ranks: Sequence[Ranks]) -> list[Ranks]:
-        """Return the ranks by each scorer, with a note on its items that are not candidates."""
+    def marks(self) -> sp.csr_array:
+        """Return a matrix with 1 for a listed candidate, 2 for a relevant item, 4 for an excluded one, or their sum."""
+        parts = ((self.listed, 1), (self.test, 2), (self.excluded, 4))
+        return reduce(operator.add, [_marked(part, mark) for part, mark in parts if part is not None])
+
+    def finished(self, ranks: Sequence[Ranks], scorer: object) -> Ranks | dict[str, Ranks]:
+        """Return the ranks by each scorer as they were asked for, with a note on its items that are not candidates."""
         words = (
             "item of the scorer is not in the data and is not a candidate",
             "items of the scorer are not in the data and are not candidates",
         )
-        return [
+        unranked = self.n_unranked if self.listed is None else (0,) * len(ranks)
+        noted = [
             dataclasses.replace(one, notes=(*one.notes, counted(number, *words))) if number else one
-            for one, number in zip(ranks, self.n_unranked[: len(ranks)], strict=True)
+            for one, number in zip(ranks, unranked, strict=False)
         ]
+        return dict(zip(scorer, noted, strict=True)) if isinstance(scorer, Mapping) else noted[0]
 
     @classmethod
     def of(
         cls,
-        scorers: Sequence[Scoreable],
+        scorers: Iterable[Scoreable],
         split: Split | None = None,
         *,
         train: PerUser | None = None,
         test: PerUser | None = None,
+        candidates: PerUser | None = None,
         keep_train: bool | None = None,
         users: Users | None = None,
         rng: Rng = None,
@@ -116,7 +149,8 @@ class HeldOut:
             given[0] = _measure(given[0], train, test)
             n_items = given[0].n_items
         held = Interactions.of(test, "test", n_users=n_users, n_items=n_items)
-        seen = None if train is None else Interactions.of(train, "train", n_users=held.n_users, n_items=held.n_items)
+        sizes = {"n_users": held.n_users, "n_items": held.n_items}
+        seen = None if train is None else Interactions.of(train, "train", **sizes)
         relevant, grades, dropped = _relevant(_with_names(held, seen))
         without = int((np.diff(relevant.indptr) == 0).sum())
         chosen: tuple[str, ...] = ()
@@ -126,7 +160,21 @@ class HeldOut:
         repeated = () if held is test else held.notes
         aligned = tuple(_aligned(scorer, relevant, np.flatnonzero(np.diff(relevant.indptr))) for scorer in given)
         unranked = tuple(0 if one.n_items is None else one.n_items - relevant.n_items for one in given)
-        return cls(aligned, seen, relevant, grades, (*repeated, *dropped, *chosen), without, unranked, keeps)
+        listed = None if candidates is None else Interactions.of(candidates, "candidates", **sizes)
+        if listed is not None:
+            check_same_names(listed, relevant, "`candidates` and `test`")
+        notes = (*repeated, *dropped, *chosen)
+        return cls(aligned, seen, relevant, grades, notes, without, unranked, keeps, listed)
+
+
+def is_candidate(marks: sp.csr_array) -> Bools:
+    """Return which stored entries of `HeldOut.marks` are candidates: relevant ones, and those only listed."""
+    return (marks.data & 2 > 0) | (marks.data == 1)
+
+
+def _marked(part: Interactions, mark: int) -> sp.csr_array:
+    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
+    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
@@ -179,6 +227,49 @@ def _relevant(held: Interactions) -> tuple[Interactions, Floats | None, tuple[st
         notes = (counted(int((~above).sum()), *words),)
         held, values = held.select(above), values[above]
     return held, None if np.all(values == 1) else values.astype(np.float64), notes
+
+
+def choose_users(test: Interactions, users: Users, rng: Rng) -> tuple[Bools, tuple[str, ...]]:
+    """Return which held-out entries belong to the chosen users, and a note.
+
+    Parameters
+    ----------
+    test : Interactions
+        Held-out items.
+    users : int, or list of ids
+        How many users with held-out items to draw, all of them if there are fewer; or which ones.
+    rng : int or numpy.random.Generator, optional
+        Seed of the draw.
+
+    Examples
+    --------
+    >>> test = Interactions.of([[0], [1], [], [0, 1]], "test")
+    >>> choose_users(test, [3], None)
+    (array([False, False,  True,  True]), ('1 of 3 users was ranked, as chosen',))
+    """
+    held = np.flatnonzero(np.diff(test.indptr))
+    if isinstance(users, int | np.integer) and not isinstance(users, bool):
+        if users < 1:
+            raise InputError(f"`users` must be a number from 1, or the ids of users, got {users}.")
+        rows = np.sort(as_rng(rng).choice(held, min(int(users), held.size), replace=False))
+        how = "drawn at random"
+    else:
+        rows, how = _find(test, held, np.asarray(users)), "as chosen"
+    kept = np.isin(test.users, rows)
+    words = (f"of {held.size} users was ranked, {how}", f"of {held.size} users were ranked, {how}")
+    return kept, () if rows.size == held.size else (counted(rows.size, *words),)
+
+
+def _find(test: Interactions, held: Ints, ids: AnyArray) -> Ints:
+    """Return the rows of the given users, all of whom must have held-out items."""
+    names = test.names[held]
+    if ids.ndim != 1 or ids.size == 0:
+        raise InputError("`users` must be a number from 1, or a list of ids.")
+    if (names.dtype.kind == "U") != (ids.dtype.kind in "UOT"):
+        raise InputError(f"`users` must be ids such as {names.tolist()[0]!r}, got {ids.tolist()[0]!r}.")
+    if np.any(unknown := ~np.isin(ids.astype(names.dtype) if ids.dtype.kind in "OT" else ids, names)):
+        raise InputError(f"`users` must have held-out items, but {ids[unknown].tolist()[0]!r} has none.")
+    return held[np.isin(names, ids)]
 
 
 def _aligned(scorer: Scorer, held: Interactions, users: Ints) -> Scorer:

@@ -1,24 +1,80 @@
-"""Recommenders before and after training: settings, and a model that can be ranked."""
+"""What all recommenders share: settings, trained models, their files; and the simplest one, popularity."""
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray
+from truerank.core.checks import AnyArray, Floats, as_path
+from truerank.core.errors import InputError
+from truerank.core.matrices import Matrix
+from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
-from truerank.errors import InputError
-from truerank.recommenders import files
-from truerank.scoring.factors import Factors
-from truerank.scoring.numbers import Matrix
-from truerank.scoring.similarity import Similarity
-from truerank.threads import check_threads
+from truerank.formats.sources import load_arrays
+from truerank.formats.writing import check_writable, replacing
+from truerank.scoring.scorers import ArrayScorer, Factors, Ids, Similarity
+
+_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def _write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> None:
+    """Write arrays, with the name and settings of the recommender, a dataclass, that made them."""
+    check_writable(path, (".npz",))
+    settings = {name: _plain(value) for name, value in asdict(recommender).items()}
+    about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
+    with replacing(path) as (file,):
+        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Return the name and the settings of the recommender as a dict, and the arrays."""
+    arrays = load_arrays(path)
+    try:
+        about = json.loads(str(arrays.pop("about", "")))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model.") from error
+    kinds = {"recommender": str, "settings": dict}
+    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
+    return {name: about[name] for name in kinds}, arrays
+
+
+def _pack(name: str, matrix: Matrix) -> dict[str, AnyArray]:
+    """Return a dense or sparse matrix as arrays to write."""
+    if not sp.issparse(matrix):
+        return {name: matrix}
+    return {f"{name}_{part}": np.asarray(getattr(matrix, part)) for part in _PARTS}
+
+
+def _unpack(name: str, arrays: dict[str, AnyArray]) -> Matrix:
+    """Return what `_pack` packed, or raise `InputError` if it is inconsistent."""
+    if name in arrays:
+        return arrays[name]
+    try:
+        data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _PARTS)
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the model file is damaged: its {name} is not a valid matrix ({error}).") from error
+    return matrix
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting for JSON; a random generator is left out, because its state has changed since."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return None if isinstance(value, np.random.Generator) else value
+
 
 Model = TypeVar("Model", "FactorModel", "SimilarityModel")
 
@@ -55,61 +111,56 @@ class Recommender(ABC, Generic[Model]):
         """Learn from a matrix of ones with at least one entry."""
 
 
-class FactorModel(Factors):
+class _Learnt(ArrayScorer):
+    """What models have besides their scores: the recommender that they were learnt by, and a file."""
+
+    recommender: Recommender[Any] | None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_users} users, {self.n_items} items, by {self.recommender!r})"
+
+    def save(self, path: str | Path) -> None:
+        """Write to an `.npz` file, which `load_model` reads."""
+        names = {"user_ids": self.user_ids, "item_ids": self.item_ids}
+        _write(path, self.recommender, self._arrays() | {name: ids for name, ids in names.items() if ids is not None})
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, AnyArray]:
+        """Return what was learnt."""
+
+
+class FactorModel(_Learnt, Factors):
     """Factors learnt by a recommender; scores are their inner products."""
 
     def __init__(
         self,
         user_factors: ArrayLike,
         item_factors: ArrayLike,
-        *,
         recommender: Recommender[FactorModel] | None = None,
-        user_ids: ArrayLike | None = None,
-        item_ids: ArrayLike | None = None,
+        **names: Ids,
     ) -> None:
-        super().__init__(user_factors, item_factors, user_ids=user_ids, item_ids=item_ids)
+        super().__init__(user_factors, item_factors, **names)
         self.recommender = recommender
 
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an `.npz` file, which `load_model` reads."""
-        arrays = {"user_factors": self.user_factors, "item_factors": self.item_factors}
-        files.write(path, self.recommender, arrays | _names(self))
+    def _arrays(self) -> dict[str, AnyArray]:
+        return {"user_factors": self.user_factors, "item_factors": self.item_factors}
 
 
-class SimilarityModel(Similarity):
+class SimilarityModel(_Learnt, Similarity):
     """An item-item matrix learnt by a recommender, and the histories of the users it scores."""
 
     def __init__(
         self,
         similarity: Matrix,
         history: PerUser,
-        *,
         recommender: Recommender[SimilarityModel] | None = None,
-        user_ids: ArrayLike | None = None,
-        item_ids: ArrayLike | None = None,
+        **names: Ids,
     ) -> None:
-        super().__init__(similarity, history, user_ids=user_ids, item_ids=item_ids)
+        super().__init__(similarity, history, **names)
         self.recommender = recommender
 
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write to an `.npz` file, which `load_model` reads."""
-        arrays = files.pack("similarity", self.similarity) | files.pack("history", self.history)
-        files.write(path, self.recommender, arrays | _names(self))
-
-
-def _shown(model: FactorModel | SimilarityModel) -> str:
-    return f"{type(model).__name__}({model.n_users} users, {model.n_items} items, by {model.recommender!r})"
-
-
-def _names(model: FactorModel | SimilarityModel) -> dict[str, AnyArray]:
-    names = {"user_ids": model.user_ids, "item_ids": model.item_ids}
-    return {name: ids for name, ids in names.items() if ids is not None}
+    def _arrays(self) -> dict[str, AnyArray]:
+        return _pack("similarity", self.similarity) | _pack("history", self.history)
 
 
 def check_number(
@@ -123,3 +174,59 @@ def check_number(
         raise InputError(f"`{name}` must be at least {at_least}, got {value}.")
     if above is not None and value <= above:
         raise InputError(f"`{name}` must be above {above}, got {value}.")
+
+
+def mirrored(matrix: Floats) -> Floats:
+    """Return a symmetric matrix from its upper triangle."""
+    upper = np.triu(matrix)
+    return upper + np.triu(upper, 1).T
+
+
+@dataclass(frozen=True)
+class Popularity(Recommender[FactorModel]):
+    """Scores an item by its number of users; a baseline that any recommender should beat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> tr.Popularity().fit([[0, 1], [1]]).scores(np.array([0])).tolist()
+    [[1.0, 2.0]]
+    """
+
+    def _learn(self, train: Interactions, threads: int, progress: bool) -> FactorModel:
+        counts = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
+        # as a single factor, which is 1 for each user: `rank` is fastest for factors
+        users, items = np.ones((train.n_users, 1)), counts[:, np.newaxis]
+        return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
+
+
+RECOMMENDERS = {"EASE": "item_models", "IALS": "ials", "ItemKNN": "item_models", "Popularity": "models"}
+"""The module of each recommender that can be loaded."""
+
+
+def load_model(path: str | Path) -> FactorModel | SimilarityModel:
+    """Return the model that `save` wrote, with the settings of its recommender and the names of users and items.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import truerank as tr
+    >>> path = tempfile.mkdtemp() + "/model.npz"
+    >>> tr.Popularity().fit([[0, 1], [1]]).save(path)
+    >>> tr.load_model(path)
+    FactorModel(2 users, 2 items, by Popularity())
+    """
+    about, arrays = _read(as_path(path))
+    if (home := RECOMMENDERS.get(about["recommender"])) is None:
+        choices = ", ".join(sorted(RECOMMENDERS))
+        raise InputError(f"{str(path)!r} holds a model of {about['recommender']!r}; choose from {choices}.")
+    try:
+        recommender = getattr(import_module(f"truerank.recommenders.{home}"), about["recommender"])(**about["settings"])
+    except TypeError as error:
+        raise InputError(f"{str(path)!r} was not written by a model's `save`: {error}.") from error
+    names = {"user_ids": arrays.get("user_ids"), "item_ids": arrays.get("item_ids")}
+    if {"user_factors", "item_factors"} <= arrays.keys():
+        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender, **names)
+    similarity, history = (_unpack(name, arrays) for name in ("similarity", "history"))
+    return SimilarityModel(similarity, history, recommender=recommender, **names)

@@ -1,8 +1,4 @@
-"""One self-contained HTML file from sections: styles, scripts and data inside it, and a policy that forbids the rest.
-
-The browser runs only the scripts whose hashes the policy lists, applies only such styles, and loads nothing. The data
-is a block of JSON in which no `<` is left, and the scripts show it as text only; so no name can become markup.
-"""
+"""HTML pages of one file: the report and the explorer."""
 
 from __future__ import annotations
 
@@ -10,21 +6,37 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from truerank.display.render import json_text
+import numpy as np
+
+from truerank.analysis.risks import check_exact
+from truerank.core.checks import check_kind
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, named_ranks
+from truerank.core.tables import Tabular, json_text
+from truerank.core.threads import progress_bar
+from truerank.data.splits import Split
+from truerank.estimators.corrected import AnyMetric
+from truerank.evaluation.groups import Groups
 from truerank.formats.writing import PAGE_ENDINGS, check_writable, replacing
+from truerank.recommending.recommendations import Recommendations
+from truerank.report.chart_data import Section, TableBlock, TableColumn
+from truerank.report.report_data import ReportData, headline
+from truerank.report.sections import SECTIONS
+from truerank.sampling.designs import AnyDesign, UniformSampling, as_design
 
 LIBRARIES = ("vendor/d3-7.9.2.min.js", "vendor/plot-0.6.17.min.js")
-CHART_SCRIPTS = (
-    "dom.js", "state.js", "numbers.js", "tables.js", "looks.js", "cursor.js", "charts.js", "lines.js", "bars.js",
-    "dots.js",
-)  # fmt: skip
-"""Files of the folder `page` that every page with tables and charts needs, in their order."""
+_IMPORT = re.compile(r'^import \{(\s*\w+(?:,\s*\w+)*,?\s*)\} from "\./(\w+\.js)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
+_MODULE_SYNTAX = re.compile(r"^\s*(?:import|export)\b.*|\bimport *[(.].*", re.MULTILINE)
 # the <style> that Plot puts into each chart of class "chart"
 _CHART_STYLE = """:where(.chart) {
   --plot-background: white;
@@ -39,32 +51,59 @@ _CHART_STYLE = """:where(.chart) {
 }"""
 
 
-def write_page(path: str | Path, title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> None:
-    """Write a page whose scripts, files of the folder `page`, show the data."""
+def write_page(data: Mapping[str, Any], path: str | Path, script: str) -> None:
+    """Write a page whose script, a file of the folder `page`, shows the data with the modules that it imports."""
     check_writable(path, PAGE_ENDINGS)
     with replacing(path) as (file,):
-        file.write(page(title, data, scripts).encode())
+        file.write(page(data, script).encode())
 
 
-def page(title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
+def page(data: Mapping[str, Any], script: str) -> str:
     """Return the text of a page.
 
     Examples
     --------
-    >>> text = page("A </title>", {"name": "</script><script>alert(1)</script>"}, ["dom.js"])
+    >>> text = page({"title": "A </title>", "name": "</script><script>alert(1)</script>"}, "report.js")
     >>> "alert(1)</script>" in text, "A &lt;/title&gt;" in text
     (False, True)
     """
     style = _read("page/page.css")
     libraries = [_read(name) for name in LIBRARIES]
-    own = "\n".join(_read(f"page/{name}") for name in scripts)
+    own = bundled(script, files(__package__) / "page")
     return Template(_read("page/page.html")).substitute(
         policy=_policy([*libraries, own], [style, _CHART_STYLE]),
-        title=html.escape(title),
+        title=html.escape(data["title"]),
         style=style,
         data=embedded_json(data),
-        scripts="\n".join(f"<script>{text}</script>" for text in [*libraries, own]),
+        libraries="\n".join(f"<script>{text}</script>" for text in libraries),
+        script=own,
     )
+
+
+def bundled(script: str, folder: Traversable) -> str:
+    """Return a JavaScript module of a folder and all that it imports as one module without imports.
+
+    Each file becomes a function that returns what the file exports, so that its other names remain its own.
+    """
+    texts, waiting = dict[str, str](), [script]
+    while waiting:
+        name = waiting.pop()
+        texts[name] = (folder / name).read_text(encoding="utf-8")
+        waiting += [each for each in _imported(texts[name]) if each not in texts]
+    order = TopologicalSorter({name: _imported(text) for name, text in texts.items()}).static_order()
+    return "\n".join(["const modules = {};", *(_enclosed(name, texts[name]) for name in order)])
+
+
+def _imported(text: str) -> list[str]:
+    return [name for _, name in _IMPORT.findall(text)]
+
+
+def _enclosed(name: str, text: str) -> str:
+    exports = ", ".join(_EXPORT.findall(text))
+    body = _EXPORT.sub("", _IMPORT.sub(r'const {\1} = modules["\2"];', text))
+    if other := _MODULE_SYNTAX.search(body):
+        raise ValueError(f"{name} has an import or export of a form that pages do not bundle: {other[0]!r}.")
+    return f'modules["{name}"] = (() => {{\n{body}return {{{exports}}};\n}})();'
 
 
 def embedded_json(data: Mapping[str, Any]) -> str:
@@ -95,3 +134,185 @@ def _source(text: str) -> str:
 
 def _read(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+_MOST = 6
+_TITLE = "What would sampled candidates show?"
+# the running example of Krichene & Rendle, section 3.2
+_PAPER = {
+    "A": Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
+    "C": Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
+    "B": Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
+}
+
+
+def write_explorer(ranks: Mapping[str, Ranks] | None, path: str | Path) -> None:
+    """Write a page to explore sampled metrics to one HTML file that opens in any browser.
+
+    Sliders set the numbers of candidates n and of sampled ones m, the cut-off k and gamma; metric, design (uniform or
+    inverse sampling) and correction are chosen. The page shows the expected metric, its bias and its deviation by rank,
+    and what two recommenders would look like. It computes all of that itself, and agrees with the library to 1e-9.
+
+    Parameters
+    ----------
+    ranks : dict of name to Ranks, or None
+        Exact ranks of two to six recommenders, whose pairs can be chosen besides those of the paper's example. Every
+        relevant item counts as the only one of an instance, all instances have as many candidates as the largest, and
+        ties are broken at random (seed 0). None: the paper's example alone.
+    path : path
+        The .html file to write.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, truerank as tr
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "explore.html"
+    >>> tr.write_explorer(None, path)
+    >>> path.stat().st_size < 1_500_000
+    True
+    """
+    given = {} if ranks is None else named_ranks(ranks)
+    if given and not 2 <= len(given) <= _MOST:
+        raise InputError(f"the explorer compares 2 to {_MOST} recommenders, got {len(given)}.")
+    for one in given.values():
+        check_exact(one)
+        if not one.above.size:
+            raise InputError("every recommender must have an instance with a relevant item.")
+    studies = {"Yours": _counted(given), "The paper's": _counted(_PAPER)}
+    data = {"title": _TITLE, "recommenders": [], "metrics": {}, "studies": studies}
+    write_page(data, path, "explorer.js")
+
+
+def _counted(ranks: Mapping[str, Ranks]) -> list[dict[str, Any]]:
+    """Return how often each rank occurs, and the number of candidates, for each recommender."""
+    return [{"name": name, "n": int(one.n_candidates.max()), "ranks": _counts(one)} for name, one in ranks.items()]
+
+
+def _counts(ranks: Ranks) -> list[list[int]]:
+    above = ranks.break_ties("random", rng=0).above if ranks.has_ties else ranks.above
+    found, times = np.unique(above + 1, return_counts=True)
+    return np.stack([found, times], axis=1).tolist()
+
+
+TITLE = "How good are these recommenders?"
+
+
+def write_report(
+    ranks_or_results: Ranks | Mapping[str, Ranks] | Tabular[Any] | Sequence[Tabular[Any]],
+    path: str | Path,
+    *,
+    split: Split | None = None,
+    metrics: AnyMetric | Iterable[AnyMetric] | None = None,
+    design: AnyDesign = 100,
+    by: Groups | Mapping[Any, Any] | Any | None = None,
+    title: str = TITLE,
+    progress: bool = False,
+) -> None:
+    """Write a report on recommenders, or on results, to one HTML file that opens in any browser.
+
+    The file holds everything it needs and loads nothing.
+
+    Parameters
+    ----------
+    ranks_or_results : Ranks, dict of name to Ranks, or results
+        Recommenders by name, of which the report compares the instances that all have; or what `truerank.evaluate`,
+        `truerank.compare`, `truerank.consistency` and others return, one or several; it shows their tables.
+    path : path
+        The .html file to write.
+    split : Split, optional
+        What the recommenders were trained and tested on, to show groups of users and of items.
+    metrics : list of str, Metric or function, optional
+        Those to show; the sentence on top is about the first. By default NDCG@10, Recall@10, AP and AUC, corrected by
+        ``~bv(0.1)`` if the ranks are sampled.
+    design : SamplingDesign, str or int
+        How many sampled candidates to compare with; they are sampled uniformly and without replacement.
+    by : dict, dataframe or Groups, optional
+        Groups of instances to show separately, as for `truerank.evaluate`.
+    title : str
+        The heading.
+    progress : bool
+        Whether to show a progress bar, on a terminal only, when it takes more than a second.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, truerank as tr
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> ranks = {"A": tr.Ranks.from_ranks([100] * 40, n=1_000), "B": tr.Ranks.from_ranks([5, 900] * 20, n=1_000)}
+    >>> tr.write_report(ranks, path, metrics=["ap", "auc"])
+    >>> path.stat().st_size < 1_500_000
+    True
+    """
+    check_writable(path, PAGE_ENDINGS)
+    check_kind("title", title, str)
+    results = _as_results(ranks_or_results)
+    if results:
+        write_sections([_result_section(result) for result in results], path, title)
+        return
+    drawn, chosen = as_design(design), None if by is None else Groups.of(by)
+    if drawn != UniformSampling(drawn.m):
+        raise InputError(f"a report compares with uniform samples without replacement, such as 100, got {drawn}.")
+    data = ReportData.of(ranks_or_results, metrics, m=drawn.size, split=split, by=chosen)  # type: ignore[arg-type]
+    bar = progress_bar("sections", progress, SECTIONS, delay=1.0, leave=False)
+    found = [section for make in bar if (section := make(data)) is not None]
+    write_sections(found, path, title, headline(data), list(data.ranks), data.metric_names)
+
+
+def _as_results(given: object) -> list[Tabular[Any]]:
+    """Return results as a list; it is empty if ranks were given."""
+    several = list(given) if isinstance(given, list | tuple) else [given]
+    results = [each for each in several if isinstance(each, Tabular)]
+    if results and len(results) < len(several):
+        raise InputError("give ranks, or results, not both.")
+    if not results:
+        _check_ranks(given)
+    return results
+
+
+def _check_ranks(given: object) -> None:
+    parts = given.values() if isinstance(given, Mapping) else [given]
+    for part in parts:
+        if isinstance(part, Recommendations):
+            raise InputError(
+                "a report is about ranks, not lists: read these with `truerank.read_lists`, or report on what "
+                "`truerank.evaluate` says of them."
+            )
+        if not isinstance(part, Ranks):
+            raise InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
+
+
+def _result_section(result: Tabular[Any]) -> Section:
+    """Return a section with the table of a result, as it is printed."""
+    table = result.to_table()
+    columns = [TableColumn(name, "text") for name in table.header]
+    rows = [[cell.text for cell in row] for row in table.rows]
+    return Section(type(result).__name__, "", [TableBlock(columns, rows)], table.notes)
+
+
+def write_sections(
+    sections: Sequence[Section],
+    path: str | Path,
+    title: str,
+    sentence: str = "",
+    recommenders: Sequence[str] = (),
+    metrics: Mapping[str, str] | None = None,
+) -> None:
+    """Write a report of given sections.
+
+    Parameters
+    ----------
+    sections : list of Section
+    path : path
+    title, sentence : str
+        The heading, and what stands below it in large letters.
+    recommenders : list of str
+        Those that have colours and can be hidden.
+    metrics : dict of text form to shown name
+        Those that the reader can choose from.
+    """
+    data = {
+        "title": title,
+        "sentence": sentence,
+        "recommenders": list(recommenders),
+        "metrics": dict(metrics or {}),
+        "sections": [section.content() for section in sections],
+    }
+    write_page(data, path, "report.js")

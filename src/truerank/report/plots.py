@@ -1,38 +1,155 @@
-"""The figures of Krichene & Rendle (KDD 2020), and error against budget, drawn by matplotlib from anybody's ranks.
-
-Each function returns the axes that it has drawn on: new ones, whose ``figure`` can be saved, or those given as `ax`.
-Curves differ in colour, lightness and dashes, so that a greyscale copy is readable. `truerank.write_report` shows the
-same, interactively.
-"""
+"""The figures by matplotlib: `tr.plots`, and the parts that the figures of the paper are drawn with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from truerank.analysis.orders import consistency
-from truerank.analysis.risks import risk
-from truerank.arrays import Floats, Ints
-from truerank.corrections.reading import AnyMetric, as_metrics
-from truerank.corrections.reading import metric as as_metric
-from truerank.corrections.tables import correction_table
-from truerank.errors import InputError
+from truerank.analysis.consistencies import Consistency, consistency
+from truerank.core.checks import AnyArray, as_list, check_kind
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, named_ranks
+from truerank.core.tables import shown_name
+from truerank.estimators.corrected import AnyMetric, as_metrics
+from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.per_instance import values
-from truerank.ranking.ranks import Ranks
-from truerank.report.drawing import LOOKS, bars, curves, mark, panels, styled
-from truerank.report.sections.rank_distributions import rank_bounds, rank_counts
-from truerank.report.wording import shown_name
-from truerank.sampling.uniform import UniformSampling
+from truerank.formats.writing import make_folder, replacing
+from truerank.report import figures
+from truerank.sampling.designs import AnyDesign, as_design
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "corrected_by_rank",
+    "error_by_budget",
+    "expected_by_rank",
+    "metric_by_m",
+    "metrics_by_rank",
+    "orders_by_m",
+    "rank_distribution",
+]
+
+FORMATS = ("svg", "pdf", "png")
+LOOKS: list[tuple[str, Any]] = [
+    ("#000000", "-"),
+    ("#7f2704", (0, (6, 2))),
+    ("#2171b5", (0, (1, 1.2))),
+    ("#41ab5d", (0, (6, 2, 1, 2))),
+    ("#e6a532", (0, (3, 1.2))),
+    ("#a8d3ea", "-"),
+]
+"""Colour and dashes of the first, second, ... curve of a panel, from dark to light."""
+_HATCHES = ("", "///", "...", "xxx", "|||", "ooo")
+_STYLE: dict[str, Any] = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "svg.hashsalt": "truerank",
+    "pdf.fonttype": 42,
+}
+
+
+P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
+
+
+def check_matplotlib() -> None:
+    """Raise `InputError` if matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib, which truerank's extra 'plots' installs.")
+
+
+def styled(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """Make a function draw in the style of this module, whatever the user's settings."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **options: P.kwargs) -> Drawn:
+        check_matplotlib()
+        import matplotlib.style
+
+        with matplotlib.style.context(["default", _STYLE]):
+            return draw(*args, **options)
+
+    return drawn
+
+
+def panels(count: int, *, columns: int = 2) -> tuple[Figure, list[Axes]]:
+    """Return a figure as wide as a page, and its panels in reading order."""
+    from matplotlib.figure import Figure
+
+    rows = -(-count // columns)
+    figure = Figure(figsize=(7.0, 2.6 * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+
+
+def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArray]) -> None:
+    """Draw one line per name, styled by `LOOKS`."""
+    _check_count("curves", lines, len(LOOKS))
+    for (colour, dashes), (name, y) in zip(LOOKS, lines.items(), strict=False):
+        axes.plot(x, y, color=colour, linestyle=dashes, label=name)
+
+
+def curves_by_size(axes: Axes, found: Consistency, *, words_left: bool) -> None:
+    """Draw expected metrics against the sample size, with a mark from where on their order is right."""
+    curves(axes, found.sizes, found.curves)
+    axes.set(xlabel="number of samples m", xscale="log")
+    if found.settled is not None:
+        mark(axes, found.settled, f"right order\nfrom m = {found.settled:,}", words_left=words_left)
+
+
+def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> None:
+    """Draw a group of adjacent bars for each entry of `groups`, one bar per name."""
+    _check_count("bars", heights, len(_HATCHES))
+    width = 0.8 / len(heights)
+    looks = zip(LOOKS[::2] + LOOKS[1::2], heights.items(), strict=False)
+    for number, ((colour, _), (name, height)) in enumerate(looks):
+        at = np.arange(len(groups)) + (number - (len(heights) - 1) / 2) * width
+        face = colour if number == 0 else "white"
+        axes.bar(at, height, width, facecolor=face, edgecolor=colour, hatch=_HATCHES[number], label=name)
+    axes.set_xticks(range(len(groups)), groups)
+
+
+def _check_count(name: str, given: Mapping[str, AnyArray], most: int) -> None:
+    if len(given) > most:
+        raise InputError(f"a panel holds at most {most} {name} that can be told apart in greyscale, got {len(given)}.")
+
+
+def mark(axes: Axes, x: float, text: str, *, words_left: bool) -> None:
+    """Draw a vertical line with a label at its foot."""
+    axes.axvline(x, color="0.5", linewidth=0.8, linestyle=":")
+    offset, side = (-3, "right") if words_left else (3, "left")
+    where: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    axes.annotate(text, (x, 0), (offset, 3), ha=side, **where)
+
+
+@styled
+def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = ("svg",)) -> list[Path]:
+    """Write a figure into a directory, once per format; the same figure gives the same bytes."""
+    unknown = [form for form in formats if form not in FORMATS]
+    if unknown:
+        raise InputError(f"the format of a figure must be one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
+    make_folder(folder)
+    paths = [Path(folder) / f"{name}.{form}" for form in formats]
+    undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    for path, form in zip(paths, formats, strict=True):
+        with replacing(path) as (file,):
+            figure.savefig(file, format=form, dpi=200, metadata=undated[form])
+    return paths
+
 
 AnyRanks = Ranks | Mapping[str, Ranks]
 _METRICS = ("auc", "ap", "ndcg", "recall@10")
 _CORRECTIONS = ("cls", "bv(1)", "bv(0.1)", "bv(0.01)")
-_POINTS = 200
 _BUDGET_COLUMNS = ("budget", "design", "estimator", "rmse")
 
 
@@ -57,7 +174,7 @@ def metrics_by_rank(
     ['AUC', 'AP', 'NDCG', 'Recall@10']
     """
     axes = _axes(ax)
-    every = _every_rank(_typical_n(ranks))
+    every = figures.every_rank(_typical_n(ranks))
     lines = {shown_name(str(metric)): values(every, metric) for metric in as_metrics(metrics)}
     curves(axes, every.rank, lines)
     axes.set(xlabel="rank", ylabel="metric", xscale="log")
@@ -69,8 +186,8 @@ def metrics_by_rank(
 def metric_by_m(
     ranks: Mapping[str, Ranks],
     metric: AnyMetric,
+    design: AnyDesign = "uniform",
     *,
-    replace: bool = False,
     sizes: Iterable[int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -80,7 +197,7 @@ def metric_by_m(
     ----------
     ranks : dict of name to Ranks
         Exact ranks of two to six recommenders.
-    metric, replace, sizes
+    metric, design, sizes
         Those of `truerank.consistency`.
     ax : matplotlib Axes, optional
 
@@ -92,7 +209,7 @@ def metric_by_m(
     'expected AP'
     """
     axes = _axes(ax)
-    found = consistency(ranks, metric, replace=replace, sizes=sizes)
+    found = consistency(ranks, metric, design, sizes=sizes)
     curves(axes, found.sizes, found.curves)
     for flip in found.flips:
         axes.axvline(flip.m, color="0.5", linewidth=0.8, linestyle=":")
@@ -106,8 +223,7 @@ def expected_by_rank(
     ranks: AnyRanks,
     metric: AnyMetric,
     *,
-    m: Sequence[int] = (10, 100, 1_000),
-    replace: bool = False,
+    designs: Sequence[AnyDesign] = (10, 100, 1_000),
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the metric and its expectation in samples of several sizes against the true rank (Figure 3).
@@ -117,10 +233,9 @@ def expected_by_rank(
     ranks : Ranks, or dict of name to Ranks
         They give the number of candidates: its median.
     metric : str, Metric or function
-    m : list of int
-        Numbers of sampled candidates, at most five; those beyond the number of candidates are left out.
-    replace : bool
-        Whether candidates are sampled with replacement.
+    designs : list of SamplingDesign, str or int
+        Numbers of sampled candidates, or how they are sampled, at most five; those beyond the number of candidates are
+        left out.
     ax : matplotlib Axes, optional
 
     Examples
@@ -132,9 +247,10 @@ def expected_by_rank(
     """
     axes = _axes(ax)
     n = _typical_n(ranks)
-    every = _every_rank(n)
-    sampled = {f"m = {size:,}": risk(every, metric, UniformSampling(size, replace)).expected for size in m if size < n}
-    curves(axes, every.rank, {"exact": values(every, metric), **sampled})
+    every = figures.every_rank(n)
+    drawn = [design for design in map(as_design, as_list("designs", designs)) if design.size < n]
+    sampled = {f"m = {design.size:,}": (metric, design) for design in drawn}
+    curves(axes, every.rank, figures.metric_by_rank(every, metric, sampled))
     axes.set(xlabel="rank", ylabel=f"expected {shown_name(str(as_metric(metric)))}", xscale="log")
     axes.legend()
     return axes
@@ -144,10 +260,9 @@ def expected_by_rank(
 def corrected_by_rank(
     ranks: AnyRanks,
     metric: AnyMetric,
+    design: AnyDesign = 100,
     *,
-    m: int = 100,
     corrections: Sequence[str] = _CORRECTIONS,
-    replace: bool = False,
 ) -> tuple[Axes, Axes]:
     """Draw a corrected metric at each sampled rank, and its expectation at each true rank (Figure 4).
 
@@ -156,30 +271,28 @@ def corrected_by_rank(
     ranks : Ranks, or dict of name to Ranks
         They give the number of candidates: its median.
     metric : str, Metric or function
-    m : int
-        Sampled candidates.
+    design : SamplingDesign, str or int
+        How candidates are sampled.
     corrections : list of str
         Their text forms, at most five, e.g. ``["cls", "bv(0.1)"]``.
-    replace : bool
-        Whether candidates are sampled with replacement.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> left, right = tr.plots.corrected_by_rank(tr.Ranks.from_ranks([3, 70], n=500), "ap", m=20)
+    >>> left, right = tr.plots.corrected_by_rank(tr.Ranks.from_ranks([3, 70], n=500), "ap", 20)
     >>> left.get_xlabel(), right.get_xlabel()
     ('sampled rank', 'rank')
     """
     name, n = str(as_metric(metric)), _typical_n(ranks)
-    design = UniformSampling(m, replace)
+    drawn = as_design(design)
+    m = drawn.size
     _, (left, right) = panels(2)
-    sampled = np.arange(1, m + 2)
-    tables = {text: correction_table(f"{name}~{text}", design, n=n) for text in corrections}
-    curves(left, sampled, {"uncorrected": values(Ranks.from_ranks(sampled, n=m + 1), metric), **tables})
+    corrected = {text: f"{name}~{text}" for text in as_list("corrections", corrections)}
+    curves(left, np.arange(1, m + 2), figures.metric_by_sampled_rank(metric, corrected, drawn, n))
     left.set(xlabel="sampled rank", ylabel=f"corrected {shown_name(name)}", xscale="log")
-    every = _every_rank(n)
-    expected = {text: risk(every, f"{name}~{text}", design).expected for text in corrections}
-    curves(right, every.rank, {"exact": values(every, metric), **expected})
+    every = figures.every_rank(n)
+    sampled = {text: (full, drawn) for text, full in corrected.items()}
+    curves(right, every.rank, figures.metric_by_rank(every, metric, sampled))
     right.set(xlabel="rank", ylabel=f"expected corrected {shown_name(name)}", xscale="log")
     right.legend()
     left.legend()
@@ -203,9 +316,8 @@ def rank_distribution(ranks: AnyRanks, *, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['1', '2–3', '4–10', '11–30', '31–50']
     """
-    axes, named = _axes(ax), _named(ranks)
-    lasts, names = rank_bounds(named)
-    bars(axes, names, {name: rank_counts(one, lasts)[: len(names)] for name, one in named.items()})
+    axes = _axes(ax)
+    bars(axes, *figures.rank_distribution(named_ranks(ranks)))
     axes.set(xlabel="rank", ylabel="number of relevant items")
     axes.legend(title="recommender")
     return axes
@@ -213,7 +325,7 @@ def rank_distribution(ranks: AnyRanks, *, ax: Axes | None = None) -> Axes:
 
 @styled
 def orders_by_m(
-    ranks: Mapping[str, Ranks], metric: AnyMetric, *, correction: str = "bv(0.1)", replace: bool = False
+    ranks: Mapping[str, Ranks], metric: AnyMetric, design: AnyDesign = "uniform", *, correction: str = "bv(0.1)"
 ) -> tuple[Axes, Axes]:
     """Draw the expected metric against m, uncorrected and corrected, and from where the order is right (Figure 6).
 
@@ -224,8 +336,8 @@ def orders_by_m(
     metric : str, Metric or function
     correction : str
         Its text form.
-    replace : bool
-        Whether candidates are sampled with replacement.
+    design : SamplingDesign or str
+        How candidates are sampled, its m left open, as in `truerank.consistency`.
 
     Examples
     --------
@@ -235,20 +347,14 @@ def orders_by_m(
     ['uncorrected', 'corrected by bv(0.1)']
     """
     name, (_, (left, right)) = str(as_metric(metric)), panels(2)
-    most = min(int(one.draws[one.n_relevant > 0].min()) for one in ranks.values())
+    most = min(int(one.draws[one.n_relevant > 0].min()) for one in named_ranks(ranks).values())
     # many numbers of candidates are corrected at once if a sample is at most a third of each
-    parts = (
-        (left, name, "uncorrected", most),
-        (right, f"{name}~{correction}", f"corrected by {correction}", most // 3),
-    )
-    for axes, text, title, largest in parts:
-        found = consistency(ranks, text, replace=replace, sizes=_sizes(max(1, largest)))
-        curves(axes, found.sizes, found.curves)
-        axes.set(title=title, xlabel="number of samples m", ylabel=f"expected {shown_name(name)}", xscale="log")
-        if found.settled is not None:
-            mark(
-                axes, found.settled, f"right order\nfrom m = {found.settled:,}", words_left=found.settled > largest**0.5
-            )
+    corrected = (right, f"{name}~{correction}", f"corrected by {correction}", most // 3)
+    for axes, text, title, largest in ((left, name, "uncorrected", most), corrected):
+        sizes = np.geomspace(1, max(1, largest), 30).astype(np.int64)
+        found = figures.metric_by_size(ranks, text, sizes, design)
+        curves_by_size(axes, found, words_left=(found.settled or 0) > largest**0.5)
+        axes.set(title=title, ylabel=f"expected {shown_name(name)}")
     left.legend(title="recommender")
     return left, right
 
@@ -270,8 +376,7 @@ def error_by_budget(results: Any, *, ax: Axes | None = None) -> Axes:
     >>> tr.plots.error_by_budget(rows).get_lines()[0].get_label()
     'uniform, bv(0.1)'
     """
-    axes = _axes(ax)
-    columns = _columns(results)
+    axes, columns = _axes(ax), _columns(results)
     points: dict[str, list[tuple[float, float]]] = {}
     for budget, design, estimator, error in zip(*(columns[name] for name in _BUDGET_COLUMNS), strict=True):
         points.setdefault(f"{design}, {estimator}", []).append((budget, error))
@@ -294,12 +399,15 @@ def _next_look(axes: Axes) -> dict[str, Any]:
 def _columns(results: Any) -> dict[str, list[Any]]:
     """Return the columns of a dataframe or of records."""
     if isinstance(results, Sequence):
+        for record in results:
+            check_kind("results", record, Mapping, ", one per row")
         names = {name for record in results for name in record}
         columns = {name: [record.get(name) for record in results] for name in _BUDGET_COLUMNS if name in names}
     else:
         import narwhals as nw
 
-        frame = nw.from_native(results, eager_only=True)
+        frame = nw.from_native(results, eager_only=True, pass_through=True)
+        check_kind("results", frame, nw.DataFrame, " or a list of dicts")
         columns = {name: frame[name].to_list() for name in _BUDGET_COLUMNS if name in frame.columns}
     if missing := [name for name in _BUDGET_COLUMNS if name not in columns]:
         raise InputError(f"`results` must have the columns {', '.join(_BUDGET_COLUMNS)}, but {missing[0]} is missing.")
@@ -307,24 +415,15 @@ def _columns(results: Any) -> dict[str, list[Any]]:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    return panels(1, columns=1)[1][0] if ax is None else ax
+    if ax is None:
+        return panels(1, columns=1)[1][0]
+    from matplotlib.axes import Axes
 
-
-def _named(ranks: AnyRanks) -> dict[str, Ranks]:
-    return {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
+    check_kind("ax", ax, Axes)
+    return ax
 
 
 def _typical_n(ranks: AnyRanks) -> int:
     """Return the median number of candidates before any sampling."""
-    counts = [one.n_candidates if one.n_catalogue is None else one.n_catalogue for one in _named(ranks).values()]
+    counts = [one.n_catalogue for one in named_ranks(ranks).values()]
     return int(np.median(np.concatenate(counts)))
-
-
-def _sizes(last: int) -> Ints:
-    return np.unique(np.geomspace(1, last, 30).astype(np.int64))
-
-
-def _every_rank(n: int) -> Ranks:
-    """Return ranks 1..n, thinned out towards the end, each of an instance of its own."""
-    thinned: Floats = np.geomspace(1, n, _POINTS)
-    return Ranks.from_ranks(np.unique(np.concatenate([np.arange(1, min(n, 20) + 1), thinned.round()])).astype(int), n=n)

@@ -1,37 +1,35 @@
-"""Sampling designs: how candidates are sampled, and the distribution of the sampled counts."""
+"""Sampling designs: which candidates are sampled, in which order, when draws end, and the law of the sampled count.
+
+Under uniform sampling that law is known, and so are corrections; under sampling by popularity, which is common, it is
+not, as it depends on which items stand above.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln, xlogy
 
-from truerank.arrays import AnyArray, Floats, Ints, check_whole
-from truerank.errors import InputError
-from truerank.text_forms import Named, Registry
+from truerank.core.caching import cached
+from truerank.core.checks import AnyArray, Floats, Ints, as_rng, check_whole, frozen
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.core.samples import DESIGNS, Design, Rng
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law, draw_counts, draw_until
+from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreOrder
 
-if TYPE_CHECKING:
-    from truerank.ranking.ranks import Ranks
-    from truerank.sampling.laws import Law
-    from truerank.sampling.pools import Pool
-    from truerank.sampling.sequential import SequentialDesign
+AnyCounts = AnyArray | int
 
-Counts = AnyArray | int
-Rng = int | np.random.Generator | None
-
-
-class WaysToRank(Protocol):
-    """The two ways to rank held-out items by some scorers, for a design to choose from."""
-
-    def among_samples(self, design: SamplingDesign) -> list[Ranks]:
-        """Return ranks among samples that are drawn before any score is known."""
-
-    def in_rounds(self, design: SequentialDesign) -> list[Ranks]:
-        """Return ranks among candidates that are drawn until the scores tell enough."""
+# candidates of each instance in the first batch; each further one adds a quarter of what was drawn, which bounds the
+# waste
+_FIRST, _GROWTH = 16, 0.25
+# logarithms of factorials are looked up below this number
+_TABLE = 1 << 22
 
 
 class Stops(NamedTuple):
@@ -52,55 +50,37 @@ class Stops(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SamplingDesign(Named, ABC):
+class SamplingDesign(Design):
     """A way to rank relevant items among sampled irrelevant candidates instead of all of them.
 
-    To add one, subclass as a frozen dataclass, give it a `name`, and decorate it with
-    `truerank.register_design`; its text form is how it is stored in files.
+    To add one, subclass as a frozen dataclass, give it a `name`, and decorate it with `truerank.register`; its text
+    form is how it is stored in files.
 
     Parameters
     ----------
     m : int, optional
         Irrelevant candidates sampled for each instance. None: each instance has a number of its own, as for candidates
         that somebody else has sampled.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, truerank as tr
+    >>> @tr.register
+    ... @dataclass(frozen=True)
+    ... class FirstItems(tr.SamplingDesign):
+    ...     name = "first-items"
+    ...     def sample(self, pool, rng):
+    ...         return [pool.candidates(user)[: self.size] for user in range(len(pool))]
+    >>> ranks = tr.rank_sampled(np.array([[0.1, 0.4, 0.3, 0.2]]), test=[[3]], design=FirstItems(2))
+    >>> ranks.rank.tolist(), str(ranks.design)
+    ([2], 'first-items(2)')
     """
-
-    m: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.m is not None:
-            check_whole("m", self.m)
-
-    @property
-    def size(self) -> int:
-        """The one number of candidates to sample; an error if each instance has its own."""
-        if self.m is None:
-            raise InputError(f"the number of candidates to sample must be given, for instance {self.name}(100).")
-        return self.m
-
-    @property
-    def keeps_unbiased(self) -> bool:
-        """Whether metrics that stay unbiased under uniform sampling stay so under this design."""
-        return False
-
-    @property
-    def needs_estimator(self) -> bool:
-        """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
-        return False
-
-    @property
-    def n_count_weights(self) -> int:
-        """How many counts above an item, from 0 on, have weights (`Ranks.count_weights`); 0 for most designs."""
-        return 0
 
     @property
     def proxies(self) -> tuple[Any, ...]:
         """Scorers that the design asks besides the one that is ranked."""
         return ()
-
-    def ranked(self, ways: WaysToRank) -> list[Ranks]:
-        """Return the ranks of each scorer, in the way that the design needs."""
-        return ways.among_samples(self)
 
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, for `what`; designs without one raise an error that names it."""
@@ -108,7 +88,7 @@ class SamplingDesign(Named, ABC):
             f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
         )
 
-    def log_likelihood(self, above: Counts, drawn: Counts, count: AnyArray, n_irrelevant: Counts) -> Floats:
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
         """Return the log likelihood of each `count` among all candidates, given the sample, up to a constant.
 
         Only uniform designs have a likelihood; arguments broadcast.
@@ -123,18 +103,6 @@ class SamplingDesign(Named, ABC):
         """Return what ended the draws for each relevant item of ranks that this design made; None: that isn't known."""
         return None
 
-    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
-        """Refuse draws per relevant item (`Ranks.drawn`) that the design can't have made."""
-        if drawn is not None:
-            raise InputError(f"under {self} the relevant items of an instance share their sample; leave out `drawn`.")
-
-    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
-        """Refuse instances from which this many candidates cannot be drawn."""
-        if np.any(np.asarray(n_irrelevant) < 1):
-            raise InputError("every instance must have an irrelevant candidate to sample, but some have none.")
-        if np.any(np.asarray(draws) < 1):
-            raise InputError("every instance must have at least one sampled candidate, but some have none.")
-
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Return the sampled items of each user of a pool."""
@@ -144,17 +112,508 @@ class SamplingDesign(Named, ABC):
 
         The relevant items of an instance share a sample, and ties are sampled too.
         """
-        from truerank.sampling.drawing import draw_counts
-
         law = self.law("drawing from ranks")
-        if ranks.design is not None or ranks.depth is not None:
-            raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
-        n_irrelevant = ranks.n_candidates - ranks.n_relevant
-        self.check(n_irrelevant[ranks.n_relevant > 0], self.size)
+        _check_exact(ranks)
+        self.check(ranks.draws[ranks.n_relevant > 0], self.size)
         draws = np.full(len(ranks), self.size)
-        counts = (ranks.above, ranks.tied, ranks.indptr, n_irrelevant, draws)
-        above, tied = draw_counts(*counts, law, np.random.default_rng(rng))
+        counts = (ranks.above, ranks.tied, ranks.indptr, ranks.draws, draws)
+        above, tied = draw_counts(*counts, law, as_rng(rng))
         return ranks.sampled(self, draws, above=above, tied=tied)
 
 
-DESIGNS: Registry[SamplingDesign] = Registry("sampling design", "'uniform(100)' or 'inverse(2)'")
+@dataclass(frozen=True)
+class UniformSampling(SamplingDesign):
+    """Rank the relevant items among m irrelevant candidates that are sampled uniformly.
+
+    Parameters
+    ----------
+    m : int, optional
+        Irrelevant candidates sampled for each instance. None: each instance has a number of its own.
+    replace : bool
+        Whether a candidate may be sampled more than once.
+
+    Examples
+    --------
+    The chance that an item at rank 100 of 10,000 comes out first among 99 sampled ones:
+
+    >>> import truerank as tr
+    >>> float(tr.UniformSampling(99).pmf(1, rank=100, n=10_000).round(4))
+    0.3716
+
+    Exact ranks become sampled ones without any score:
+
+    >>> exact = tr.Ranks.from_ranks([100, 2], n=10_000)
+    >>> tr.UniformSampling(99).draw(exact, rng=1)
+    Ranks(2 instances, 2 relevant items, 100 of 10000 candidates sampled, no ties)
+    """
+
+    name = "uniform"
+    replace: bool = False
+
+    @property
+    def keeps_unbiased(self) -> bool:
+        return True
+
+    def law(self, what: str = "the law") -> Law:
+        """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
+        return BINOMIAL if self.replace else HYPERGEOMETRIC
+
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        likelihood = with_replacement if self.replace else without_replacement
+        return likelihood(above, drawn, count, n_irrelevant)
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        if not self.replace:
+            return super().possible_counts(above, drawn, n_irrelevant)
+        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        super().check(n_irrelevant, draws)
+        left, drawn = np.broadcast_arrays(n_irrelevant, draws)
+        if not self.replace and np.any(left < drawn):
+            at = int(np.argmax(left < drawn))
+            raise InputError(
+                f"`m` must be at most the number of irrelevant candidates ({left[at]} for some instance) when sampling "
+                f"without replacement, got {drawn[at]}."
+            )
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
+        """Draw for all users at once."""
+        sizes, m = pool.sizes, self.size
+        self.check(sizes, m)
+        if self.replace:
+            return [pool.items_at(user, rng.integers(0, size, m)) for user, size in enumerate(sizes.tolist())]
+        users = np.arange(len(pool))
+        return pool.distinct(users, np.full(users.size, m), rng)
+
+    def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
+        """Return the probability of a sampled rank given the true one (eq. 15).
+
+        Parameters
+        ----------
+        sampled_rank, rank : array of int
+            Rank among sample and relevant items, and among all n candidates.
+        n : array of int
+            Candidates.
+        i, n_relevant : int
+            Which relevant item from the top it is, of how many.
+        """
+        return self.law().pmf(*self._counts(sampled_rank, rank, n, i, n_relevant))
+
+    def cdf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
+        """Return the probability that the sampled rank is at most this; arguments as for `pmf`."""
+        return self.law().cdf(*self._counts(sampled_rank, rank, n, i, n_relevant))
+
+    def _counts(
+        self, sampled_rank: ArrayLike, rank: ArrayLike, n: ArrayLike, i: int, n_relevant: int
+    ) -> tuple[Ints, Ints, int, Ints]:
+        above, irrelevant = np.asarray(rank) - i, np.asarray(n) - n_relevant
+        self.check(np.atleast_1d(irrelevant), self.size)
+        if np.any((above < 0) | (above > irrelevant)):
+            raise InputError("`rank` must lie in i..n - n_relevant + i for the i-th relevant item.")
+        return np.asarray(sampled_rank) - i, above, self.size, irrelevant
+
+
+@dataclass(frozen=True)
+class PopularitySampling(SamplingDesign):
+    """Sample candidates with probability proportional to their number of training interactions to a power.
+
+    Parameters
+    ----------
+    m : int
+        Irrelevant candidates sampled for each instance.
+    power : float
+        1 is proportional to popularity; smaller powers are closer to uniform.
+    replace : bool
+        Whether a candidate may be sampled more than once.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> scores = np.array([[0.1, 0.4, 0.3, 0.2]])
+    >>> design = tr.PopularitySampling(1, power=50.0)
+    >>> tr.rank_sampled(scores, train=[[]], test=[[3]], design=design)
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `m` must be at most the number of items with training interactions left to sample, got 1.
+    """
+
+    name = "popularity"
+    power: float = 1.0
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        power: Any = self.power
+        if not isinstance(power, int | float | np.integer | np.floating) or not np.isfinite(power):
+            shown = f"an array of shape {np.shape(power)}" if np.ndim(power) else repr(power)
+            raise InputError(f"`power` must be a finite number, got {shown}; popularity is counted in `train`.")
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        if pool.popularity is None:
+            raise InputError("popularity-weighted sampling needs training interactions; give `train`.")
+        weights = np.power(pool.popularity.astype(np.float64), self.power)
+        self.check(pool.sizes, self.size)
+        return [self._sample_one(excluded, weights, rng) for excluded in pool.excluded]
+
+    def _sample_one(self, excluded: Ints, weights: Floats, rng: np.random.Generator) -> Ints:
+        left = weights.copy()
+        left[excluded] = 0.0
+        if not np.all(np.isfinite(left)) or int((left > 0).sum()) < (1 if self.replace else self.size):
+            raise InputError(
+                f"`m` must be at most the number of items with training interactions left to sample, got {self.m}."
+            )
+        return rng.choice(weights.size, self.size, replace=self.replace, p=left / left.sum(), shuffle=False)
+
+
+@dataclass(frozen=True)
+class SequentialDesign(SamplingDesign):
+    """A design under which each relevant item has a number of draws of its own, found while scoring.
+
+    A subclass says in which order candidates are scored (`order`), how many above an item end its draws (`enough`),
+    and turns the counts into ranks (`found`).
+    """
+
+    m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
+    breaks_ties: ClassVar[bool] = False
+    """Whether candidates with the score of a relevant item come before or after it at random."""
+    can_end_anywhere: ClassVar[bool] = False
+    """Whether estimates hold when all draws end before enough is known."""
+
+    @property
+    @abstractmethod
+    def enough(self) -> int:
+        """How many candidates above a relevant item end its draws."""
+
+    @property
+    def cap(self) -> int | None:
+        """How many draws end those of any item."""
+        return None
+
+    @property
+    def counts_whole_batches(self) -> bool:
+        """Whether what a batch drew after enough was known counts too."""
+        return False
+
+    @abstractmethod
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        """Return the order in which candidates are scored."""
+
+    @abstractmethod
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        """Return ranks from what was counted.
+
+        Parameters
+        ----------
+        ranks : Ranks
+            The relevant items with all their candidates; its counts are to be replaced.
+        above, tied, drawn : arrays of int, one per relevant item
+            Candidates above and tied among those drawn.
+        scored : array of int, one per instance
+            Irrelevant candidates scored.
+        """
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        raise InputError(f"{self} can't be drawn without scores, because they decide when it stops.")
+
+    def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
+        """Return what exact ranks would have shown if candidates came in a random order, with ties broken at random."""
+        _check_exact(ranks)
+        self.check(ranks.draws[ranks.n_relevant > 0], 1)
+        generator = as_rng(rng)
+        untied = ranks.break_ties("random", rng=generator) if ranks.has_ties else ranks
+        ends = batch_ends(int(ranks.draws.max(initial=0))) if self.counts_whole_batches else None
+        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, self.enough, self.cap, generator, ends)
+        scored = np.zeros(len(ranks), dtype=np.int64)
+        np.maximum.at(scored, ranks.instance, drawn)
+        return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
+
+
+@dataclass(frozen=True)
+class InverseSampling(SequentialDesign):
+    """Draw candidates without replacement until `hits` of them stand above the relevant item.
+
+    Items at high ranks get many draws and others few, so the top of the ranking is seen well at a small cost: about
+    hits times n times AP draws per relevant item. The relevant items of an instance share their draws, and each has
+    its own end. Candidates with the score of a relevant item stand above or below it at random, so these ranks have no
+    ties.
+
+    Parameters
+    ----------
+    hits : int
+        Number of candidates above at which the draws for a relevant item end. If fewer exist, all candidates are drawn.
+    most : int, optional
+        Largest number of draws. Items that reach this cap have no unbiased estimate.
+    whole : bool
+        Whether draws go on to the end of the batch in which enough stand above. `truerank.rank_sampled` has to score
+        that batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates don't exist.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks([[3, 40], [500]], n=1_000)
+    >>> ranks = tr.InverseSampling(hits=2).draw(exact, rng=1)
+    >>> ranks.above.tolist(), ranks.drawn.tolist(), ranks.n_scored.tolist()
+    ([2, 2, 2], [766, 6, 5], [768, 6])
+    >>> print(tr.InverseSampling(2, most=300))
+    inverse(2, 300)
+    >>> ranks = tr.InverseSampling(hits=2, whole=True).draw(exact, rng=1)
+    >>> ranks.above.tolist(), ranks.drawn.tolist(), ranks.n_scored.tolist()
+    ([2, 2, 7], [998, 125, 16], [1000, 17])
+    """
+
+    name = "inverse"
+    breaks_ties: ClassVar[bool] = True
+    can_end_anywhere: ClassVar[bool] = True
+    hits: int = 2
+    most: int | None = None
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole("hits", self.hits, floats=True)
+        if self.most is not None:
+            check_whole("most", self.most, floats=True)
+
+    @property
+    def enough(self) -> int:
+        return self.hits
+
+    @property
+    def cap(self) -> int | None:
+        return self.most
+
+    @property
+    def counts_whole_batches(self) -> bool:
+        return self.whole
+
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        return RandomOrder(pool, rng)
+
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        return ranks.sampled(self, scored, above=above, tied=tied, drawn=drawn)
+
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        return without_replacement(above, drawn, count, n_irrelevant)
+
+    def stops(self, ranks: Ranks) -> Stops | None:
+        N, drawn = ranks.item_irrelevant, ranks.item_draws
+        limit = N if self.most is None else np.minimum(N, self.most)
+        open_until, ends = drawn - 1, drawn
+        if self.whole:
+            batches = np.append(0, batch_ends(int(drawn.max(initial=0))))
+            at = np.searchsorted(batches, drawn)
+            open_until, ends = batches[at - 1], np.minimum(batches[at], limit)
+        by_rule = (drawn == np.where(ranks.above < self.hits, limit, ends)) & (ranks.tied == 0)
+        possible = ranks.above - self.hits < drawn - open_until
+        return Stops(self.hits, limit, open_until) if np.all(by_rule & possible) else None
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        _require_drawn(self, drawn)
+        if not self.whole and np.any(above > self.hits):
+            at = int(np.argmax(above > self.hits))
+            raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
+
+    def law(self, what: str) -> Any:
+        raise InputError(
+            f"{what} needs the same number of draws for each item of an instance, but {self} draws until enough stand "
+            "above; use ~unbiased (ap, rr, auc), ~smooth or ~monotone."
+        )
+
+
+@dataclass(frozen=True)
+class HeadFirst(SequentialDesign):
+    """Score candidates in the order of a proxy, and stop as soon as a relevant item can't be in the top k.
+
+    Metrics cut at k or above are exact, whatever the proxy; the closer it is to the scorer, the fewer scores are spent.
+    The ranks have the depth k, so `truerank.evaluate` refuses metrics that look deeper.
+
+    Parameters
+    ----------
+    k : int
+        Deepest rank to be known.
+    proxy : scorer, optional
+        Anything that `truerank.rank` takes, quick to compute. None: the popularity of items in the training data.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> scores = np.random.default_rng(0).random((20, 500))
+    >>> test = [[user] for user in range(20)]
+    >>> ranks = tr.rank_sampled(scores, test=test, design=tr.HeadFirst(k=10, proxy=scores + 0.1), rng=1)
+    >>> ranks.depth, bool(ranks.n_scored.mean() < 100)
+    (10, True)
+    >>> exact = tr.rank(scores, test=test)
+    >>> bool((tr.values(ranks, "ndcg@10") == tr.values(exact, "ndcg@10")).all())
+    True
+    """
+
+    name = "head-first"
+    k: int = 10
+    proxy: Any = field(default=None, compare=False, metadata={"only_in_code": True})
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k, floats=True)
+
+    @property
+    def enough(self) -> int:
+        return self.k
+
+    @property
+    def proxies(self) -> tuple[Any, ...]:
+        return () if self.proxy is None else (self.proxy,)
+
+    def order(self, pool: Pool, rng: np.random.Generator) -> Order:
+        if pool.proxies:
+            return ScoreOrder(pool, pool.proxies[0], rng)
+        if pool.popularity is None:
+            raise InputError("an order by popularity needs training interactions; give `train`, or a `proxy`.")
+        among_equal = rng.random(pool.n_items)
+        return FixedOrder(pool, np.lexsort((among_equal, -pool.popularity)))
+
+    def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
+        """Put items that are not in the top k below all that are, and below their ties."""
+        out = above >= self.k
+        lowest = np.full(len(ranks), self.k)
+        np.maximum.at(lowest, ranks.instance[~out], (above + tied)[~out])
+        below = np.minimum(lowest[ranks.instance], ranks.item_irrelevant)
+        return ranks.cut(
+            self.k, above=np.where(out, below, above), tied=np.where(out, 0, tied), scored=scored + ranks.n_relevant
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.k}"
+
+
+@dataclass(frozen=True)
+class StoppedSampling(SamplingDesign):
+    """Candidates drawn uniformly without replacement, until some rule ended the draws for each relevant item.
+
+    For data from elsewhere, see `Ranks.from_draws`. The rule may depend on what was drawn, but on nothing else that is
+    known about the candidates; estimators that fit the law of the ranks need not know the rule.
+    """
+
+    name = "stopped"
+    m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
+
+    @property
+    def needs_estimator(self) -> bool:
+        return True
+
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        return without_replacement(above, drawn, count, n_irrelevant)
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        _require_drawn(self, drawn)
+
+    @property
+    def size(self) -> int:
+        raise self._refusal()
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        raise self._refusal()
+
+    def _refusal(self) -> InputError:
+        return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
+
+
+DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, HeadFirst)
+
+
+AnyDesign = SamplingDesign | str | int
+"""A sampling design, its text form, or the number of candidates to sample uniformly."""
+
+
+def as_design(design: AnyDesign | Design) -> SamplingDesign:
+    """Return the design, also from its text form or its number of candidates.
+
+    Examples
+    --------
+    >>> as_design("inverse(2)"), as_design(100)
+    (InverseSampling(m=None, hits=2, most=None, whole=False), UniformSampling(m=100, replace=False))
+    """
+    given: Any = design
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return UniformSampling(int(given))
+    if isinstance(given, str):
+        return cast("SamplingDesign", DESIGNS.read(given))
+    if not isinstance(given, SamplingDesign):
+        raise InputError(f"`design` must be a sampling design, or a text such as 'uniform(100)', got {given!r}.")
+    return given
+
+
+def next_batch(start: int) -> int:
+    """Return how many candidates of each instance come next when this many have been drawn."""
+    return max(_FIRST, int(start * _GROWTH))
+
+
+def batch_ends(last: int) -> Ints:
+    """Return after how many draws batches end, up to the batch that holds the last draw.
+
+    Examples
+    --------
+    >>> batch_ends(100).tolist()
+    [16, 32, 48, 64, 80, 100]
+    """
+    ends = [next_batch(0)]
+    while ends[-1] < last:
+        ends.append(ends[-1] + next_batch(ends[-1]))
+    return np.array(ends)
+
+
+def _check_exact(ranks: Ranks) -> None:
+    if ranks.design is not None or ranks.depth is not None:
+        raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
+
+
+def _require_drawn(design: Design, drawn: Ints | None) -> None:
+    """Refuse ranks without their numbers of draws."""
+    if drawn is None:
+        raise InputError(f"under {design} each relevant item has its own number of draws, but `drawn` is missing.")
+
+
+def without_replacement(above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+    """Return the log likelihood of `count` candidates above, of `n_irrelevant`, up to a constant per observation.
+
+    Of t candidates drawn one by one without replacement, j stand above. Any rule that stops on what has been seen gives
+    the likelihood [a! / (a-j)!] [(N-a)! / (N-a-t+j)!], so a fixed number of draws, inverse sampling and caps differ in
+    t and j alone. Arguments broadcast; impossible counts have -inf.
+
+    Examples
+    --------
+    >>> likely = np.exp(without_replacement(1, 2, np.arange(5), 4))
+    >>> (likely / likely.sum()).round(2).tolist()
+    [0.0, 0.3, 0.4, 0.3, 0.0]
+    """
+    left_above, left_below = count - above, n_irrelevant - count - (drawn - above)
+    possible = (left_above >= 0) & (left_below >= 0)
+    largest = int(np.max(n_irrelevant, initial=0))
+    beyond = (count, left_above, n_irrelevant - count, left_below)
+    one, two, three, four = (_log_factorial(np.clip(number, 0, largest), largest) for number in beyond)
+    return np.where(possible, one - two + three - four, -np.inf)
+
+
+def _log_factorial(numbers: Ints, largest: int) -> Floats:
+    """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
+    return _table(1 << largest.bit_length())[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
+
+
+@cached
+def _table(size: int) -> Floats:
+    return frozen(gammaln(np.arange(size) + 1.0))
+
+
+def with_replacement(above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+    """Return the same for candidates drawn with replacement, (a/N)^j (1 - a/N)^(t-j).
+
+    Examples
+    --------
+    >>> np.exp(with_replacement(1, 2, np.arange(3), 2)).tolist()
+    [0.0, 0.25, 0.0]
+    """
+    share = np.clip(count / np.asarray(n_irrelevant, dtype=np.float64), 0.0, 1.0)
+    log = xlogy(above, share) + xlogy(np.asarray(drawn) - above, 1.0 - share)
+    return np.where(np.asarray(count) <= n_irrelevant, log, -np.inf)

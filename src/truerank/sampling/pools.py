@@ -1,16 +1,26 @@
-"""What a design samples from: each user's irrelevant candidates, without listing them."""
+"""What samples are drawn from: the candidates of each user, at random without repetition, or in a given order."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.arrays import Ints
-from truerank.scoring.scorer import Scorer
+from truerank.core.checks import Floats, Ints
+from truerank.core.csr import bounds, entries_of
+from truerank.kernels import library
+from truerank.scoring.scorers import Scorer
+
+# users for whom this part of the items is left out or drawn are drawn for one by one
+_DENSE = 0.5
+# proxy scores held at once: 32 MB
+_NUMBERS_AT_ONCE = 4_000_000
+# orders are computed this many times as far as they are needed
+_AHEAD = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,7 @@ class ItemLists(Sequence[Ints]):
         """Return single lists in one array."""
         if isinstance(lists, ItemLists):
             return lists
-        indptr = np.concatenate([[0], np.cumsum([own.size for own in lists])]).astype(np.int64)
+        indptr = bounds([own.size for own in lists])
         return cls(indptr, np.concatenate([*lists, np.zeros(0, dtype=np.int64)]))
 
     def __len__(self) -> int:
@@ -44,19 +54,18 @@ class ItemLists(Sequence[Ints]):
         if not isinstance(key, slice):
             return self.items[self.indptr[key] : self.indptr[key + 1]]
         start, stop, _ = key.indices(len(self))
-        bounds = self.indptr[start : stop + 1]
-        return ItemLists(bounds - bounds[0], self.items[bounds[0] : bounds[-1]])
+        ends = self.indptr[start : stop + 1]
+        return ItemLists(ends - ends[0], self.items[ends[0] : ends[-1]])
 
     def of_users(self, users: Ints) -> ItemLists:
         """Return the lists of some users."""
-        sizes = np.diff(self.indptr)[users]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        return ItemLists(bounds, self.items[np.arange(bounds[-1]) + np.repeat(self.indptr[users] - bounds[:-1], sizes)])
+        entries, indptr = entries_of(self.indptr, users)
+        return ItemLists(indptr, self.items[entries])
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The irrelevant candidates of some users: all items but those excluded.
+    """The irrelevant candidates of some users: all items except those excluded.
 
     Attributes
     ----------
@@ -95,10 +104,6 @@ class Pool:
     def _lists(self) -> ItemLists:
         return ItemLists.of(self.excluded)
 
-    def excluded_of(self, users: Ints) -> ItemLists:
-        """Return the items of some users that are no candidates."""
-        return self._lists.of_users(users)
-
     def part(self, start: int, stop: int) -> Pool:
         """Return the pool of consecutive users."""
         users = self.numbers[start:stop]
@@ -126,3 +131,229 @@ class Pool:
         """
         excluded = self.excluded[user]
         return places + np.searchsorted(excluded - np.arange(excluded.size), places, side="right")
+
+    def distinct(
+        self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
+    ) -> ItemLists:
+        """Return candidates of users, each equally likely, none twice; those of a user ascend.
+
+        Parameters
+        ----------
+        users : array of int, ascending
+            Which users of the pool.
+        counts : array of int, one per user
+            How many to draw, at most as many as are left.
+        rng : numpy.random.Generator
+        taken : ItemLists, one per user, optional
+            Candidates that have been drawn before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> pool = Pool(6, [np.array([1, 4]), np.array([0])])
+        >>> drawn = pool.distinct(np.array([0, 1]), np.array([4, 2]), np.random.default_rng(0))
+        >>> drawn.indptr.tolist(), drawn[0].tolist()
+        ([0, 4, 6], [0, 2, 3, 5])
+        """
+        before = ItemLists.of([np.zeros(0, np.int64)] * users.size) if taken is None else taken
+        drawn = _Draws.of(self.n_items, self._lists.of_users(users), before, counts)
+        used = np.diff(drawn.excluded.indptr) + np.diff(before.indptr) + counts
+        dense = np.flatnonzero(used > _DENSE * self.n_items)
+        drawn.found[dense] = counts[dense]  # the others come first
+        add = _add_by_numpy if library.load() is None else _add
+        while missing := int((counts - drawn.found).sum()):
+            add(drawn, rng.integers(0, self.n_items, missing))
+        for user in dense.tolist():
+            drawn.lists[user][:] = np.sort(rng.choice(drawn.left(user), counts[user], replace=False, shuffle=False))
+        return drawn.lists
+
+
+class _Draws(NamedTuple):
+    """Lists of items with room for those that are still to be found, of a catalogue from which some are blocked."""
+
+    n_items: int
+    excluded: ItemLists
+    taken: ItemLists
+    lists: ItemLists
+    found: Ints
+
+    @classmethod
+    def of(cls, n_items: int, excluded: ItemLists, taken: ItemLists, counts: Ints) -> _Draws:
+        indptr = bounds(counts)
+        return cls(n_items, excluded, taken, ItemLists(indptr, np.zeros(indptr[-1], np.int64)), np.zeros_like(counts))
+
+    def left(self, user: int) -> Ints:
+        """Return all items that may be drawn for a user."""
+        is_left = np.ones(self.n_items, dtype=np.bool_)
+        is_left[self.excluded[user]] = is_left[self.taken[user]] = False
+        return np.flatnonzero(is_left)
+
+
+def _add(drawn: _Draws, draws: Ints) -> None:
+    """Take the next draws of each user, as many as are missing, unless they are blocked or have been drawn."""
+    excluded, taken = (library.RowsArgument.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken))
+    room = library.DrawnArgument.of(drawn.n_items, excluded, taken, drawn.lists.items, drawn.lists.indptr, drawn.found)
+    library.call("add_draws", room, draws, len(draws))
+
+
+def _add_by_numpy(drawn: _Draws, draws: Ints) -> None:
+    missing = np.diff(drawn.lists.indptr) - drawn.found
+    for user in np.flatnonzero(missing):
+        fresh, draws = draws[: missing[user]], draws[missing[user] :]
+        known = drawn.lists[user][: drawn.found[user]]
+        kept = np.union1d(known, np.setdiff1d(fresh, np.concatenate([drawn.excluded[user], drawn.taken[user]])))
+        drawn.lists[user][: kept.size] = kept
+        drawn.found[user] = kept.size
+
+
+@dataclass(frozen=True)
+class ListedPool(Pool):
+    """The irrelevant candidates of some users, each of whom has a list of them; other items are excluded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pool = ListedPool.of(6, ItemLists.of([np.array([2, 5])]))
+    >>> pool.sizes.tolist(), pool.candidates(0).tolist(), pool.excluded[0].tolist()
+    ([2], [2, 5], [0, 1, 3, 4])
+    """
+
+    listed: ItemLists = field(kw_only=True)
+
+    @classmethod
+    def of(cls, n_items: int, listed: ItemLists, *others: Any) -> ListedPool:
+        """Return the pool; other arguments are those of `Pool`."""
+        return cls(n_items, _Unlisted(n_items, listed), *others, listed=listed)
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.listed.indptr)
+
+    def part(self, start: int, stop: int) -> ListedPool:
+        users = self.numbers[start:stop]
+        return ListedPool.of(self.n_items, self.listed[start:stop], self.popularity, users, self.proxies)
+
+    def candidates(self, user: int) -> Ints:
+        return self.listed[user]
+
+    def items_at(self, user: int, places: Ints) -> Ints:
+        return self.listed[user][places]
+
+    def distinct(
+        self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
+    ) -> ItemLists:
+        left = [self.listed[user] for user in users.tolist()]
+        if taken is not None:
+            left = [np.setdiff1d(own, before) for own, before in zip(left, taken, strict=True)]
+        drawn = (rng.choice(own, size, replace=False, shuffle=False) for own, size in zip(left, counts, strict=True))
+        return ItemLists.of([np.sort(own) for own in drawn])
+
+
+@dataclass(frozen=True, eq=False)
+class _Unlisted(Sequence[Ints]):
+    """For each user all items that are not listed, found when they are asked for: together they may be too many."""
+
+    n_items: int
+    listed: ItemLists
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def __getitem__(self, user: Any) -> Any:
+        return np.delete(np.arange(self.n_items), self.listed[user])
+
+
+class Order(ABC):
+    """An order of the candidates of each user of a pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    @abstractmethod
+    def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
+        """Return the candidates from `start` to before `stop` of the users at these places of the pool."""
+
+
+class RandomOrder(Order):
+    """A uniformly random order, drawn as far as it is asked for; asking again gives the same."""
+
+    def __init__(self, pool: Pool, rng: np.random.Generator) -> None:
+        super().__init__(pool)
+        self.rng = rng
+        self.drawn = [np.zeros(0, dtype=np.int64)] * len(pool)
+        self.sizes = pool.sizes
+
+    def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
+        known = np.array([self.drawn[place].size for place in places.tolist()], dtype=np.int64)
+        missing = np.minimum(stop, self.sizes[places]) - known
+        if np.any(missing > 0):
+            self._extend(places[missing > 0], missing[missing > 0])
+        return [self.drawn[place][start:stop] for place in places.tolist()]
+
+    def _extend(self, places: Ints, missing: Ints) -> None:
+        """Draw from the candidates that have not been drawn, and put them behind the others in a random order."""
+        taken = ItemLists.of([self.drawn[place] for place in places.tolist()])
+        items = self.pool.distinct(places, missing, self.rng, taken).items
+        shuffled = items[np.lexsort((self.rng.random(items.size), np.repeat(places, missing)))]
+        for place, more in zip(places.tolist(), np.split(shuffled, np.cumsum(missing)[:-1]), strict=True):
+            self.drawn[place] = np.concatenate([self.drawn[place], more])
+
+
+class FixedOrder(Order):
+    """One order of all items for every user, who each skip those that are not candidates."""
+
+    def __init__(self, pool: Pool, items: Ints) -> None:
+        super().__init__(pool)
+        self.items = items
+        self.place = np.argsort(items)
+
+    def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
+        return [self._part(place, start, stop) for place in places.tolist()]
+
+    def _part(self, user: int, start: int, stop: int) -> Ints:
+        skipped = np.sort(self.place[self.pool.excluded[user]])
+        ranks = np.arange(start, min(stop, self.items.size - skipped.size))
+        return self.items[ranks + np.searchsorted(skipped - np.arange(skipped.size), ranks, side="right")]
+
+
+class ScoreOrder(Order):
+    """From the highest score of a proxy to the lowest; items with equal scores in a random order.
+
+    The top of each order is kept, four times as far as it was asked for, and computed again when more is needed.
+    """
+
+    def __init__(self, pool: Pool, proxy: Scorer, rng: np.random.Generator) -> None:
+        super().__init__(pool)
+        self.proxy = proxy
+        self.among_equal = rng.permutation(pool.n_items)
+        self.sizes = pool.sizes
+        self.kept: dict[int, Ints] = {}
+
+    def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
+        ends = np.minimum(stop, self.sizes[places])
+        missing = np.array([self._known(place) for place in places.tolist()], dtype=np.int64) < ends
+        size = max(_NUMBERS_AT_ONCE // max(self.pool.n_items, 1), 1)
+        short = places[missing]
+        for first in range(0, short.size, size):
+            self._extend(short[first : first + size], _AHEAD * stop)
+        return [self.kept[place][start:stop] for place in places.tolist()]
+
+    def _known(self, place: int) -> int:
+        return self.kept[place].size if place in self.kept else 0
+
+    def _extend(self, places: Ints, stop: int) -> None:
+        scores = np.asarray(self.proxy.scores(self.pool.numbers[places]), dtype=np.float64)
+        for place, own in zip(places.tolist(), scores, strict=True):
+            own[self.pool.excluded[place]] = -np.inf
+            best = _best(own[self.among_equal], min(stop, int(self.sizes[place])))
+            self.kept[place] = self.among_equal[best].astype(np.int32)
+
+
+def _best(scores: Floats, size: int) -> Ints:
+    """Return the places of the largest scores, falling; of equal ones the first come first."""
+    if size == 0:
+        return np.zeros(0, dtype=np.int64)
+    least = np.partition(scores, scores.size - size)[scores.size - size]
+    higher, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    chosen = np.concatenate([higher, equal[: size - higher.size]])
+    return chosen[np.argsort(-scores[chosen], kind="stable")]

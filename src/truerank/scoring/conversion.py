@@ -1,4 +1,4 @@
-"""Models, arrays and functions of any kind -> a `Scorer`."""
+"""Anything that can score, a function, a model of another library or an array, -> a `Scorer`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
-from truerank.arrays import AnyArray, Ints
-from truerank.errors import InputError
-from truerank.scoring.adapters.registry import adapted
-from truerank.scoring.factors import Factors
-from truerank.scoring.functions import FunctionScorer, PairFunctionScorer, n_arguments
-from truerank.scoring.matrix import ScoreMatrix
-from truerank.scoring.scorer import Scorer
+from truerank.core.checks import AnyArray, Ints
+from truerank.core.errors import InputError
+from truerank.scoring.library_models import adapted
+from truerank.scoring.scorers import Factors, FunctionScorer, Ids, ScoreMatrix, Scorer, n_arguments
 
 
 class HasScores(Protocol):
@@ -36,9 +32,7 @@ Scoreable = Scorer | HasScores | HasFactors | AnyArray | Callable[[Ints], Any] |
 """What `as_scorer` accepts; also any SciPy sparse matrix, and tensors."""
 
 
-def as_scorer(
-    model: Scoreable, data: Any = None, *, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None
-) -> Scorer:
+def as_scorer(model: Scoreable, data: Any = None, *, user_ids: Ids = None, item_ids: Ids = None) -> Scorer:
     """Return a scorer for any object that can provide scores.
 
     `truerank.rank` and `truerank.rank_sampled` call it themselves. Call it to give a model of another library what it
@@ -86,7 +80,7 @@ def _converted(model: Any, data: Any) -> Scorer:
     if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
         return Factors(model.user_factors, model.item_factors, getattr(model, "item_bias", None))
     if callable(model):
-        return PairFunctionScorer(model) if n_arguments(model) == 2 else FunctionScorer(model)
+        return FunctionScorer(model, pairs=n_arguments(model) == 2)
     name = type(model).__name__
     if callable(getattr(model, "fit", None)):
         raise InputError(

@@ -1,35 +1,98 @@
-"""Section 6: three recommenders on MovieLens 1M, sampled with m = 100 and corrected (Tables 3 and 4).
-
-The published cells come from 100 repetitions. In each, 100 of the user's irrelevant candidates are drawn without
-replacement, ties are broken anew, and the corrections assume the same n, the mean, for all users and sampling with
-replacement ("as published"). Beside these are the results with truerank's defaults: each user's own n and the law of
-the actual sampling. Expectations are exact, so only the published numbers have Monte Carlo error.
-
-Arrays that end in (metrics, columns) follow METRICS and TABLE_3_COLUMNS, whose first column is the exact metric.
-"""
+"""The experiment on MovieLens: Tables 3 and 4."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from truerank.analysis.risks import risks
-from truerank.arrays import Floats, Ints
-from truerank.corrections.base import Case, Correction, CorrectionTable
-from truerank.corrections.corrected import Corrected
-from truerank.corrections.counts import as_sampled, counted
-from truerank.corrections.reading import metric as as_metric
+from truerank.core.checks import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.data.event_files import read_interactions
+from truerank.data.splits import Split, read_split
+from truerank.data.splitting import leave_last_out
+from truerank.estimators.corrected import Case, Corrected, Correction, CorrectionTable, as_sampled, counted
+from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.estimates import estimate
 from truerank.metrics.base import Metric, Term
-from truerank.papers.krichene_rendle_2020.comparisons import Compared
-from truerank.papers.krichene_rendle_2020.experiment import SAMPLED, Study
-from truerank.papers.krichene_rendle_2020.published import TABLE_3, TABLE_3_COLUMNS, TABLE_4
-from truerank.ranking.ranks import Ranks
+from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3, TABLE_3_COLUMNS, TABLE_4, ComparedCell
+from truerank.ranking.exact import rank
+from truerank.recommenders.ials import IALS
+from truerank.recommenders.item_models import ItemKNN
+from truerank.sampling.designs import UniformSampling
 from truerank.sampling.expectations import ItemLaws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
-from truerank.sampling.uniform import UniformSampling
+
+SHAPE = (6_040, 3_706)
+"""Users and items of MovieLens 1M."""
+SAMPLED = 100
+"""Sampled candidates."""
+X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=seed) for seed in range(10)]
+"""The paper states neither the seed nor the number of sweeps."""
+Y = ItemKNN(power=3.0, keep_self=True)
+Z = ItemKNN(power=1.0, neighbours=10, keep="column")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Exact ranks of the three recommenders; X has one for each seed."""
+
+    x: tuple[Ranks, ...]
+    y: Ranks
+    z: Ranks
+
+    @property
+    def ranks(self) -> dict[str, Ranks]:
+        """The ranks of each recommender, X with the first seed."""
+        return {"X": self.x[0], "Y": self.y, "Z": self.z}
+
+    def save(self, path: str | Path) -> None:
+        """Write what `embedded` reads."""
+        arrays = {"X_above": np.stack([ranks.above for ranks in self.x])}
+        for name, ranks in {"Y": self.y, "Z": self.z}.items():
+            arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
+        arrays["n_candidates"] = self.y.n_candidates
+        if any(ranks.has_ties for ranks in self.x):
+            raise InputError("the ranks of X must not have ties, which the file can't store.")
+        small: dict[str, Any] = {name: array.astype(np.min_scalar_type(array.max())) for name, array in arrays.items()}
+        np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
+
+
+@cache
+def embedded() -> Study:
+    """Return the ranks that come with the package; `made_by` in their file names the recommenders."""
+    with (files(__package__) / "ranks.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        stored = dict(arrays)
+    n = stored["n_candidates"]
+    y, z = (Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
+    return Study(tuple(Ranks(above=above, n_candidates=n) for above in stored["X_above"]), y, z)
+
+
+def from_split(split: Split) -> Study:
+    """Train X, Y and Z and rank each user's held-out items."""
+    progress: Any = tqdm([*X, Y, Z], "recommenders", disable=None, delay=0.5)
+    found: list[Ranks] = [rank(recommender.fit(split.train), split) for recommender in progress]
+    *x, y, z = found
+    if (y.n_relevant != 1).any() or y.n_candidates.min() <= SAMPLED:
+        raise InputError(f"each user must have one held-out item and more than {SAMPLED} candidates.")
+    return Study(tuple(x), y, z)
+
+
+def load_split(source: str | Path) -> Split:
+    """Read an existing split, or hold out each user's last event; every rating counts as an event."""
+    path = Path(source)
+    if path.is_dir() and any("train" in file.name.split(".") for file in path.iterdir()):
+        return read_split(path)
+    return leave_last_out(read_interactions(path))
+
 
 METRICS = ("recall@10", "ndcg@10", "ap", "auc")
 DESIGN = UniformSampling(SAMPLED)
@@ -127,7 +190,7 @@ def expected_counts(ranks: Ranks) -> Floats:
 
 
 def _lost(ties: Floats) -> Floats:
-    """Return the chance that so many ties are put above, from the law of the sampled ties: a row each."""
+    """Return the chance that this many ties are put above, from the law of the sampled ties: a row each."""
     # of t ties, 0..t - 1 are above with equal probability; this averages over t
     share = np.cumsum((ties[:, 1:] / np.arange(1, ties.shape[1]))[:, ::-1], axis=1)[:, ::-1]
     share = np.pad(share, ((0, 0), (0, SAMPLED + 1 - share.shape[1])))
@@ -141,14 +204,14 @@ def expected_by_default(ranks: Ranks) -> Floats:
     return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
 
 
-def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
+def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[ComparedCell]:
     """Return every cell of Table 3 in percent; sampled and corrected ones are exact expectations."""
     tables = published_tables(mean_n(study))
     ours = {name: 100 * expected_as_published(ranks, tables) for name, ranks in study.ranks.items()}
     own_n = {name: 100 * expected_by_default(ranks) for name, ranks in study.ranks.items()}
     seeds = np.array([ours["X"], *(100 * expected_as_published(ranks, tables) for ranks in study.x[1:])])
     return [
-        Compared(
+        ComparedCell(
             table=3,
             row=f"{metric} {name}",
             column=title,
@@ -179,7 +242,7 @@ def _deviations(printed: str, repeated: Floats) -> dict[str, float]:
     return {"standard_error": error, "published_deviation": float(published), "deviation": ours}
 
 
-def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
+def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[ComparedCell]:
     """Return every cell of Table 4: in how many repetitions a pair of recommenders is in its exact order."""
     exact = {name: [estimate(ranks, metric).mean for metric in METRICS] for name, ranks in study.ranks.items()}
     cells = []
@@ -191,5 +254,5 @@ def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[Compared]:
             share = (published + ours) / 2 / REPETITIONS
             # standard error of the difference of two binomial counts
             error = (2 * REPETITIONS * share * (1 - share)) ** 0.5
-            cells.append(Compared(4, f"{metric} {a} vs {b}", column, str(published), ours, error))
+            cells.append(ComparedCell(4, f"{metric} {a} vs {b}", column, str(published), ours, error))
     return cells

@@ -1,5 +1,8 @@
 // Adjacent bars for each group, one per recommender.
-CHARTS.bars = {
+
+import { COMMON, chartHeight, look, scale, seriesNumber } from "./looks.js";
+
+export const bars = {
   series: (block) => block.bars.map((bars) => bars.name),
   draw(block, width, logs, names, visible) {
     const series = block.bars.filter((bars) => visible(bars.name));
@@ -47,11 +50,14 @@ CHARTS.bars = {
     });
   },
   stops(block, plot, visible) {
+    const series = block.bars.filter((bars) => visible(bars.name));
     const position = plot.scale("fx");
+    // Plot has no scale for bars that are all hidden
+    if (!position) return [];
     return block.groups.map((group, at) => ({
       at: position.apply(group) + position.bandwidth / 2,
       title: `${block.x.name}: ${group}`,
-      lines: block.bars.filter((bars) => visible(bars.name)).map((bars) => [bars.name, bars.y[at], "count"]),
+      lines: series.map((bars) => [bars.name, bars.y[at], "count"]),
     }));
   },
   table(block) {

@@ -1,18 +1,31 @@
 // Charts of blocks, drawn by Plot. Each kind has a file, in which it says what is drawn, where the cursor can stop and
 // what it reads there, and the numbers as a table.
-const CHARTS = {};
+
+import { bars } from "./bars.js";
+import { cursor } from "./cursor.js";
+import { DATA, el, toggle } from "./dom.js";
+import { dots } from "./dots.js";
+import { lines } from "./lines.js";
+import { swatch } from "./looks.js";
+import { isShown } from "./state.js";
+import { tableView } from "./tables.js";
+
+const CHARTS = { bars, dots, lines };
 const MOST_MARKS = 12;
 
 function scaleToggle(axis, name, logs, redraw) {
   if (!axis?.switch) return null;
-  return toggle(`${name} logarithmic`, axis.log, (now) => ((logs[name] = now), redraw()), {
-    class: "quiet",
-    "data-scale": name,
-  });
+  const rescale = (now) => {
+    logs[name] = now;
+    redraw();
+  };
+  return toggle(`${name} logarithmic`, axis.log, rescale, { class: "quiet", "data-scale": name });
 }
 
 // A chart with its legend, if it is not about recommenders, its switches, its cursor and its numbers.
-function chartView(block, label) {
+export function chartView(firstBlock, firstLabel) {
+  let block = firstBlock;
+  let label = firstLabel;
   const kind = CHARTS[block.kind];
   const own = block.recommenders === false;
   let names = own ? kind.series(block) : DATA.recommenders;
@@ -30,13 +43,22 @@ function chartView(block, label) {
     canvas.replaceChildren(plot, reading.box);
     reading.over(plot, kind.stops(block, plot, visible));
   };
-  const ownLegend = () => legendOf(names, (name, on) => (on ? off.delete(name) : off.add(name), draw()));
+  const turn = (name, on) => {
+    if (on) off.delete(name);
+    else off.add(name);
+    draw();
+  };
+  const ownLegend = () => legendOf(names, turn);
   const legend = el("div", {}, own ? ownLegend() : null);
   const marks = el("div", {}, marksOf(block));
   const numbers = el("div", { class: "numbers", hidden: true });
   const fillNumbers = () =>
     numbers.replaceChildren(...(numbers.hidden ? [] : [tableView(kind.table(block), `${label}, numbers`)]));
-  const asTable = toggle("Numbers", false, (now) => ((numbers.hidden = !now), fillNumbers()), {
+  const showNumbers = (now) => {
+    numbers.hidden = !now;
+    fillNumbers();
+  };
+  const asTable = toggle("Numbers", false, showNumbers, {
     class: "quiet",
     title: "Show the numbers of this chart as a table",
   });
@@ -49,7 +71,9 @@ function chartView(block, label) {
   );
   let drawnWidth = 0;
   const fit = () => {
-    if (canvas.clientWidth && canvas.clientWidth !== drawnWidth) ((drawnWidth = canvas.clientWidth), draw());
+    if (!canvas.clientWidth || canvas.clientWidth === drawnWidth) return;
+    drawnWidth = canvas.clientWidth;
+    draw();
   };
   // in the next frame: a canvas that grows while sizes are being reported is an error, "ResizeObserver loop"
   new ResizeObserver(() => requestAnimationFrame(fit)).observe(canvas);
@@ -70,7 +94,7 @@ function chartView(block, label) {
   return figure;
 }
 
-function legendOf(names, onchange) {
+export function legendOf(names, onchange) {
   const items = names.map((name, at) =>
     toggle([swatch(at), name], true, (on) => onchange(name, on), { class: "chip" }),
   );

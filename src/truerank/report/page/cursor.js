@@ -1,10 +1,15 @@
 // A line through the chart at one of its stops, with the values there: moved by the pointer or by the arrow keys.
-function cursor(figure, names) {
+
+import { el } from "./dom.js";
+import { swatch } from "./looks.js";
+import { shown } from "./numbers.js";
+
+export function cursor(figure, names) {
   const box = el("div", { class: "readout", role: "status", hidden: true });
-  let stops = [],
-    at = null,
-    line = null,
-    plot = null;
+  let stops = [];
+  let at = null;
+  let line = null;
+  let plot = null;
   const along = (stop) => stop.at ?? stop.across;
   const show = () => {
     line?.remove();
@@ -14,7 +19,7 @@ function cursor(figure, names) {
     const [width, height] = ["width", "height"].map((side) => +plot.getAttribute(side));
     const ends = stop.at === undefined ? [0, stop.across, width, stop.across] : [stop.at, 20, stop.at, height - 40];
     line = d3.select(plot).append("line").attr("class", "cursor");
-    ["x1", "y1", "x2", "y2"].forEach((name, side) => line.attr(name, ends[side]));
+    for (const [name, place] of d3.zip(["x1", "y1", "x2", "y2"], ends)) line.attr(name, place);
     const rows = stop.lines.map(([name, value, format]) =>
       el(
         "div",
@@ -32,7 +37,10 @@ function cursor(figure, names) {
       box.style.left = `${Math.max(0, left - 12 - box.offsetWidth)}px`;
     box.style.top = `${(stop.across === undefined ? 24 : stop.across + 14) * shrink}px`;
   };
-  const move = (to) => ((at = to), show());
+  const move = (to) => {
+    at = to;
+    show();
+  };
   const keys = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
   figure.addEventListener("pointermove", (event) => {
     if (!plot || !stops.length) return;

@@ -1,21 +1,19 @@
-"use strict";
-
 // Elements are built from text, never from markup: whatever a name contains is shown as it is.
-function el(tag, attributes = {}, ...children) {
+export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) element.setAttribute(name, value);
+    else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat().filter((child) => child !== null));
   return element;
 }
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const PAGE = document.getElementById("page");
+export const DATA = JSON.parse(document.getElementById("data").textContent);
+export const PAGE = document.getElementById("page");
 
-async function copyText(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -29,12 +27,12 @@ async function copyText(text) {
   }
 }
 
-function button(label, onclick, attributes = {}) {
+export function button(label, onclick, attributes = {}) {
   return el("button", { type: "button", onclick, ...attributes }, label);
 }
 
 // A button that shows and hides; it says so to screen readers.
-function toggle(label, pressed, onchange, attributes = {}) {
+export function toggle(label, pressed, onchange, attributes = {}) {
   const element = button(
     label,
     () => {

@@ -1,7 +1,12 @@
 // Means with intervals, row by row; a mean outside its interval is hollow.
-CHARTS.dots = {
+
+import { COMMON, look, padded, scale, seriesNumber, shortened, spread, symbolName } from "./looks.js";
+import { isOutside } from "./numbers.js";
+import { isShown } from "./state.js";
+
+export const dots = {
   series: (block) => [...new Set(block.dots.map((dot) => dot.about[0]))],
-  draw(block, width, logs, names) {
+  draw(block, width, _logs, names) {
     const dots = block.dots.filter((dot) => isShown(dot.about));
     const numbers = dots.flatMap((dot) => [dot.mean, dot.low, dot.high]);
     const text = (dot, at) => (dot.group && dots[at - 1]?.group === dot.group ? "" : dot.group || dot.row);
@@ -50,7 +55,7 @@ CHARTS.dots = {
           fill: (dot) => (isOutside([dot.mean, dot.low, dot.high]) ? "var(--paper)" : look(at(dot)).stroke),
           stroke: (dot) => look(at(dot)).stroke,
           strokeWidth: 2,
-          symbol: (dot) => SYMBOLS[at(dot) % LOOKS],
+          symbol: (dot) => symbolName(at(dot)),
         }),
       ],
     });

@@ -1,22 +1,26 @@
 // Charts of what a sampled or corrected metric shows at each rank.
+
+import { correctionTable, moments, term } from "./laws.js";
+import { correctionText, designText, metricText, setting, shared } from "./settings.js";
+
 const POINTS = 120;
 
-function growing(last, count = POINTS) {
+export function growing(last, count = POINTS) {
   const steps = d3.range(count).map((at) => Math.round(last ** (at / (count - 1))));
   return [...new Set(steps)];
 }
 
-const sampledAs = () => `expected, ${designText()}${correctionText()}`;
+export const sampledAs = () => `expected, ${designText()}${correctionText()}`;
 
-const currentTable = shared(() => LAWS.table(setting));
+export const currentTable = shared(() => correctionTable(setting));
 
-function momentsByRank() {
+export function momentsByRank() {
   const ranks = growing(setting.n);
-  const exact = ranks.map((rank) => LAWS.term(setting)(rank, setting.n));
-  return { ranks, exact, found: LAWS.moments(currentTable(), setting, ranks) };
+  const exact = ranks.map((rank) => term(setting)(rank, setting.n));
+  return { ranks, exact, found: moments(currentTable(), setting, ranks) };
 }
 
-function rankChart({ ranks, exact, found }) {
+export function rankChart({ ranks, exact, found }) {
   const curves = [
     { name: "exact", x: ranks, y: exact },
     { name: sampledAs(), x: ranks, y: found.map(({ mean }) => mean) },
@@ -24,7 +28,7 @@ function rankChart({ ranks, exact, found }) {
   return linesBlock("true rank", metricText(), curves);
 }
 
-function errorChart({ ranks, exact, found }) {
+export function errorChart({ ranks, exact, found }) {
   const bias = found.map(({ mean }, at) => mean - exact[at]);
   const spread = found.map(({ variance }) => Math.sqrt(variance));
   const error = bias.map((value, at) => Math.hypot(value, spread[at]));
@@ -40,7 +44,7 @@ function errorChart({ ranks, exact, found }) {
   );
 }
 
-function linesBlock(x, y, curves, extra = {}) {
+export function linesBlock(x, y, curves, extra = {}) {
   return {
     kind: "lines",
     x: { name: x, log: true, switch: true },
@@ -53,7 +57,7 @@ function linesBlock(x, y, curves, extra = {}) {
 }
 
 // What is read at each sampled rank, or after each number of draws.
-function tableChart() {
+export function tableChart() {
   const values = currentTable();
   const [x, seen] =
     setting.design === "inverse"

@@ -1,5 +1,13 @@
 // The explorer: the reader sets n, m, k, gamma, the metric, the design and the correction, and sees at once what a
 // sampled metric shows. Everything is computed here, by laws.js.
+
+import { chartView } from "./charts.js";
+import { DATA, el, PAGE } from "./dom.js";
+import { errorChart, momentsByRank, rankChart, tableChart } from "./expected.js";
+import { twoRecommenders } from "./pairs.js";
+import { CORRECTION_NAMES, choice, DESIGN_NAMES, METRIC_NAMES, shared, slider } from "./settings.js";
+import { followed } from "./state.js";
+
 const EXPLAINED = [
   [
     "Expected metric by rank",
@@ -24,20 +32,14 @@ const EXPLAINED = [
 const LEFT_OUT =
   "Inverse sampling has an unbiased estimate of AP (= RR), and of AUC from 2 hits on. Not on this page: ~smooth, " +
   "~monotone, ~em, ~mes and ~mn, which look at all instances together; ~ls with replacement; and the designs that need " +
-  "more than ranks, namely by popularity, head-first and roulette.";
+  "more than ranks, namely by popularity and head-first.";
 
 function live(title, text, make) {
-  let view = null;
-  const holder = el("div", { class: "block" });
-  follow(() => {
-    const block = make();
-    if (view) view.update(block);
-    else holder.replaceChildren((view = chartView(block, title)));
-  });
-  return el("section", {}, el("h2", {}, title), el("p", {}, text), holder);
+  const chart = followed(() => [make(), title], chartView);
+  return el("section", {}, el("h2", {}, title), el("p", {}, text), chart);
 }
 
-function startExplorer() {
+function start() {
   const byRank = shared(momentsByRank);
   const top = el("header", {}, el("h1", {}, "Explorer"), el("p", { class: "sentence" }, DATA.title));
   const settings = el(
@@ -56,4 +58,4 @@ function startExplorer() {
   PAGE.replaceChildren(top, settings, el("p", { class: "aside" }, LEFT_OUT), ...charts, twoRecommenders());
 }
 
-startExplorer();
+start();

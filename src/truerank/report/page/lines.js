@@ -1,3 +1,11 @@
+// Curves over a common axis, with marks and with dots at their ends.
+
+import { axisNumber, COMMON, chartHeight, look, padded, scale, seriesNumber, spread } from "./looks.js";
+import { isMissing } from "./numbers.js";
+
+// All places at which a curve has a value, in their order.
+const allPlaces = (curves) => [...new Set(curves.flatMap((curve) => curve.x))].sort(d3.ascending);
+
 // The numbers of those marks that are not too close to the one before.
 function apart(marks, domain, log, width) {
   const place = (log ? d3.scaleLog : d3.scaleLinear)(domain, [0, width - 82]);
@@ -11,12 +19,11 @@ function apart(marks, domain, log, width) {
     });
 }
 
-// Curves over a common axis, with marks and with dots at their ends.
-CHARTS.lines = {
+export const lines = {
   series: (block) => block.curves.map((curve) => curve.name),
   draw(block, width, logs, names, visible) {
     const curves = block.curves.filter((curve) => visible(curve.name));
-    const keep = (point) => point.y != null && (!logs.x || point.x > 0) && (!logs.y || point.y > 0);
+    const keep = (point) => !isMissing(point.y) && (!logs.x || point.x > 0) && (!logs.y || point.y > 0);
     const points = (curve) =>
       d3
         .zip(curve.x, curve.y)
@@ -31,9 +38,9 @@ CHARTS.lines = {
       ),
       logs.x,
     );
-    const ys = padded(logs.y ? spread(all, true) : spread([...all, low < 0 ? low : 0], false), logs.y);
+    const ys = padded(logs.y ? spread(all, true) : spread([...all, Math.min(low, 0)], false), logs.y);
     const ends = curves
-      .filter((curve) => curve.end != null)
+      .filter((curve) => !isMissing(curve.end))
       .map((curve) => ({ x: xs[1], y: curve.end, name: curve.name }));
     return Plot.plot({
       ...COMMON,
@@ -70,9 +77,8 @@ CHARTS.lines = {
   },
   stops(block, plot, visible) {
     const curves = block.curves.filter((curve) => visible(curve.name));
-    const xs = [...new Set(curves.flatMap((curve) => curve.x))].sort(d3.ascending);
     const position = plot.scale("x");
-    return xs
+    return allPlaces(curves)
       .map((x) => ({
         at: position.apply(x),
         title: `${block.x.name}: ${axisNumber(x)}`,
@@ -81,9 +87,8 @@ CHARTS.lines = {
       .filter((stop) => Number.isFinite(stop.at));
   },
   table(block) {
-    const xs = [...new Set(block.curves.flatMap((curve) => curve.x))].sort(d3.ascending);
-    const rows = xs.map((x) => [x, ...block.curves.map((curve) => curve.y[curve.x.indexOf(x)])]);
-    if (block.curves.some((curve) => curve.end != null))
+    const rows = allPlaces(block.curves).map((x) => [x, ...block.curves.map((curve) => curve.y[curve.x.indexOf(x)])]);
+    if (block.curves.some((curve) => !isMissing(curve.end)))
       rows.push(["exact", ...block.curves.map((curve) => curve.end)]);
     return {
       columns: [

@@ -1,14 +1,17 @@
 // How series look, and how axes are scaled. Series differ in colour, lightness, dashes and symbols, so that a copy in
 // grey is readable.
+
+import { isMissing, minus } from "./numbers.js";
+
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3", "1 3", "6 2 1 2 1 2"];
 const SYMBOLS = ["circle", "diamond", "square", "triangle", "cross", "star", "wye", "times"];
 const LOOKS = 8;
 
-const look = (at) => ({ stroke: `var(--series-${at % LOOKS})`, strokeDasharray: DASHES[at % LOOKS] });
+export const look = (at) => ({ stroke: `var(--series-${at % LOOKS})`, strokeDasharray: DASHES[at % LOOKS] });
 
-const seriesNumber = (name, names) => Math.max(0, names.indexOf(name));
+export const seriesNumber = (name, names) => Math.max(0, names.indexOf(name));
 
-function swatch(at) {
+export function swatch(at) {
   const line = d3.create("svg:svg").attr("class", "swatch").attr("viewBox", "0 0 28 8").attr("aria-hidden", "true");
   line.append("line").attr("x2", 28).attr("y1", 4).attr("y2", 4).attr("stroke-width", 3);
   for (const [name, value] of Object.entries({ stroke: look(at).stroke, "stroke-dasharray": look(at).strokeDasharray }))
@@ -21,11 +24,19 @@ function swatch(at) {
   return line.node();
 }
 
-const symbolOf = (at) => d3[`symbol${SYMBOLS[at % LOOKS].replace(/^./, (letter) => letter.toUpperCase())}`];
+export const symbolName = (at) => SYMBOLS[at % LOOKS];
 
-const COMMON = { className: "chart", style: { overflow: "visible" }, marginTop: 28, marginBottom: 44, marginRight: 24 };
+const symbolOf = (at) => d3[`symbol${symbolName(at).replace(/^./, (letter) => letter.toUpperCase())}`];
 
-const axisNumber = (value) => minus(value.toLocaleString("en", { maximumSignificantDigits: 4 }));
+export const COMMON = {
+  className: "chart",
+  style: { overflow: "visible" },
+  marginTop: 28,
+  marginBottom: 44,
+  marginRight: 24,
+};
+
+export const axisNumber = (value) => minus(value.toLocaleString("en", { maximumSignificantDigits: 4 }));
 
 // Ticks of a logarithmic axis are labelled where they are 1, 10, 100, ...
 function logTick(value) {
@@ -33,17 +44,17 @@ function logTick(value) {
   return Math.abs(power - Math.round(power)) < 1e-9 ? axisNumber(value) : "";
 }
 
-function scale(axis, log) {
+export function scale(axis, log) {
   const label = axis.name;
   return log ? { type: "log", label, tickFormat: logTick } : { type: "linear", label, tickFormat: axisNumber };
 }
 
-function spread(numbers, log) {
-  const usable = numbers.filter((value) => value != null && (!log || value > 0));
+export function spread(numbers, log) {
+  const usable = numbers.filter((value) => !isMissing(value) && (!log || value > 0));
   return usable.length ? d3.extent(usable) : [log ? 0.1 : 0, 1];
 }
 
-function padded([low, high], log) {
+export function padded([low, high], log) {
   if (low === high)
     return log
       ? [low / 2, high * 2]
@@ -51,6 +62,6 @@ function padded([low, high], log) {
   return [low, high];
 }
 
-const chartHeight = (width) => Math.round(Math.max(240, Math.min(380, width * 0.48)));
-const shortened = (text, length) =>
+export const chartHeight = (width) => Math.round(Math.max(240, Math.min(380, width * 0.48)));
+export const shortened = (text, length) =>
   text.length <= length ? text : `${text.slice(0, Math.max(3, Math.floor(length) - 1))}…`;

@@ -1,7 +1,7 @@
 // How numbers are shown. Copied and sorted numbers keep all their digits.
 const MISSING = "–";
 
-function decimals(value) {
+export function decimals(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
   if (size < 0.00005) return value.toPrecision(2);
@@ -12,7 +12,7 @@ function decimals(value) {
 }
 
 const signed = (text) => (text.startsWith("-") ? `−${text.slice(1)}` : text === "0" ? text : `+${text}`);
-const minus = (text) => text.replace(/^-/, "−");
+export const minus = (text) => text.replace(/^-/, "−");
 const percent = (value) => `${(100 * value).toFixed(1)} %`;
 
 const FORMATS = {
@@ -28,13 +28,13 @@ const FORMATS = {
   "p-value": (value) => (value < 0.0001 ? "< 0.0001" : value.toFixed(4)),
 };
 
-function isMissing(value) {
-  return value == null || (Array.isArray(value) && value.some((part) => part == null));
+export function isMissing(value) {
+  return value === null || value === undefined || (Array.isArray(value) && value.some(isMissing));
 }
 
-const shown = (value, format) => (isMissing(value) ? MISSING : FORMATS[format](value));
+export const shown = (value, format) => (isMissing(value) ? MISSING : FORMATS[format](value));
 
 // Whether a value is not in its interval, which is that of the exact metric where the value is biased.
-function isOutside([mean, low, high]) {
+export function isOutside([mean, low, high]) {
   return !isMissing([mean, low, high]) && (mean < low || mean > high);
 }

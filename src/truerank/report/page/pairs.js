@@ -1,4 +1,14 @@
 // What two recommenders would look like: the paper's, the reader's own, or ranks that are typed.
+
+import { chartView } from "./charts.js";
+import { DATA, el } from "./dom.js";
+import { currentTable, growing, linesBlock, sampledAs } from "./expected.js";
+import { correctionTable, draws, expectation, moments, term } from "./laws.js";
+import { decimals } from "./numbers.js";
+import { LIMITS, metricText, set, setting, shared } from "./settings.js";
+import { follow } from "./state.js";
+import { tableView } from "./tables.js";
+
 const MOST_TYPED = 200;
 
 // Two recommenders: their names, and the counts of their ranks as lists of [rank, how often].
@@ -21,33 +31,23 @@ function readRanks(text) {
     .sort((a, b) => a[0] - b[0]);
 }
 
-function meanOver(counts, values) {
-  const total = d3.sum(counts, ([, times]) => times);
-  return d3.sum(counts, ([, times], at) => times * values[at]) / total;
+const sizeOf = (counts) => d3.sum(counts, ([, times]) => times);
+
+// The mean of value(rank) over all ranks; its second argument is the place of the rank in the list.
+function meanOver(counts, value) {
+  return d3.sum(counts, ([rank, times], at) => times * value(rank, at)) / sizeOf(counts);
 }
 
 function study({ name, counts }) {
-  const found = LAWS.moments(
-    currentTable(),
-    setting,
-    counts.map(([rank]) => rank),
-  );
-  const total = d3.sum(counts, ([, times]) => times);
+  const ranks = counts.map(([rank]) => rank);
+  const found = moments(currentTable(), setting, ranks);
+  const total = sizeOf(counts);
   return {
     name,
-    exact: meanOver(
-      counts,
-      counts.map(([rank]) => LAWS.term(setting)(rank, setting.n)),
-    ),
-    expected: meanOver(
-      counts,
-      found.map(({ mean }) => mean),
-    ),
+    exact: meanOver(counts, (rank) => term(setting)(rank, setting.n)),
+    expected: meanOver(counts, (_, at) => found[at].mean),
     deviation: Math.sqrt(d3.sum(counts, ([, times], at) => times * found[at].variance)) / total,
-    draws: meanOver(
-      counts,
-      counts.map(([rank]) => LAWS.draws(setting, rank)),
-    ),
+    draws: meanOver(counts, (rank) => draws(setting, rank)),
     total,
   };
 }
@@ -111,21 +111,13 @@ const curvesByM = shared(
     const sizes = growing(Math.min(setting.n - 1, 2000), 40);
     const design = uniformDesign();
     const samples = sizes.map((m) => ({ ...setting, design, m, correction: "none" }));
-    const tables = samples.map(LAWS.table);
-    const f = LAWS.term(setting);
+    const tables = samples.map(correctionTable);
+    const f = term(setting);
     return pair.map(({ name, counts }) => ({
       name,
       x: sizes,
-      y: samples.map((sample, at) =>
-        meanOver(
-          counts,
-          counts.map(([rank]) => LAWS.expectation(tables[at], sample, rank)),
-        ),
-      ),
-      end: meanOver(
-        counts,
-        counts.map(([rank]) => f(rank, setting.n)),
-      ),
+      y: samples.map((sample, at) => meanOver(counts, (rank) => expectation(tables[at], sample, rank))),
+      end: meanOver(counts, (rank) => f(rank, setting.n)),
     }));
   },
   () => [setting.n, setting.k, setting.metric, uniformDesign(), pair],
@@ -156,10 +148,7 @@ function takePair(given, problem) {
       name,
       counts: typeof ranks === "string" ? readRanks(ranks) : ranks,
     }));
-    const left = d3.sum(
-      read.flatMap(({ counts }) => counts).filter(([rank]) => rank > setting.n),
-      ([, times]) => times,
-    );
+    const left = sizeOf(read.flatMap(({ counts }) => counts).filter(([rank]) => rank > setting.n));
     pair = read.map(({ name, counts }) => ({ name, counts: counts.filter(([rank]) => rank <= setting.n) }));
     if (pair.some(({ counts }) => !counts.length)) throw new Error(`All ranks are beyond n = ${setting.n}.`);
     problem.textContent = left ? `${left} ${left === 1 ? "rank" : "ranks"} beyond n = ${setting.n} left out.` : "";
@@ -172,7 +161,7 @@ function takePair(given, problem) {
 
 // Shows a chosen pair in the fields, unless it has too many ranks to type.
 function fill(area, { name, ranks }) {
-  const total = d3.sum(ranks, ([, times]) => times);
+  const total = sizeOf(ranks);
   area.value = total > MOST_TYPED ? "" : ranks.flatMap(([rank, times]) => Array(times).fill(rank)).join(" ");
   area.placeholder = `${total.toLocaleString("en")} ranks of ${name}`;
 }
@@ -187,13 +176,16 @@ function pairViews() {
     const studies = pair.map(study);
     result.textContent = verdict(studies);
     const [table, chart] = [pairTable(studies), pairChart()];
-    if (views) views.forEach((view, at) => view.update([table, chart][at]));
-    else
+    if (!views) {
       views = [
         tableView(table, "Two recommenders"),
         chartView(chart, "Expected metric by number of sampled candidates"),
       ];
-    if (!holder.children.length) holder.append(...views);
+      holder.append(...views);
+    } else {
+      views[0].update(table);
+      views[1].update(chart);
+    }
   };
   return { draw, elements: [problem, result, holder] };
 }
@@ -205,7 +197,7 @@ const PAIRS = Object.entries(DATA.studies).flatMap(([owner, all]) =>
   ),
 );
 
-function twoRecommenders() {
+export function twoRecommenders() {
   const views = pairViews();
   const inputs = ["first", "second"].map((name) => ranksInput(name, () => type()));
   const options = PAIRS.map(({ name }, at) => el("option", { value: at }, name));
@@ -219,7 +211,7 @@ function twoRecommenders() {
   };
   const load = ({ recommenders }) => {
     given = recommenders;
-    given.forEach((one, at) => fill(inputs[at].area, one));
+    for (const [at, one] of given.entries()) fill(inputs[at].area, one);
     set({
       n: Math.min(
         LIMITS.n[1],

@@ -1,4 +1,10 @@
 // The report: a sentence, what the reader can choose, and the sections.
+
+import { chartView, legendOf } from "./charts.js";
+import { DATA, el, PAGE } from "./dom.js";
+import { change, chosen, followed, hide } from "./state.js";
+import { tableView } from "./tables.js";
+
 const VIEWS = {
   table: tableView,
   lines: chartView,
@@ -9,9 +15,7 @@ const VIEWS = {
     el(
       "dl",
       {},
-      Object.entries(block.facts)
-        .map(([term, fact]) => [el("dt", {}, term), el("dd", {}, fact)])
-        .flat(),
+      Object.entries(block.facts).flatMap(([term, fact]) => [el("dt", {}, term), el("dd", {}, fact)]),
     ),
 };
 
@@ -20,16 +24,9 @@ const metricName = (metric) => DATA.metrics[metric] ?? metric;
 // A block is drawn again if the reader chooses something else; one by metric is that of the chosen metric.
 function blockView(block, title) {
   const byMetric = block.kind === "by-metric";
-  const holder = el("div", { class: "block" });
-  let view = null;
-  follow(() => {
-    const now = byMetric ? block.blocks[chosen.metric] : block;
-    const label = byMetric ? `${title}, ${metricName(chosen.metric)}` : title;
-    if (view?.update && now) view.update(now, label);
-    else if (now) holder.replaceChildren((view = VIEWS[now.kind](now, label)));
-    holder.hidden = !now;
-  });
-  return holder;
+  const current = () =>
+    byMetric ? [block.blocks[chosen.metric], `${title}, ${metricName(chosen.metric)}`] : [block, title];
+  return followed(current, (now, label) => VIEWS[now.kind](now, label));
 }
 
 function sectionView(section, at) {

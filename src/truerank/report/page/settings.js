@@ -1,5 +1,9 @@
 // What the reader has set in the explorer, and the controls to set it.
-const METRIC_NAMES = {
+
+import { el } from "./dom.js";
+import { change, follow } from "./state.js";
+
+export const METRIC_NAMES = {
   "recall@k": "Recall@k",
   "ndcg@k": "NDCG@k",
   "ap@k": "AP@k",
@@ -8,12 +12,12 @@ const METRIC_NAMES = {
   ndcg: "NDCG",
   auc: "AUC",
 };
-const DESIGN_NAMES = {
+export const DESIGN_NAMES = {
   without: "without replacement",
   replaced: "with replacement (eq. 15)",
   inverse: "inverse sampling",
 };
-const CORRECTION_NAMES = {
+export const CORRECTION_NAMES = {
   none: "none: the sampled metric",
   rank: "rank estimate, ~rank (eq. 20)",
   interpolated: "~rank(interpolate)",
@@ -25,12 +29,11 @@ const CORRECTION_NAMES = {
 const UNIFORM = ["none", "rank", "interpolated", "bv", "cls"];
 // What can be chosen under the present settings.
 const POSSIBLE = {
-  metric: () =>
-    setting.design !== "inverse" ? Object.keys(METRIC_NAMES) : setting.hits > 1 ? ["ap", "auc"] : ["ap"],
+  metric: () => (setting.design !== "inverse" ? Object.keys(METRIC_NAMES) : setting.hits > 1 ? ["ap", "auc"] : ["ap"]),
   design: () => Object.keys(DESIGN_NAMES),
   correction: () => ({ without: [...UNIFORM, "ls"], replaced: UNIFORM, inverse: ["unbiased"] })[setting.design],
 };
-const LIMITS = { n: [2, 20000], m: [1, 500], hits: [1, 20], k: [1, 1000], gamma: [0.001, 1] };
+export const LIMITS = { n: [2, 20000], m: [1, 500], hits: [1, 20], k: [1, 1000], gamma: [0.001, 1] };
 // When a setting matters; otherwise it is shown faintly.
 const MATTERS = {
   m: () => setting.design !== "inverse",
@@ -41,11 +44,11 @@ const MATTERS = {
 const HELP = {
   n: "candidates, one of them relevant",
   m: "sampled irrelevant candidates",
-  hits: "above the item end the draws",
+  hits: "candidates above that end the draws",
   k: "cut-off of the metric",
   gamma: "weight of the variance",
 };
-const setting = {
+export const setting = {
   n: 10000,
   m: 100,
   hits: 2,
@@ -56,14 +59,14 @@ const setting = {
   correction: "none",
 };
 
-const metricText = () => METRIC_NAMES[setting.metric].replace("@k", `@${setting.k}`);
-const designText = () => (setting.design === "inverse" ? `hits = ${setting.hits}` : `m = ${setting.m}`);
-const correctionText = () =>
+export const metricText = () => METRIC_NAMES[setting.metric].replace("@k", `@${setting.k}`);
+export const designText = () => (setting.design === "inverse" ? `hits = ${setting.hits}` : `m = ${setting.m}`);
+export const correctionText = () =>
   ({ none: "", bv: `, ~bv(${setting.gamma})`, interpolated: ", ~rank(interpolate)" })[setting.correction] ??
   `, ~${setting.correction}`;
 
 // Sliders move by factors, since what matters is the order of magnitude.
-function slider(name) {
+export function slider(name) {
   const [low, high] = LIMITS[name];
   const toValue = (place) => low * (high / low) ** (place / 1000);
   const toPlace = (value) => (1000 * Math.log(value / low)) / Math.log(high / low);
@@ -99,11 +102,11 @@ function slider(name) {
   return view;
 }
 
-function choice(name, label, names) {
+export function choice(name, label, names) {
   const options = Object.entries(names).map(([value, text]) => el("option", { value }, text));
   const select = el("select", { id: name, onchange: () => set({ [name]: select.value }) }, options);
   follow(() => {
-    options.forEach((option) => (option.disabled = !POSSIBLE[name]().includes(option.value)));
+    for (const option of options) option.disabled = !POSSIBLE[name]().includes(option.value);
     select.value = setting[name];
   });
   return el("div", { class: "setting" }, el("label", { for: name }, label), select);
@@ -111,7 +114,7 @@ function choice(name, label, names) {
 
 // No more candidates are sampled than there are, none is cut off beyond the last rank, and what the design does not
 // allow gives way.
-function set(changes) {
+export function set(changes) {
   Object.assign(setting, changes);
   for (const [name, possible] of Object.entries(POSSIBLE))
     if (!possible().includes(setting[name])) setting[name] = possible()[0];
@@ -121,9 +124,9 @@ function set(changes) {
 }
 
 // A function that computes again only after what it depends on has changed.
-function shared(compute, depends = () => setting) {
-  let key = null,
-    value = null;
+export function shared(compute, depends = () => setting) {
+  let key = null;
+  let value = null;
   return () => {
     const now = JSON.stringify(depends());
     if (now !== key) [key, value] = [now, compute()];

@@ -1,4 +1,9 @@
 // Tables that can be sorted by each column and copied with all digits.
+
+import { button, copyText, el } from "./dom.js";
+import { isMissing, isOutside, shown } from "./numbers.js";
+import { isShown } from "./state.js";
+
 function sortKey(value) {
   return Array.isArray(value) ? value[0] : value;
 }
@@ -72,14 +77,18 @@ function bodyRow(columns, row) {
 }
 
 // A table of a block {columns, rows, about}; rows about hidden recommenders are left out.
-function tableView(block, label) {
+export function tableView(firstBlock, label) {
+  let block = firstBlock;
   const rows = () => block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
   const visible = () => rows().filter((row) => isShown(row.about));
   const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
   let sort = { column: null, down: false };
   const draw = () => {
     const focused = holder.contains(document.activeElement) && document.activeElement.closest("th")?.cellIndex;
-    const resort = (next) => ((sort = next), draw());
+    const resort = (next) => {
+      sort = next;
+      draw();
+    };
     const head = block.columns.map((column, at) => headerCell(column, at, sort, resort));
     const body = sorted(visible(), sort).map((row) => bodyRow(block.columns, row));
     holder.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
@@ -88,6 +97,9 @@ function tableView(block, label) {
   draw();
   const copy = copyButton(() => tabSeparated(block.columns, sorted(visible(), sort)));
   const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy));
-  table.update = (next) => ((block = next), draw());
+  table.update = (next) => {
+    block = next;
+    draw();
+  };
   return table;
 }

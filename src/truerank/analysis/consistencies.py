@@ -1,0 +1,505 @@
+"""At which sample sizes a sampled metric orders recommenders as the exact metric does.
+
+A metric is consistent under sampling if its expectation keeps the exact order (eq. 14 of Krichene & Rendle 2020). Here
+are the expected sampled metrics (eq. 16) as functions of m, and every m at which two recommenders swap places.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from truerank.analysis.risks import check_exact, item_weights, risk, tied_counts
+from truerank.core.checks import Bools, Floats, Ints, as_ints, as_list, as_number, distinct_columns
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, check_ranks, n_named
+from truerank.core.tables import Cell, Record, Table, Tabular
+from truerank.estimators.corrected import AnyMetric, Case, Corrected, Correction, CountedItems, SumsBySize
+from truerank.estimators.corrected import metric as as_metric
+from truerank.evaluation.estimates import estimate
+from truerank.metrics.base import Metric, Term, Terms
+from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
+from truerank.sampling.expectations import mean_reciprocal, mean_up_to, moments, pooled_laws, pooled_tied_laws
+from truerank.sampling.laws import HYPERGEOMETRIC, Law
+
+# differences this small, relative to the larger value, are ties
+_TIE = 1e-12
+# sample sizes for which laws cost less than a closed form
+_FEW = 8
+# expectations computed at once; each needs some twenty temporaries
+_CHUNK = 500_000
+
+
+@dataclass(frozen=True)
+class Flip:
+    """From sample size `m` on, `better` is ahead of `worse`; below, it was the other way."""
+
+    m: int
+    better: str
+    worse: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Consistency(Tabular[Record]):
+    """Expected sampled metrics of several recommenders at growing sample sizes.
+
+    Attributes
+    ----------
+    metric : str
+    sizes : array of int
+        Sample sizes m, ascending.
+    curves : dict of name to array of float
+        Expected mean of the sampled metric at each of the sizes.
+    exact : dict of name to float
+        Mean of the exact metric.
+    flips : tuple of Flip
+        Every size at which two recommenders change places.
+    settled : int or None
+        Smallest size from which on the order is the exact one; None if it never is.
+    """
+
+    metric: str
+    sizes: Ints
+    curves: dict[str, Floats]
+    exact: dict[str, float]
+    flips: tuple[Flip, ...]
+    settled: int | None
+    lower_is_better: bool = False
+
+    def orders(self) -> list[tuple[int, str]]:
+        """Return the orders from best to worst, each with the smallest size from which it holds."""
+        places = np.flatnonzero(np.append(True, _changes(self.curves)))
+        return [(int(self.sizes[place]), self._order_at(int(place))) for place in places]
+
+    def _order_at(self, place: int) -> str:
+        return self._best_first({name: float(curve[place]) for name, curve in self.curves.items()})
+
+    def _best_first(self, means: dict[str, float]) -> str:
+        """Names from best to worst; those that differ by no more than rounding are joined by =, in the given order."""
+        names = sorted(means, key=means.__getitem__, reverse=not self.lower_is_better)
+        together = [[names[0]]]
+        for better, worse in pairwise(names):
+            if _order(np.array([means[better]]), np.array([means[worse]]))[0]:
+                together.append([])
+            together[-1].append(worse)
+        given = list(means)
+        return " > ".join(" = ".join(sorted(tied, key=given.index)) for tied in together)
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return [*((f"m >= {start}",) for start, _ in self.orders()), ("exact",)]
+
+    def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        for name, mean in self.exact.items():
+            yield (name, self.metric), mean
+        if self.settled is not None:
+            yield (self.metric, "settled"), self.settled
+
+    def to_table(self) -> Table:
+        """Return a row per expected order, then the exact order and the size from which it holds."""
+        orders, exact = self.orders(), self._best_first(self.exact)
+        settled = "never" if self.settled is None else f"from m = {self.settled}"
+        lines = [*((f"m >= {start}", order) for start, order in orders), ("exact", exact), ("exact order", settled)]
+        records: list[dict[str, Any]] = [{"metric": self.metric, "m": start, "order": order} for start, order in orders]
+        records.append({"metric": self.metric, "m": None, "order": exact})
+        rows = tuple((Cell(name), Cell(text)) for name, text in lines)
+        return Table((self.metric, "expected order"), rows, tuple(records))
+
+
+def consistency(
+    ranks: Mapping[str, Ranks],
+    metric: AnyMetric,
+    design: AnyDesign = "uniform",
+    *,
+    sizes: Iterable[int] | None = None,
+    growth: float = 0.05,
+    progress: bool = False,
+) -> Consistency:
+    """Return the expected sampled metric of recommenders as a function of the sample size m.
+
+    Parameters
+    ----------
+    ranks : dict of name to Ranks
+        Exact ranks of two recommenders or more. Ties are in random order.
+    metric : str, Metric or function
+        For instance ``"ap"``, or ``"ap~bv(0.1)"`` for a corrected one.
+    design : SamplingDesign or str
+        How candidates are sampled, its m left open; ``"uniform(replace)"``: with replacement, as in the paper's eq. 15.
+    sizes : iterable of int, optional
+        The m to look at. By default they grow from 1 to the number of irrelevant candidates, and wherever two
+        recommenders change places the m at which they do is located.
+    growth : float
+        By how much of itself m grows, but at least by 1, if `sizes` are not given.
+    progress : bool
+        Whether to show a progress bar, on a terminal only, when it takes more than a second.
+
+    Examples
+    --------
+    The paper's toy example, in which any order comes out (section 4.2):
+
+    >>> import truerank as tr
+    >>> toy = {
+    ...     "A": tr.Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
+    ...     "B": tr.Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
+    ...     "C": tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
+    ... }
+    >>> print(tr.consistency(toy, "ap", "uniform(replace)", sizes=range(1, 900)))
+    ap           expected order
+    m >= 1            A > C > B
+    m >= 73           A > B > C
+    m >= 281          A > C > B
+    m >= 438          C > A > B
+    exact             C > B > A
+    exact order           never
+    """
+    chosen = as_metric(metric)
+    kind = as_design(design)
+    if n_named(ranks) < 2:
+        raise InputError(f"consistency needs at least two recommenders, by name, got {n_named(ranks)}.")
+    check_ranks(*ranks.values())
+    for one in ranks.values():
+        check_exact(one)
+        if not one.n_relevant.any():
+            raise InputError("every recommender must have an instance with a relevant item.")
+    chosen_sizes = _sizes(ranks, sizes, growth, kind)
+
+    with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
+        expected = {name: expected_curve(chosen, one, kind, chosen_sizes, bar.update) for name, one in ranks.items()}
+        curves = {name: at(chosen_sizes) for name, at in expected.items()}
+        while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
+            more = {name: at(between) for name, at in expected.items()}
+            order = np.argsort(np.concatenate([chosen_sizes, between]))
+            chosen_sizes = np.concatenate([chosen_sizes, between])[order]
+            curves = {name: np.concatenate([curves[name], more[name]])[order] for name in curves}
+    exact = {name: estimate(one, chosen.estimated).mean for name, one in ranks.items()}
+    sign = -1.0 if chosen.lower_is_better else 1.0
+    gains = {name: sign * curve for name, curve in curves.items()}
+    flips = _flips(gains, chosen_sizes)
+    settled = _settled(gains, {name: sign * mean for name, mean in exact.items()}, chosen_sizes)
+    return Consistency(str(chosen), chosen_sizes, curves, exact, flips, settled, chosen.lower_is_better)
+
+
+def _sizes(ranks: Mapping[str, Ranks], sizes: Iterable[int] | None, growth: float, kind: SamplingDesign) -> Ints:
+    least = min(int(one.draws[one.n_relevant > 0].min()) for one in ranks.values())
+    wanted = _growing(least, growth) if sizes is None else np.unique(as_ints("sizes", as_list("sizes", sizes)))
+    if wanted.size == 0:
+        raise InputError("`sizes` must hold at least one sample size, got none.")
+    kind.check(np.array([least]), wanted[[0, -1]])
+    return wanted
+
+
+def _growing(last: int, growth: float) -> Ints:
+    """Return 1, 2, ... in steps that grow, up to the last."""
+    if not as_number(growth) > 0:
+        raise InputError(f"`growth` must be above 0, got {growth}.")
+    count = int(np.ceil(np.log(last) / np.log1p(growth))) + 1
+    return np.unique(np.append(np.floor((1 + growth) ** np.arange(count)).astype(np.int64).clip(1, last), last))
+
+
+def _between_changes(curves: Mapping[str, Floats], sizes: Ints) -> Ints:
+    """Return a size between each two neighbouring ones at which some recommenders are in different order."""
+    change = np.flatnonzero(_changes(curves) & (np.diff(sizes) > 1))
+    return (sizes[change] + sizes[change + 1]) // 2
+
+
+def _changes(curves: Mapping[str, Floats]) -> Bools:
+    """Return for each size but the first whether the order of some two recommenders differs from the size before."""
+    signs = np.stack([_order(curves[a], curves[b]) for a, b in combinations(curves, 2)])
+    return (signs[:, 1:] != signs[:, :-1]).any(axis=0)
+
+
+def _flips(curves: Mapping[str, Floats], sizes: Ints) -> tuple[Flip, ...]:
+    """Every m at which two curves change order; a tie is not yet a change."""
+    found = []
+    for a, b in combinations(curves, 2):
+        sign = _order(curves[a], curves[b])
+        decided = np.flatnonzero(sign)
+        changed = decided[1:][np.diff(sign[decided]) != 0]
+        found += [Flip(int(sizes[place]), *((a, b) if sign[place] > 0 else (b, a))) for place in changed]
+    return tuple(sorted(found, key=lambda flip: (flip.m, flip.better, flip.worse)))
+
+
+def _settled(curves: Mapping[str, Floats], exact: Mapping[str, float], sizes: Ints) -> int | None:
+    agree = np.ones(sizes.size, dtype=np.bool_)
+    for a, b in combinations(curves, 2):
+        agree &= _order(curves[a], curves[b]) == _order(np.array([exact[a]]), np.array([exact[b]]))
+    wrong = np.flatnonzero(~agree)
+    first = int(wrong[-1]) + 1 if wrong.size else 0
+    return int(sizes[first]) if first < sizes.size else None
+
+
+def _order(a: Floats, b: Floats) -> NDArray[np.int8]:
+    difference = a - b
+    tied = np.abs(difference) <= _TIE * np.maximum(np.abs(a), np.abs(b))
+    return np.where(tied, 0, np.sign(difference)).astype(np.int8)
+
+
+def expected_curve(
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
+    """Return the expected mean of the sampled metric, ties in random order, as a function of ascending sample sizes.
+
+    It is prepared for the sizes that come `first`, of which the last is the largest. `progress` is called with the
+    number of sizes that are done.
+    """
+    if metric.estimated is not metric:
+        return _corrected_curve(metric, ranks, kind, first, progress)
+    law = kind.law("the expectation")
+
+    def at(sizes: Ints) -> Floats:
+        total = np.zeros(sizes.size)
+        for terms in metric.terms(ranks):
+            total += _sums(ranks, terms, sizes, law)
+        progress(sizes.size)
+        return total / int((ranks.n_relevant > 0).sum())
+
+    return at
+
+
+def _sums(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
+    """Return the sum of the expected terms at each sample size, over items or, if these are fewer, sampled counts."""
+    whole = _pooled_sizes(ranks, sizes, law)
+    settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
+    pooled = settings.size * (whole + 1) < ranks.above.size
+    total = np.zeros(sizes.size)
+    for size in np.unique(whole[pooled]):
+        part = whole == size
+        total[part] = _sum_over_counts(_sampled_counts(ranks, int(size), law, terms.weight), terms.term, sizes[part])
+    if not pooled.all():
+        total[~pooled] = _sum_over_items(ranks, terms, sizes[~pooled], law)
+    return total
+
+
+def _pooled_sizes(ranks: Ranks, sizes: Ints, law: Law) -> Floats:
+    """Return for each size the next power of two, but no more than can be drawn: one sample serves those below it."""
+    powers = np.exp2(np.ceil(np.log2(sizes)))
+    return np.minimum(powers, ranks.draws[ranks.n_relevant > 0].min()) if law.distinct else powers
+
+
+class _SampledCounts(NamedTuple):
+    """How many items of each group have h of the sampled candidates above them, on average over all samples.
+
+    A random part of a sample is a smaller sample. So this determines all samples with fewer draws: they are drawn
+    from the ones here, without replacement.
+    """
+
+    times: Floats
+    """The expected number, or sum of weights, of the items of each group by their h: (groups, draws + 1)."""
+    i: Ints
+    n_relevant: Ints
+
+
+def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
+    """Return what samples of m draws show of the items, which may have weights."""
+    key = (_SampledCounts, m, law)
+    if weight is None and key in ranks.fits:
+        known: _SampledCounts = ranks.fits[key]
+        return known
+    first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
+    times = _pooled_counts(ranks, m, law, item_weights(weight, ranks), group, first.size)
+    found = _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
+    if weight is None:
+        ranks.fits[key] = found
+    return found
+
+
+def _pooled_counts(ranks: Ranks, m: int, law: Law, weight: Floats, group: Ints, n_groups: int) -> Floats:
+    """Return the expected sum of the weights of the items of each group by their h, of shape (n_groups, m + 1)."""
+    N = ranks.item_n - ranks.item_n_relevant
+    alone, item, above, share = _counts_above(ranks, m, law)
+    total = pooled_laws(law, above, m, N[item], weight=share * weight[item], group=group[item], n_groups=n_groups)
+    if alone.size:
+        counts = ranks.above[alone], ranks.tied[alone]
+        total += pooled_tied_laws(*counts, m, N[alone], weight=weight[alone], group=group[alone], n_groups=n_groups)
+    return total
+
+
+def _sum_over_counts(counts: _SampledCounts, term: Term, sizes: Ints) -> Floats:
+    """Sum of the expected terms of smaller samples that are drawn from a larger one."""
+    total = np.zeros(sizes.size)
+    draws = counts.times.shape[1] - 1
+    for times, i, n_relevant in zip(*counts, strict=True):
+        shown = np.flatnonzero(times)
+        columns = np.stack(np.broadcast_arrays(shown, i, n_relevant, draws + n_relevant))
+        total += _weighted_sum(columns, times[shown], term, sizes, HYPERGEOMETRIC)
+    return total
+
+
+def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
+    """Sum of the expected terms, item by item."""
+    weight = item_weights(terms.weight, ranks)
+    alone, item, above, share = _counts_above(ranks, int(sizes[-1]), law)
+    whole = (ranks.i, ranks.item_n_relevant, ranks.item_n)
+    columns = [above, *(numbers[item].astype(np.float64) for numbers in whole)]
+    first, which = distinct_columns(*columns)
+    times = np.bincount(which, weights=share * weight[item], minlength=first.size)
+    distinct = np.stack([column[first] for column in columns])
+    free = _weighted_sum(distinct, np.asarray(times, dtype=np.float64), terms.term, sizes, law)
+    return free + _sum_over_tied(ranks, alone, weight, terms.term, sizes)
+
+
+def _corrected_curve(
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
+) -> Callable[[Ints], Floats]:
+    """Return the curve in closed form, and what has none size by size."""
+    closed = _closed_curve(metric, ranks, kind.law("the expectation"), first)
+
+    def at(sizes: Ints) -> Floats:
+        curve = closed(sizes)
+        missing = np.flatnonzero(np.isnan(curve))
+        progress(sizes.size - missing.size)
+        for place in missing:
+            curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
+            progress(1)
+        return curve
+
+    return at
+
+
+def _closed_curve(metric: Metric, ranks: Ranks, law: Law, first: Ints) -> SumsBySize:
+    """Return the curve of a corrected metric where its correction has a closed form, and otherwise NaN."""
+    correction = metric.correction if isinstance(metric, Corrected) else None
+    if not isinstance(correction, Correction) or metric.pools_instances or first.size <= _FEW:
+        return _unknown
+    found = []
+    for terms in metric.estimated.terms(ranks):
+        items = _counted(ranks, item_weights(terms.weight, ranks), law)
+        found.append(correction.expected_sums(terms.term, law, items, int(first[-1])) or _unknown)
+
+    def at(sizes: Ints) -> Floats:
+        return np.sum([sums(sizes) for sums in found], axis=0) / int((ranks.n_relevant > 0).sum())
+
+    return at
+
+
+def _unknown(sizes: Ints) -> Floats:
+    return np.full(sizes.size, np.nan)
+
+
+def _counted(ranks: Ranks, weight: Floats, law: Law) -> CountedItems:
+    """Return the items with their cases, whose m is left open."""
+    columns = (ranks.i, ranks.item_n_relevant, ranks.item_n)
+    first, which = distinct_columns(*columns)
+    distinct = zip(*(column[first].tolist() for column in columns), strict=True)
+    cases = [Case(i, n_relevant, n, m=0) for i, n_relevant, n in distinct]
+
+    def shown(m: int) -> Floats:
+        return _pooled_counts(ranks, m, law, weight, which, first.size)
+
+    return CountedItems(cases, which, ranks.above, ranks.tied, weight, shown)
+
+
+def _weighted_sum(columns: Floats, times: Floats, term: Term, sizes: Ints, law: Law) -> Floats:
+    """Sum of the expected terms at each sample size; `columns` are above, i, n_relevant and n."""
+    total = np.zeros(sizes.size)
+    step = max(1, _CHUNK // sizes.size)
+    for start in range(0, times.size, step):
+        above, *whole = columns[:, start : start + step, None]
+        i, n_relevant, n = (numbers.astype(np.int64) for numbers in whole)
+        total += times[start : start + step] @ expected_term(term, above, i, n_relevant, n, sizes[None, :], law)
+    return total
+
+
+def _sum_over_tied(ranks: Ranks, items: Ints, weight: Floats, term: Term, sizes: Ints) -> Floats:
+    r"""Sum of the expected terms of items that tie with t irrelevant ones, without replacement.
+
+    The law of `Hypergeometric.tied_rows` turns the mean over the ties into a difference:
+    :math:`E = \frac{N + 1}{(m + 1)(t + 1)} (E \Phi(H_{g + t + 1}) - E \Phi(H_g))`, where
+    :math:`\Phi(x) = \sum_{h < x} f(h)` and H is drawn from one candidate more, m + 1 of N + 1.
+    """
+    total = np.zeros(sizes.size)
+    settings = np.stack([ranks.i[items], ranks.item_n_relevant[items]])
+    for i, n_relevant in np.unique(settings, axis=1).T:
+        mine = items[(settings[0] == i) & (settings[1] == n_relevant)]
+        g, t, N = ranks.above[mine], ranks.tied[mine], ranks.item_n[mine] - n_relevant
+        for place, m in enumerate(sizes.tolist()):
+            values = _sampled_term(term, int(i), int(n_relevant))(np.arange(m + 1.0), np.full(m + 1, float(m)))
+            phi = _lookup(np.concatenate([[0.0], np.cumsum(values)]))
+            low, high = moments(phi, np.stack([g, g + t + 1]), m + 1, N + 1, HYPERGEOMETRIC)[0]
+            total[place] += weight[mine] @ ((high - low) * ((N + 1) / ((m + 1) * (t + 1))))
+    return total
+
+
+def _lookup(table: Floats) -> Callable[[Floats, Floats], Floats]:
+    def at(h: Floats, _size: Floats) -> Floats:
+        return table[h.astype(np.int64)]
+
+    return at
+
+
+def expected_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, n: Ints, m: Ints, law: Law) -> Floats:
+    """Return the expectation of what an item adds to the uncorrected sampled metric (eq. 16).
+
+    In closed form for AUC (eq. 17), cut-off metrics (eq. 18) and the reciprocal rank of a first relevant item
+    (eq. 19); otherwise summed over the law. Arguments broadcast.
+    """
+    above, i, n_relevant, n, m = np.broadcast_arrays(above, i, n_relevant, n, m)
+    irrelevant, among = n - n_relevant, m + n_relevant
+    cutoff = term.cutoff(n_relevant)
+    if term.shape == "affine":
+        return term.term(m * (above / irrelevant) + i, i, n_relevant, among)
+    if term.shape == "step" and cutoff is not None:
+        return law.cdf(cutoff - i, above, m, irrelevant) * term.term(i, i, n_relevant, among)
+    if term.shape == "reciprocal" and np.all(i == 1):
+        return term.term(i, i, n_relevant, among) * mean_reciprocal(above, m, irrelevant, law, k=cutoff)
+    return _summed_term(term, above, i, n_relevant, m, irrelevant, law)
+
+
+def _summed_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, m: Ints, irrelevant: Ints, law: Law) -> Floats:
+    expected = np.empty(above.shape)
+    for place, relevant in np.unique(np.stack([i.ravel(), n_relevant.ravel()]), axis=1).T:
+        mine = (i == place) & (n_relevant == relevant)
+        at = _sampled_term(term, int(place), int(relevant))
+        g, draws, N = (np.asarray(numbers[mine], dtype=np.float64) for numbers in (above, m, irrelevant))
+        cutoff = term.cutoff(np.array([relevant]))
+        if cutoff is None:
+            expected[mine] = moments(at, g, draws, N, law)[0]
+        else:
+            expected[mine] = mean_up_to(at, int(cutoff[0] - place), g, draws, N, law)
+    return expected
+
+
+def _sampled_term(term: Term, i: int, n_relevant: int) -> Callable[[Floats, Floats], Floats]:
+    """Return what the i-th of `n_relevant` items adds, as a function of the sampled count and the sample size."""
+
+    def at(h: Floats, size: Floats) -> Floats:
+        rank = (h + i).astype(np.int64)
+        return term.term(
+            rank, np.full_like(rank, i), np.full_like(rank, n_relevant), cast("Ints", (size + n_relevant).astype(int))
+        )
+
+    return at
+
+
+def _counts_above(ranks: Ranks, largest: int, law: Law) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return items whose ties have a law in closed form; and of the others the item, its count above and its share.
+
+    An item with ties is at several counts, with a share at each, that do for all samples of at most `largest` draws.
+    """
+    alone = _tied_alone(ranks, law)
+    items = np.setdiff1d(np.arange(ranks.above.size), alone)
+    free = items[ranks.tied[items] == 0]
+    tied = items[ranks.tied[items] > 0]
+    N, (place, block) = ranks.item_n - ranks.item_n_relevant, ranks.blocks()
+    spread = [
+        tied_counts(
+            [numbers[at : at + 1] for numbers in (ranks.above, ranks.tied, place, block)],
+            min(largest, int(N[at])), int(N[at]), law,
+        )
+        for at in tied
+    ]  # fmt: skip
+    item = np.concatenate([free, *(np.full(share.size, at) for at, (_, share) in zip(tied, spread, strict=True))])
+    above = np.concatenate([ranks.above[free].astype(np.float64), *(counts for counts, _ in spread)])
+    return alone, item, above, np.concatenate([np.ones(free.size), *(share for _, share in spread)])
+
+
+def _tied_alone(ranks: Ranks, law: Law) -> Ints:
+    """Return the items whose ties, among irrelevant ones only, have a law in closed form."""
+    _, block = ranks.blocks()
+    return np.flatnonzero((ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC))

@@ -1,1 +1,0 @@
-"""Files of a challenge in, ranks to be scored by its metric out."""

@@ -1,1 +1,0 @@
-"""Arrays in, counts and solutions out: the compiled loops."""

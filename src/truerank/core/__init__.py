@@ -1,0 +1,1 @@
+"""What everything stands on: ranks, checks, tables, text forms, threads."""

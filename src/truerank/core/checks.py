@@ -1,0 +1,323 @@
+"""Array types, and checks of what callers pass in."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truerank.core.errors import InputError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+
+def frozen(array: AnyArray) -> AnyArray:
+    """Make an array that nobody else uses read-only, and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def same_arrays(a: AnyArray | None, b: AnyArray | None) -> bool:
+    """Whether two arrays are equal, or both missing."""
+    return a is b if a is None or b is None else np.array_equal(a, b)
+
+
+def check_whole(name: str, number: Any, least: int = 1, *, otherwise: str = "", floats: bool = False) -> None:
+    """Raise `InputError` unless a setting is a whole number from `least` on, which True is not.
+
+    Parameters
+    ----------
+    name : str
+    number : object
+    least : int
+    otherwise : str
+        What else is allowed, for the message, as in ", or 'all'".
+    floats : bool
+        Whether 3.0 is a whole number.
+
+    Examples
+    --------
+    >>> check_whole("k", 0)
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `k` must be a whole number from 1, got 0.
+    """
+    is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if floats and isinstance(number, float | np.floating):
+        is_whole = float(number).is_integer()
+    if not is_whole or not least <= number < 2**63:
+        raise InputError(f"`{name}` must be a whole number from {least}{otherwise}, got {number!r}.")
+
+
+def as_number(value: Any) -> float:
+    """Return a number as it is, and NaN for anything else: that lies within no bounds, so one check refuses both.
+
+    Examples
+    --------
+    >>> as_number(0.5), as_number("0.5"), as_number(None), 0 < as_number([1]) < 2
+    (0.5, nan, nan, False)
+    """
+    return cast("float", value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
+
+
+def as_list(name: str, values: Any, of: str = "") -> list[Any]:
+    """Return what can be looped over as a list, except text; `of` says what it holds.
+
+    Examples
+    --------
+    >>> as_list("sizes", 5, "whole numbers")
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `sizes` must be a list of whole numbers, got 5.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise InputError(f"`{name}` must be a list{f' of {of}' if of else ''}, got {values!r}.")
+    return list(values)
+
+
+def as_path(path: Any) -> Path:
+    """Return a path, or raise `InputError` if it is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a path must be text or a Path, got {path!r}.")
+    return Path(path)
+
+
+def as_rng(rng: Any) -> np.random.Generator:
+    """Return a generator of random numbers from a seed, or the one that is given.
+
+    Examples
+    --------
+    >>> as_rng("0")
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `rng` must be a whole number from 0, a numpy.random.Generator or None, got '0'.
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        kinds = "a whole number from 0, a numpy.random.Generator or None"
+        raise InputError(f"`rng` must be {kinds}, got {rng!r}.") from None
+
+
+def check_kind(name: str, value: object, kind: type, how: str = "") -> None:
+    """Raise `InputError` unless a value is of a class; `how` says where it is had.
+
+    Examples
+    --------
+    >>> check_kind("title", 5, str)
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `title` must be str, got 5.
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"`{name}` must be {kind.__name__}{how}, got {value!r}.")
+
+
+def as_floats(name: str, values: ArrayLike) -> Floats:
+    """Return numbers as a new array, refusing anything else."""
+    refuse_masked(values, f"`{name}`")
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"`{name}` must hold numbers, got {values!r}.") from None
+
+
+def check_cutoff(name: str, k: object) -> None:
+    """Refuse a cut-off that is not None and not a whole number from 1."""
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**63):
+        raise InputError(f"the k of {name}@k must be a whole number from 1, got {k!r}.")
+
+
+def check_choice(name: str, value: object, choices: Collection[str], *, of: str = "", hint: str = "") -> None:
+    """Raise `InputError` unless a setting is one of the choices; `of` is what it belongs to, if not to a function.
+
+    Examples
+    --------
+    >>> check_choice("ties", "best", ["expected", "random"])
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `ties` must be 'expected' or 'random', got 'best'.
+    """
+    if not isinstance(value, str) or value not in choices:
+        names = [repr(choice) for choice in choices]
+        allowed = " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}"
+        what = f"the {name} of {of}" if of else f"`{name}`"
+        raise InputError(f"{what} must be {allowed}, got {value!r}{hint}.")
+
+
+def first_true(flags: Bools) -> int | None:
+    """Return the position of the first flag that is set, None if none is.
+
+    Examples
+    --------
+    >>> first_true(np.array([False, True, True])), first_true(np.array([False]))
+    (1, None)
+    """
+    return int(np.argmax(flags)) if np.any(flags) else None
+
+
+def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:
+    """Raise `InputError` naming the first value for which `ok` is false."""
+    if (at := first_true(~ok)) is not None:
+        raise InputError(f"`{name}` must {rule}, got {values[at]} at position {at}.")
+
+
+def require_within(name: str, values: Ints, least: Ints, most: Ints) -> None:
+    """Raise `InputError` naming the first value outside its bounds, which are included."""
+    if (at := first_true((values < least) | (values > most))) is not None:
+        raise InputError(f"`{name}` must lie in {least[at]}..{most[at]}, got {values[at]} at position {at}.")
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise `InputError` for masked entries, whose mask NumPy would drop; `name` is what to call the values.
+
+    Examples
+    --------
+    >>> refuse_masked(np.ma.masked_array([1, 2], mask=[False, True]), "`ranks`")
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `ranks` must not have masked entries, got 1; fill them in or leave them out.
+    """
+    if np.ma.is_masked(values):
+        n_masked = np.count_nonzero(np.ma.getmaskarray(values))
+        raise InputError(f"{name} must not have masked entries, got {n_masked}; fill them in or leave them out.")
+
+
+def as_ints(name: str, values: ArrayLike) -> Ints:
+    """Return `values` as a new one-dimensional int64 array, refusing anything but whole numbers."""
+    refuse_masked(values, f"`{name}`")
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1:
+        raise InputError(f"`{name}` must be one-dimensional, got {array.ndim} dimensions.")
+    if array.dtype.kind == "f":
+        require(np.floor(array) == array, name, "hold whole numbers", array)
+        require(np.abs(array) < 2**53, name, "hold whole numbers below 2**53", array)
+    elif array.dtype.kind not in "iu":
+        raise InputError(f"`{name}` must hold whole numbers, got values of type {array.dtype}.")
+    return array.astype(np.int64)
+
+
+def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
+    """Return names as a one-dimensional array, of the given size if there is one.
+
+    Examples
+    --------
+    >>> as_ids("item_ids", ["b", "a"], 2).tolist()
+    ['b', 'a']
+    """
+    refuse_masked(given, f"`{name}`")
+    ids = np.asarray(given)
+    if ids.ndim != 1 or (size is not None and ids.size != size):
+        expected = "be one-dimensional" if size is None else f"have {size} entries"
+        raise InputError(f"`{name}` must {expected}, got shape {ids.shape}.")
+    # fixed-width text instead of objects, so that no file format ever needs pickle
+    return ids.astype(np.str_) if ids.dtype.kind in "OT" else ids
+
+
+def distinct_columns(*rows: AnyArray) -> tuple[Ints, Ints]:
+    """Return where each distinct column first occurs, and the number of the distinct column that each column equals.
+
+    Distinct columns are in lexicographic order, as in ``np.unique(rows, axis=1)``, which takes ten times as long. The
+    rows must have the same length.
+
+    Examples
+    --------
+    >>> first, which = distinct_columns(np.array([3, 1, 3, 1]), np.array([0.5, 2.0, 0.5, 1.0]))
+    >>> first.tolist(), which.tolist()
+    ([3, 1, 0], [2, 1, 2, 0])
+    """
+    which = np.zeros(rows[0].size, dtype=np.int64)
+    first = np.zeros(min(rows[0].size, 1), dtype=np.int64)
+    for row in rows:
+        values, codes = np.unique(row, return_inverse=True)
+        _, first, which = np.unique(which * values.size + codes, return_index=True, return_inverse=True)
+    return first, which
+
+
+def refuse_pairs(lists: Sequence[Any] | AnyArray, name: str) -> None:
+    """Raise `InputError` if lists are tuples of two, which may be pairs of user and item."""
+    if len(lists) and all(isinstance(row, tuple) and len(row) == 2 for row in lists):
+        raise InputError(
+            f"{name} has tuples of two, which may be pairs of user and item or the items of each user: "
+            f"give the items of each user as lists, [{list(lists[0])!r}, ...], "
+            "and read pairs from columns, {'user': [...], 'item': [...]}."
+        )
+
+
+def per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
+    array = as_ints(name, values)
+    if np.ndim(values) == 0:
+        return np.full(n_instances, array[0])
+    if array.size != n_instances:
+        raise InputError(f"`{name}` must be one number or one per instance ({n_instances}), got {array.size}.")
+    return array
+
+
+def check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
+    if tied.size != above.size:
+        raise InputError(f"`tied` must have the length of `above` ({above.size}), got {tied.size}.")
+    if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != above.size:
+        ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
+        raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
+    require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+
+
+def check_grades(grades: ArrayLike, size: int) -> Floats:
+    marks = as_floats("grades", grades)
+    if marks.shape != (size,):
+        raise InputError(f"`grades` must hold one number per relevant item ({size}), got shape {marks.shape}.")
+    rule = "be finite and above 0 (leave out irrelevant items)"
+    require((marks > 0) & np.isfinite(marks), "grades", rule, marks)
+    return marks
+
+
+def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
+    sizes = np.diff(indptr)
+    require(n >= sizes, "n_candidates", "be at least the number of relevant items", n)
+    irrelevant = np.repeat(n - sizes, sizes)
+    require_within("above", above, np.zeros_like(above), irrelevant)
+    require_within("tied", tied, np.zeros_like(tied), irrelevant - above)
+
+
+def check_order(above: Ints, tied: Ints, indptr: Ints, drawn: Ints | None) -> None:
+    """Refuse items that are not in order; those with different numbers of draws have counts that don't compare."""
+    first = np.zeros(above.size + 1, dtype=np.bool_)
+    first[indptr[:-1]] = True
+    one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
+    in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
+    if drawn is not None:
+        in_order |= np.diff(drawn) != 0
+    if (at := first_true(~in_order)) is not None:
+        raise InputError(
+            "`above` must count from the top within an instance, past the ties before it, "
+            f"got {above[at + 1]} after {above[at]} with {tied[at]} tied, at position {at + 1}."
+        )
+
+
+def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the score of the one before it: as given, or as implied by `tied`."""
+    counts = _alike(above, tied, indptr)
+    if given is None:
+        return counts & (tied > 0)
+    same = np.array(given, dtype=np.bool_)
+    if same.shape != above.shape:
+        raise InputError(f"`same_score` must have the length of `above` ({above.size}), got shape {same.shape}.")
+    require(counts | ~same, "same_score", "be false unless the item before has the same `above` and `tied`", same)
+    return same | (counts & (tied > 0))
+
+
+def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
+    """Whether each relevant item has the same counts as the one before it; if it is tied, they have the same score."""
+    same = np.zeros(above.size, dtype=np.bool_)
+    same[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
+    firsts = indptr[:-1]
+    same[firsts[firsts < same.size]] = False
+    return same

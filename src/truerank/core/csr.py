@@ -1,0 +1,106 @@
+"""Groups of numbers in one flat array, with boundaries as in a CSR matrix; plain ranks -> the fields of `Ranks`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.core.checks import AnyArray, Ints, as_ints, as_list, check_grades, first_true, per_instance
+from truerank.core.errors import InputError
+
+Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray
+"""A number per instance, or a list of numbers per instance."""
+
+
+def bounds(sizes: ArrayLike) -> Ints:
+    """Return the boundaries of groups with these sizes, or how many flags are set before each position and in all.
+
+    Examples
+    --------
+    >>> bounds([2, 0, 1]).tolist(), bounds([True, False, True]).tolist()
+    ([0, 2, 2, 3], [0, 1, 1, 2])
+    """
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def places(indptr: AnyArray) -> Ints:
+    """Return 1, 2, ... within each group."""
+    return np.arange(1, indptr[-1] + 1) - np.repeat(indptr[:-1], np.diff(indptr))
+
+
+def owners(indptr: AnyArray) -> Ints:
+    """Return the group that each entry belongs to.
+
+    Examples
+    --------
+    >>> owners(bounds([2, 0, 1])).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+
+
+def entries_of(indptr: AnyArray, groups: AnyArray) -> tuple[Ints, Ints]:
+    """Return the positions of the entries of some groups, group by group, and the boundaries among them.
+
+    Examples
+    --------
+    >>> positions, within = entries_of(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    >>> positions.tolist(), within.tolist()
+    ([2, 3, 4, 0, 1], [0, 3, 5])
+    """
+    sizes = indptr[groups + 1] - indptr[groups]
+    within = bounds(sizes)
+    return np.repeat(indptr[groups] - within[:-1], sizes) + np.arange(within[-1]), within
+
+
+def to_fields(ranks: Nested, n: ArrayLike, grades: Nested | None) -> dict[str, Any]:
+    """Return above, n_candidates, indptr and grades, the relevant items in order of their ranks."""
+    flat, indptr = _flatten(ranks)
+    instance = owners(indptr)
+    candidates = per_instance("n", n, indptr.size - 1)
+    _check_range(flat, candidates[instance], indptr)
+    order = np.lexsort((flat, instance))
+    flat = flat[order]
+    _check_distinct(flat, instance, indptr)
+    marks = None if grades is None else check_grades(_flat_grades(grades), flat.size)[order]
+    return {"above": flat - places(indptr), "n_candidates": candidates, "indptr": indptr, "grades": marks}
+
+
+def sizes(ranks: Nested) -> Ints:
+    """Return how many ranks each instance has."""
+    return np.diff(_flatten(ranks)[1])
+
+
+def _flatten(ranks: Nested) -> tuple[Ints, Ints]:
+    if isinstance(ranks, np.ndarray) and ranks.ndim == 1 and ranks.dtype.kind in "iuf":
+        return as_ints("ranks", ranks), np.arange(ranks.size + 1)
+    nested = [np.ndim(entry) > 0 for entry in as_list("ranks", ranks, "numbers, or of lists of them")]
+    if not any(nested):
+        return as_ints("ranks", list(ranks)), np.arange(len(nested) + 1)
+    if not all(nested):
+        raise InputError("`ranks` must hold either numbers or lists of numbers, got both.")
+    lengths = np.array([np.size(entry) for entry in ranks], dtype=np.int64)
+    return as_ints("ranks", list(itertools.chain.from_iterable(np.atleast_1d(row) for row in ranks))), bounds(lengths)
+
+
+def _flat_grades(grades: Nested) -> list[Any] | Nested:
+    nested = any(np.ndim(entry) > 0 for entry in as_list("grades", grades, "numbers, or of lists of them"))
+    return list(itertools.chain.from_iterable(np.atleast_1d(row) for row in grades)) if nested else grades
+
+
+def _check_range(flat: Ints, limit: Ints, indptr: Ints) -> None:
+    if (at := first_true((flat < 1) | (flat > limit))) is not None:
+        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
+
+
+def _check_distinct(flat: Ints, instance: Ints, indptr: Ints) -> None:
+    if (at := first_true((flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1]))) is not None:
+        raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
+
+
+def _where(position: int, indptr: Ints) -> str:
+    return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"

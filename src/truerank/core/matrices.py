@@ -1,0 +1,259 @@
+"""Sparse matrices and lists of item numbers -> CSR matrices in which the items of each user ascend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.core.checks import AnyArray, Ints, refuse_masked, refuse_pairs
+from truerank.core.csr import bounds, owners
+from truerank.core.errors import InputError, counted
+
+_NARROW = ("bool", "int8", "uint8", "int16", "uint16")
+"""Types whose values float32 holds exactly."""
+
+
+def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
+    """Return a checked sparse matrix in CSR form with ascending items.
+
+    A matrix that already has this form is not copied.
+
+    Parameters
+    ----------
+    matrix : sparse matrix
+    name : str
+        What to call it in messages.
+    may_merge : bool
+        Whether to sort a matrix that is out of order, and to add up the values of repeated pairs. If False, because
+        other arrays are aligned with it, repeated pairs are kept, and a matrix that is out of order is refused.
+
+    Examples
+    --------
+    >>> ascending(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "matrix", may_merge=True).toarray().tolist()
+    [[2.0, 4.0]]
+    """
+    if not sp.issparse(matrix) or matrix.ndim != 2:
+        raise InputError(f"`{name}` must be a two-dimensional sparse matrix, got {type(matrix).__name__}.")
+    _check_entries(matrix, f"`{name}`")
+    _check_finite(matrix, f"`{name}`")
+    if may_merge:
+        return _in_order(matrix)
+    if matrix.format == "csr" and _ascends(matrix, repeats=True):
+        return sp.csr_array(matrix)
+    raise InputError(f"`{name}` must store the items of each user in ascending order.")
+
+
+def in_order(matrix: Any, name: str) -> sp.csr_array:
+    """Return a sparse matrix of real numbers in CSR form, with ascending columns and no repeated entries.
+
+    A matrix that already has this form is not copied; `name` is what to call it in messages.
+
+    Examples
+    --------
+    >>> in_order(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "the matrix").indices.tolist()
+    [0, 1]
+    """
+    _check_entries(matrix, name)
+    return _in_order(matrix)
+
+
+def _in_order(matrix: Any) -> sp.csr_array:
+    if matrix.format == "csr" and _ascends(matrix, repeats=False):
+        return sp.csr_array(matrix)
+    # floats, so that values of repeated pairs do not overflow when they are added up
+    rows = sp.csr_array(matrix.astype(float_type(matrix.dtype)), copy=True)
+    rows.sum_duplicates()
+    return rows
+
+
+def _check_entries(matrix: Any, name: str) -> None:
+    """Raise `InputError` unless a sparse matrix holds real numbers, all of them within its shape.
+
+    SciPy does not look at indices that it is given, and compiled loops would read or write out of bounds.
+    """
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
+    if matrix.format in ("csr", "csc"):
+        _check_compressed(matrix, name)
+        return
+    try:
+        pairs = matrix.tocoo().coords
+    except ValueError as error:  # SciPy itself checks some formats
+        raise InputError(f"{name} must have rows and columns within its shape {matrix.shape} ({error}).") from error
+    for numbers, size, what in zip(pairs, matrix.shape, ("row", "column"), strict=True):
+        _check_numbers(numbers, size, name, what)
+
+
+def _check_compressed(matrix: Any, name: str) -> None:
+    by_row = matrix.format == "csr"
+    n_lines, size = matrix.shape if by_row else matrix.shape[::-1]
+    bounds, entries = matrix.indptr, min(matrix.indices.size, matrix.data.size)
+    if bounds.size != n_lines + 1 or bounds[0] != 0 or bounds[-1] > entries or np.any(bounds[1:] < bounds[:-1]):
+        raise InputError(f"{name} must have an `indptr` that rises from 0 to at most {entries}, its stored entries.")
+    _check_numbers(matrix.indices[: bounds[-1]], size, name, "column" if by_row else "row")
+
+
+def _check_numbers(numbers: AnyArray, size: int, name: str, what: str) -> None:
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < size:
+        raise InputError(f"{name} must have {what}s in 0..{size - 1}, got {numbers.min()}..{numbers.max()}.")
+
+
+def _check_finite(matrix: Any, name: str) -> None:
+    """Raise `InputError` unless all stored values of a sparse matrix are finite."""
+    values = matrix.tocoo().data if matrix.format in ("lil", "dok") else matrix.data
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        entries = matrix.tocoo()
+        at = int(np.argmin(np.isfinite(entries.data)))
+        user, item = (int(numbers[at]) for numbers in entries.coords)
+        raise InputError(
+            f"the values of {name} must be finite, got {entries.data[at]} for user {user} and item {item}."
+        )
+
+
+def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 if it holds all values of a type exactly, and float64 otherwise.
+
+    Examples
+    --------
+    >>> float_type(np.dtype(np.int8)), float_type(np.dtype(np.int64))
+    (dtype('float32'), dtype('float64'))
+    """
+    return np.dtype(np.float32 if number == np.float32 or number.name in _NARROW else np.float64)
+
+
+def _ascends(matrix: sp.csr_array, *, repeats: bool) -> bool:
+    """Whether the items of each user ascend, with repeats or not: as SciPy does, but with vector instructions."""
+    bounds = matrix.indptr
+    items = matrix.indices[: bounds[-1]]
+    higher = np.empty(items.size + 1, np.bool_)
+    (np.greater_equal if repeats else np.greater)(items[1:], items[:-1], out=higher[1:-1])
+    higher[bounds] = True  # a user's first item need not be above the last item of the previous user
+    return bool(higher.all())
+
+
+def from_lists(
+    lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None
+) -> tuple[sp.csr_array, tuple[str, ...]]:
+    """Return a matrix of ones from a list of item numbers per user, and a note on repeated items.
+
+    Examples
+    --------
+    >>> matrix, notes = from_lists([[2, 0, 2], []], "test", None, None)
+    >>> matrix.toarray().tolist(), notes
+    ([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]], ('1 item is repeated in a list of `test` and counts once',))
+    """
+    refuse_pairs(lists, f"`{name}`")
+    users, items = _numbers(lists, name)
+    width = int(items.max(initial=0)) + 1 if n_items is None else n_items
+    if items.size and not 0 <= items.min() <= items.max() < width:
+        raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
+    height = len(lists) if n_users is None else max(n_users, len(lists))
+    matrix = sp.csr_array(sp.coo_array((np.ones(items.size, np.float32), (users, items)), shape=(height, width)))
+    matrix.data[:] = 1
+    repeated = items.size - matrix.nnz
+    words = (
+        "item is repeated in a list of `{}` and counts once",
+        "items are repeated in a list of `{}` and count once",
+    )
+    return matrix, (counted(repeated, *words).format(name),) if repeated else ()
+
+
+def _numbers(lists: Sequence[Any], name: str) -> tuple[Ints, Ints]:
+    """Return user and item of each entry of the lists."""
+    rows = [_row(items, user, name) for user, items in enumerate(lists)]
+    users = owners(bounds([row.size for row in rows]))
+    return users, np.concatenate([*rows, np.zeros(0)], dtype=np.int64, casting="unsafe")
+
+
+def _row(items: Any, user: int, name: str) -> AnyArray:
+    """Return one list as an array, or raise `InputError` if it holds anything but whole numbers."""
+    refuse_masked(items, f"`{name}`")
+    try:
+        row = np.asarray(items)
+    except ValueError:  # lists of different lengths inside it
+        row = np.zeros((0, 0))
+    if row.ndim != 1:
+        raise InputError(f"`{name}` must be a list of item numbers per user, got {items!r} for user {user}.")
+    if row.size and not _whole(row):
+        first = next(item for item in items if not _whole(np.asarray(item)))
+        raise InputError(f"`{name}` must hold item numbers, got {first!r} for user {user}.")
+    return row
+
+
+def _whole(values: AnyArray) -> bool:
+    if values.dtype.kind == "f":
+        return bool(np.all((np.floor(values) == values) & (np.abs(values) < 2**53)))
+    return values.dtype.kind in "iu"
+
+
+# float64 holds every whole number up to here
+_EXACT = 2**53
+
+Matrix = AnyArray | Any
+"""A NumPy array, a PyTorch tensor, or any SciPy sparse matrix."""
+
+
+def to_numpy(array: Any, name: str) -> AnyArray:
+    """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
+
+    Masked entries are refused, and whole numbers beyond 2**53, of which float64 would make ties.
+
+    Parameters
+    ----------
+    array : array, tensor, embedding layer of PyTorch, or nested list of real numbers
+    name : str
+        What to call it in messages.
+
+    Examples
+    --------
+    >>> to_numpy([[1, 2]], "`matrix`")
+    array([[1., 2.]])
+    """
+    if hasattr(array, "embedding_dim"):
+        array = array.weight
+    if hasattr(array, "detach"):
+        tensor = array.detach().cpu()
+        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    refuse_masked(array, name)
+    try:
+        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
+    if plain.dtype in (np.float32, np.float64):
+        return plain
+    if plain.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {plain.dtype}.")
+    if plain.dtype.kind in "iu" and plain.dtype.itemsize == 8 and plain.size:
+        most = max(int(plain.max()), -int(plain.min()))
+        if most > _EXACT:
+            raise InputError(f"{name} must hold floats, or whole numbers up to 2**53, got one of size {most}.")
+    return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
+
+
+def as_matrix(given: Matrix, name: str) -> Matrix:
+    """Return a two-dimensional matrix of real numbers: a NumPy array, or a sparse matrix in CSR form, in order.
+
+    Examples
+    --------
+    >>> as_matrix([[1, 2]], "`matrix`").shape
+    (1, 2)
+    """
+    matrix = given if sp.issparse(given) else to_numpy(given, name)
+    if matrix.ndim != 2:
+        raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
+    return in_order(matrix, name) if sp.issparse(matrix) else matrix
+
+
+def as_dense(matrix: Matrix) -> AnyArray:
+    """Return a matrix as an array of floats; a dense one is returned unchanged.
+
+    Examples
+    --------
+    >>> as_dense(sp.csr_array([[1, 0]]))
+    array([[1., 0.]])
+    """
+    plain: Any = matrix
+    return to_numpy(plain.toarray() if sp.issparse(plain) else plain, "scores")

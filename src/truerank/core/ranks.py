@@ -1,0 +1,656 @@
+"""The ranks of the relevant items: everything that a ranking metric needs.
+
+An instance (a user, a query) has `n` candidates, some of them relevant. For each relevant item we
+keep how many *irrelevant* candidates stand strictly above it and how many tie with it. The i-th
+relevant item from the top then has rank ``above + i``, plus its share of the ties.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    Ints,
+    as_ids,
+    as_ints,
+    as_list,
+    as_rng,
+    check_bounds,
+    check_choice,
+    check_counts,
+    check_grades,
+    check_order,
+    frozen,
+    per_instance,
+    same_arrays,
+    same_scores,
+)
+from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
+from truerank.core.errors import InputError, counted
+from truerank.core.samples import DESIGNS, Design, Rng, Sample
+from truerank.core.tables import fact_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+PER_ITEM = ("above", "tied", "grades", "same_score", "items")
+PER_INSTANCE = ("n_candidates", "scored", "ids")
+
+TieBreak = Literal["optimistic", "pessimistic", "random"]
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Ranks:
+    """The ranks of the relevant items, instance by instance.
+
+    Parameters
+    ----------
+    above : array of int, one per relevant item
+        Irrelevant candidates with a strictly higher score. Within an instance the relevant items
+        come from the top, so the numbers never fall.
+    tied : array of int, one per relevant item, optional
+        Irrelevant candidates with exactly the same score. None means no ties.
+    n_candidates : int or array of int, one per instance
+        Candidates that were ranked, relevant ones included.
+    indptr : array of int, optional
+        Instance boundaries as in a CSR matrix: the relevant items of instance `u` are
+        ``above[indptr[u]:indptr[u + 1]]``. None means one relevant item per instance.
+    ids : array, one per instance, optional
+        Names of the instances (user ids, query ids).
+    depth : int, optional
+        For lists that were cut: ranks are known down to this depth only. A relevant item below it
+        has some rank beyond the depth, and `n_candidates` is a lower bound. None: all is known.
+    sample : Sample, optional
+        For sampled ranks: how the irrelevant candidates were sampled, and from how many. None: all of them were ranked.
+    scored : array of int, one per instance, optional
+        Candidates whose scores were computed, where they are not `n_candidates`; see `n_scored`.
+    grades : array of float above 0, one per relevant item, optional
+        How relevant each one is, for graded metrics; None: all are equally relevant.
+    same_score : array of bool, one per relevant item, optional
+        Where there are grades: whether the item has exactly the score of the relevant one before it. Where irrelevant
+        candidates share the score, `tied` implies it. None: no other relevant items tie.
+    items : array, one per relevant item, optional
+        Which item each one is: names or numbers.
+    notes : sequence of str, optional
+        What readers of the results should know, e.g. how many users had no list.
+
+    Notes
+    -----
+    Immutable. ``ranks[10:20]``, ``ranks[mask]`` and ``ranks[[3, 1]]`` select instances,
+    `Ranks.concatenate` joins, `save` and `Ranks.load` go through Parquet or npz, never pickle. Two are equal if all
+    that metrics depend on is equal, and the ids; `items` and `notes` are not compared.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks(above=[2, 3, 0], tied=[0, 0, 4], n_candidates=[10, 8], indptr=[0, 2, 3])
+    >>> ranks
+    Ranks(2 instances, 3 relevant items, 8 to 10 candidates, 50.0 % of instances tied)
+    >>> ranks.rank.tolist()
+    [3, 5, 1]
+
+    An instance may lack relevant items; its metrics are NaN, and are counted as undefined.
+
+    >>> tr.values(tr.Ranks.from_ranks([[], [1]], n=3), "ap").tolist()
+    [nan, 1.0]
+    """
+
+    above: Ints
+    tied: Ints
+    n_candidates: Ints
+    indptr: Ints
+    ids: AnyArray | None
+    depth: int | None
+    sample: Sample | None
+    scored: Ints | None
+    grades: Floats | None
+    same_score: Bools | None
+    items: AnyArray | None
+    notes: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        above: ArrayLike,
+        tied: ArrayLike | None = None,
+        n_candidates: ArrayLike,
+        indptr: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        depth: int | None = None,
+        sample: Sample | None = None,
+        scored: ArrayLike | None = None,
+        grades: ArrayLike | None = None,
+        same_score: ArrayLike | None = None,
+        items: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        counts = as_ints("above", above)
+        equal = np.zeros_like(counts) if tied is None else as_ints("tied", tied)
+        ends = np.arange(counts.size + 1) if indptr is None else as_ints("indptr", indptr)
+        check_bounds(counts, equal, ends)
+        n = per_instance("n_candidates", n_candidates, ends.size - 1)
+        check_counts(counts, equal, n, ends)
+        fitted = None if sample is None else _checked_sample(sample).fitted(counts, equal, n, ends)
+        check_order(counts, equal, ends, None if fitted is None else fitted.drawn)
+        arrays = {
+            "above": counts,
+            "tied": equal,
+            "n_candidates": n,
+            "indptr": ends,
+            "ids": None if ids is None else as_ids("ids", ids, ends.size - 1).copy(),
+            "scored": None if scored is None else per_instance("scored", scored, ends.size - 1),
+            "grades": None if grades is None else check_grades(grades, counts.size),
+            "same_score": None if grades is None else same_scores(same_score, counts, equal, ends),
+            "items": None if items is None else as_ids("items", items, counts.size).copy(),
+        }
+        fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
+        vars(self).update(fixed, depth=depth, sample=fitted, notes=tuple(as_list("notes", notes)))
+
+    def _with(self, **changes: Any) -> Ranks:
+        """Return a copy with other fields, which must be valid already."""
+        arrays = {name: frozen(value) if isinstance(value, np.ndarray) else value for name, value in changes.items()}
+        new = object.__new__(Ranks)
+        vars(new).update(self._fields() | arrays)
+        return new
+
+    @classmethod
+    def from_ranks(
+        cls, ranks: Nested, n: ArrayLike, *, ids: ArrayLike | None = None, grades: Nested | None = None
+    ) -> Ranks:
+        """Build from plain ranks; 1 is best.
+
+        Parameters
+        ----------
+        ranks : list of int, or list of lists of int
+            The rank of each instance's one relevant item, or of its several ones in any order.
+        n : int or array of int
+            Candidates of each instance.
+        ids : array, optional
+            Names of the instances.
+        grades : list of float, or list of lists of float, optional
+            The grade of each relevant item, in the order of `ranks`.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.Ranks.from_ranks([212, 2, 743], n=10_000)
+        Ranks(3 instances, 3 relevant items, 10000 candidates, no ties)
+        >>> tr.Ranks.from_ranks([[5, 3], [1]], n=[10, 4]).above.tolist()
+        [2, 3, 0]
+        """
+        return cls(**to_fields(ranks, n, grades), ids=ids)
+
+    @classmethod
+    def from_sampled(
+        cls,
+        ranks: Nested,
+        *,
+        m: ArrayLike,
+        n: ArrayLike,
+        replace: bool = False,
+        ids: ArrayLike | None = None,
+        grades: Nested | None = None,
+    ) -> Ranks:
+        """Build from ranks that were found among uniformly sampled candidates, e.g. in somebody else's study.
+
+        Parameters
+        ----------
+        ranks : list of int, or list of lists of int
+            As for `from_ranks`, among the relevant items and the sample: 1..m + 1 for one item.
+        m : int or array of int
+            Irrelevant candidates sampled for each instance.
+        n : int or array of int
+            Candidates before sampling.
+        replace : bool
+            Whether a candidate may have been sampled more than once.
+        ids, grades : arrays, optional
+            As for `from_ranks`.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> sampled = tr.Ranks.from_sampled([1, 17, 3], m=100, n=3_541)
+        >>> tr.values(sampled, "recall@10~bv(0.1)").round(3).tolist()
+        [0.572, 0.0, -0.084]
+        """
+        n_relevant = sizes(ranks)
+        draws = per_instance("m", m, n_relevant.size)
+        among = cls.from_ranks(ranks, draws + n_relevant, ids=ids, grades=grades)
+        one = np.unique(draws)
+        design = DESIGNS.get("uniform")(int(one[0]) if one.size == 1 else None, replace)
+        return dataclasses.replace(among, sample=Sample(design, per_instance("n", n, n_relevant.size)))
+
+    @classmethod
+    def from_draws(
+        cls,
+        above: ArrayLike,
+        drawn: ArrayLike,
+        *,
+        n: ArrayLike,
+        indptr: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from counts among candidates drawn uniformly without replacement, however many for each item.
+
+        The draws may have ended by any rule that depends on what was drawn: a fixed number, enough above, a budget.
+        Metrics are estimated by ``~smooth`` or another estimator of the law of the ranks.
+
+        Parameters
+        ----------
+        above, drawn : arrays of int, one per relevant item
+            Irrelevant candidates above it, among how many drawn.
+        n : int or array of int, one per instance
+            Candidates, relevant ones included.
+        indptr, ids : arrays, optional
+            Boundaries and names of the instances, as for `Ranks`.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks.from_draws([2, 0, 1], [60, 100, 7], n=1_000)
+        >>> tr.evaluate(ranks, "ndcg@10").metrics
+        ('ndcg@10~smooth',)
+        """
+        looked = np.asarray(drawn)
+        given = np.arange(looked.size + 1) if indptr is None else np.asarray(indptr)
+        most = np.zeros(given.size - 1, dtype=np.int64)
+        np.maximum.at(most, owners(given), looked)
+        return cls(
+            above=above, indptr=indptr, ids=ids, n_candidates=most + np.diff(given), sample=Sample("stopped", n, drawn)
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:
+        """Join the instances of several `Ranks`; ids and items are kept if every part has them.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> a, b = tr.Ranks.from_ranks([1, 2], n=5), tr.Ranks.from_ranks([4], n=7)
+        >>> tr.Ranks.concatenate([a, b]).rank.tolist()
+        [1, 2, 4]
+        """
+        if not parts:
+            raise InputError("`parts` must hold at least one Ranks, got none.")
+        if len({part.design for part in parts}) > 1:
+            raise InputError("only ranks of one sampling design, or exact ones, can be joined, got several designs.")
+        if len({part.scored is None for part in parts}) > 1:
+            parts = [part._with(scored=part.n_scored) for part in parts]
+        if len({part.grades is None for part in parts}) > 1:
+            raise InputError("only ranks that all have grades, or none, can be joined, got both.")
+
+        def joined(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+        design = parts[0].design
+        return parts[0]._with(
+            **{name: joined(name) for name in (*PER_ITEM, *PER_INSTANCE)},
+            sample=None if design is None else Sample(design, joined("n_catalogue"), joined("drawn")),
+            indptr=bounds(np.concatenate([part.n_relevant for part in parts])),
+            depth=min((part.depth for part in parts if part.depth is not None), default=None),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle keeps: the fields, without what was computed from them."""
+        return self._fields()
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranks):
+            return NotImplemented
+        alone = ("depth", "sample")
+        arrays = [name for name in self._fields() if name not in (*alone, "items", "notes")]
+        return all(getattr(self, name) == getattr(other, name) for name in alone) and all(
+            same_arrays(getattr(self, name), getattr(other, name)) for name in arrays
+        )
+
+    def __repr__(self) -> str:
+        spread = _spread(self.n_candidates)
+        ties = f"{self.tied_share:.1%}".replace("%", " %") + " of instances tied"
+        among = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
+        if self.sample is not None:
+            among = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
+        kind = "relevant item" if self.grades is None else "graded item"
+        return (
+            f"Ranks({counted(len(self), 'instance', 'instances')}, {counted(self.above.size, kind, f'{kind}s')}, "
+            f"{among}, {ties if self.has_ties else 'no ties'})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        known = {
+            "instances": f"{len(self):,}",
+            "relevant items": f"{self.above.size:,}",
+            "candidates": _spread(self.n_catalogue),
+            "cut at depth": self.depth,
+            "sampled": self.design,
+            "instances with ties": f"{self.tied_share:.1%}",
+        }
+        return fact_table(
+            "Ranks", {name: fact for name, fact in known.items() if fact is not None}, self.notes
+        ).to_html()
+
+    def __getitem__(self, key: int | slice | ArrayLike) -> Ranks:
+        chosen = np.atleast_1d(np.arange(len(self))[key])  # type: ignore[index]
+        rows, indptr = entries_of(self.indptr, chosen)
+        of_items = {name: _taken(getattr(self, name), rows) for name in PER_ITEM}
+        of_instances = {name: _taken(getattr(self, name), chosen) for name in PER_INSTANCE}
+        sample = None
+        if self.sample is not None:
+            sample = self.sample.with_arrays(self.n_catalogue[chosen], _taken(self.drawn, rows))
+        part = self._with(indptr=indptr, sample=sample, **of_items, **of_instances)
+        if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
+            vars(part)["truth_rank"] = self.truth_rank[rows]
+        return part
+
+    @property
+    def design(self) -> Design | None:
+        """How the irrelevant candidates were sampled; None: all of them were ranked."""
+        return None if self.sample is None else self.sample.design
+
+    @property
+    def n_catalogue(self) -> Ints:
+        """Candidates of each instance before any sampling."""
+        return self.n_candidates if self.sample is None else self.sample.n_catalogue
+
+    @property
+    def drawn(self) -> Ints | None:
+        """Candidates that each relevant item was counted among, where those of an instance need not share them."""
+        return None if self.sample is None else self.sample.drawn
+
+    @cached_property
+    def n_relevant(self) -> Ints:
+        """Relevant items of each instance."""
+        return np.diff(self.indptr)
+
+    @property
+    def draws(self) -> Ints:
+        """Irrelevant candidates that each instance was ranked among; for sampled ranks, how many were drawn."""
+        return self.n_candidates - self.n_relevant
+
+    @property
+    def n_scored(self) -> Ints:
+        """Candidates of each instance whose scores were computed, relevant ones included."""
+        return self.n_candidates if self.scored is None else self.scored
+
+    @cached_property
+    def item_draws(self) -> Ints:
+        """Irrelevant candidates that each relevant item was ranked among."""
+        return self.draws[self.instance] if self.drawn is None else self.drawn
+
+    @cached_property
+    def item_irrelevant(self) -> Ints:
+        """Irrelevant candidates of the instance that each relevant item belongs to, before any sampling."""
+        return (self.n_catalogue - self.n_relevant)[self.instance]
+
+    @cached_property
+    def i(self) -> Ints:
+        """Place of each relevant item among the relevant ones of its instance: 1, 2, ..."""
+        return places(self.indptr)
+
+    @cached_property
+    def rank(self) -> Ints:
+        """Rank of each relevant item when it wins its ties: 1 is the best."""
+        return self.above + self.i
+
+    @cached_property
+    def instance(self) -> Ints:
+        """Which instance each relevant item belongs to."""
+        return owners(self.indptr)
+
+    @cached_property
+    def clusters(self) -> Ints | None:
+        """The id of each instance as a number, if some ids occur several times; None if all instances differ."""
+        if self.ids is None or bool(np.all(self.ids[1:] > self.ids[:-1])):
+            return None
+        distinct, which = np.unique(self.ids, return_inverse=True)
+        return None if distinct.size == self.ids.size else which
+
+    @cached_property
+    def item_n_relevant(self) -> Ints:
+        """Relevant items of the instance that each relevant item belongs to."""
+        return np.repeat(self.n_relevant, self.n_relevant)
+
+    @cached_property
+    def item_n(self) -> Ints:
+        """Candidates of the instance that each relevant item belongs to."""
+        return np.repeat(self.n_candidates, self.n_relevant)
+
+    @cached_property
+    def fits(self) -> dict[Any, Any]:
+        """What was computed from these ranks, by what computes it (an estimator), so that several metrics share it."""
+        return {}
+
+    @cached_property
+    def by_grade(self) -> Ints:
+        """The relevant items of each instance by falling grade, as positions."""
+        if self.grades is None:
+            return np.arange(self.above.size)
+        single = self.grades.astype(np.float32)
+        if not np.array_equal(single, self.grades):
+            return np.lexsort((-self.grades, self.instance))
+        # several times faster: the bits of positive floats are in their order, and fit into a key behind the instance
+        return np.argsort((self.instance << 32) - single.view(np.int32))
+
+    @cached_property
+    def truth_rank(self) -> Ints:
+        """One plus the number of relevant items of the instance with a higher grade; 1 if there are no grades.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.Ranks.from_ranks([[1, 2, 4, 7]], n=9, grades=[[5, 9, 5, 3]]).truth_rank.tolist()
+        [2, 1, 2, 4]
+        """
+        if self.grades is None:
+            return np.ones_like(self.above)
+        falling = self.grades[self.by_grade]
+        # equal grades share the place of the first of them
+        fresh = self.i == 1
+        fresh[1:] |= falling[1:] < falling[:-1]
+        starts = np.flatnonzero(fresh)
+        place = np.empty_like(self.above)
+        place[self.by_grade] = np.repeat(self.i[starts], np.diff(starts, append=fresh.size))
+        return place
+
+    @cached_property
+    def tied_instances(self) -> Bools:
+        """Whether any relevant item of the instance ties with an irrelevant one, or one of another grade."""
+        tied = self.tied > 0
+        if self.same_score is not None and self.grades is not None:
+            tied[1:] |= self.same_score[1:] & (self.grades[1:] != self.grades[:-1])
+        return np.bincount(self.instance[tied], minlength=len(self)) > 0
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether ties matter in any instance."""
+        return bool(self.tied_instances.any())
+
+    @property
+    def tied_share(self) -> float:
+        """Share of the instances in which ties matter."""
+        return float(self.tied_instances.mean()) if len(self) else 0.0
+
+    def blocks(self) -> tuple[Ints, Ints]:
+        """For each relevant item: its place in its block of ties, and the relevant items in it.
+
+        Items that tie with nothing are blocks of their own.
+        """
+        same = self.same_score
+        if same is None:
+            same = same_scores(None, self.above, self.tied, self.indptr)
+        starts = np.flatnonzero(~same)
+        sizes = np.diff(np.append(starts, same.size))
+        return places(bounds(sizes)), np.repeat(sizes, sizes)
+
+    def break_ties(self, how: TieBreak, *, rng: Rng = None) -> Ranks:
+        """Return ranks without ties: relevant items first, last, or in a random order.
+
+        Parameters
+        ----------
+        how : {"optimistic", "pessimistic", "random"}
+            "random" draws one of the equally likely orders of every block of ties. "optimistic" puts the
+            highest grade of tied relevant items first, "pessimistic" the lowest.
+        rng : int or numpy.random.Generator, optional
+            Seed for "random".
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tied = tr.Ranks(above=[2], tied=[3], n_candidates=10)
+        >>> [int(tied.break_ties(how).rank[0]) for how in ("optimistic", "pessimistic")]
+        [3, 6]
+        """
+        lost, order = break_order(how, self.tied, *self.blocks(), self.grades, as_rng(rng))
+        grades = None if self.grades is None else self.grades[order]
+        same = None if self.grades is None else np.zeros(order.size, dtype=np.bool_)
+        return self._with(
+            above=self.above + lost,
+            tied=np.zeros_like(self.tied),
+            grades=grades,
+            same_score=same,
+            items=_taken(self.items, order),
+        )
+
+    def sampled(self, design: Design, draws: Ints, *, above: Ints, tied: Ints, drawn: Ints | None = None) -> Ranks:
+        """Return these exact ranks as seen in a sample: counts among the given draws per instance, or per item."""
+        sample = Sample(design, self.n_candidates, drawn)
+        return dataclasses.replace(self, above=above, tied=tied, n_candidates=self.n_relevant + draws, sample=sample)
+
+    def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:
+        """Return these ranks as known down to a depth, after the given number of scores per instance."""
+        return dataclasses.replace(self, above=above, tied=tied, depth=depth, scored=scored)
+
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def save(self, path: str | Path) -> None:
+        """Write to a `.parquet` or `.npz` file, one row per instance in the former.
+
+        Examples
+        --------
+        >>> import tempfile, truerank as tr
+        >>> ranks = tr.Ranks.from_ranks([[5, 3], [1]], n=[10, 4], ids=["ann", "bob"])
+        >>> path = tempfile.mkdtemp() + "/ranks.parquet"
+        >>> ranks.save(path)
+        >>> tr.Ranks.load(path) == ranks
+        True
+        """
+        _files().write_ranks(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Ranks:
+        """Read what `save` wrote."""
+        return _files().read_ranks(path)
+
+    @classmethod
+    def from_spark(cls, frame: Any) -> Ranks:
+        """Collect a Spark dataframe of ranks, such as that of `truerank.spark.rank`; the instances may be in any order.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        """
+        return _files().from_frame(frame)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table with a row per instance: id, n_candidates, and lists of what is kept per relevant item."""
+        return _files().to_arrow(self)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> Ranks:
+        """Read a table laid out as by `to_arrow`."""
+        return _files().from_arrow(table)
+
+
+def _files() -> Any:
+    """Return the module that reads and writes ranks, which stands above this one and is loaded by name."""
+    return import_module("truerank.formats.rank_files")
+
+
+def _checked_sample(sample: object) -> Sample:
+    if not isinstance(sample, Sample):
+        raise InputError(f"`sample` must be a Sample, got {type(sample).__name__}.")
+    return sample
+
+
+def n_named(given: object) -> int:
+    """Return how many recommenders are given by name, 0 if it is not a dict."""
+    return len(given) if isinstance(given, Mapping) else 0
+
+
+def named_ranks(given: Any, name: str = "recommender") -> dict[str, Ranks]:
+    """Return ranks by name, under the given name if they are of one recommender, or raise `InputError`."""
+    several = dict(given) if isinstance(given, Mapping) else {name: given}
+    check_ranks(*several.values())
+    return several
+
+
+def check_ranks(*given: object) -> None:
+    """Raise `InputError` unless all are `Ranks`."""
+    for each in given:
+        if not isinstance(each, Ranks):
+            several = "several recommenders are a dict of name to Ranks"
+            raise InputError(f"`ranks` must be Ranks, got {type(each).__name__}; {several}.")
+
+
+def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:
+    return None if array is None else array[at]
+
+
+def _spread(n: Ints) -> str:
+    if n.size == 0:
+        return "no"
+    return f"{n.min()}" if n.min() == n.max() else f"{n.min()} to {n.max()}"
+
+
+def break_order(
+    how: TieBreak, tied: Ints, place: Ints, block: Ints, grades: Floats | None, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return how many ties each relevant item loses, and the order in which grades and items are taken."""
+    check_choice("how", how, get_args(TieBreak))
+    if how == "random":
+        lost = _random_losses(tied, place, block, rng)
+    else:
+        lost = np.zeros_like(tied) if how == "optimistic" else tied
+    if how == "random" and np.any(block > 1):
+        return lost, np.lexsort((rng.random(tied.size), np.cumsum(place == 1)))
+    if grades is None:
+        return lost, np.arange(tied.size)
+    return lost, np.lexsort((-grades if how == "optimistic" else grades, np.cumsum(place == 1)))
+
+
+def _random_losses(tied: Ints, place: Ints, block: Ints, rng: np.random.Generator) -> Ints:
+    """Draw how many tied irrelevant items fall above each relevant one.
+
+    Give every item of a block a uniform key on (0, 1). The keys of the b relevant ones, in order,
+    cut the interval; each irrelevant one falls into a piece with probability its length, so the
+    pieces fill up binomially, one relevant item after the other.
+    """
+    lost = np.zeros_like(tied)
+    uniform: Floats = rng.random(tied.size)
+    for j in range(1, int(block[tied > 0].max(initial=0)) + 1):
+        at = np.flatnonzero((place == j) & (tied > 0))
+        before = lost[at - 1] if j > 1 else np.zeros_like(at)
+        # the smallest of the `left` keys that remain cuts off this share of what remains
+        left = block[at] - j + 1
+        share = 1.0 - uniform[at] ** (1.0 / left)
+        lost[at] = before + rng.binomial(tied[at] - before, share)
+    return lost

@@ -1,0 +1,142 @@
+"""What ranks know of a sample: the design that it was drawn by, the catalogue behind it, and how much was drawn."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from truerank.core.checks import Ints, as_ints, check_whole, frozen, per_instance, require, require_within, same_arrays
+from truerank.core.errors import InputError
+from truerank.core.text_forms import Named, Registry
+
+Rng = int | np.random.Generator | None
+
+
+@dataclass(frozen=True)
+class Design(Named, ABC):
+    """The description of a sample: what ranks found in it must satisfy, and what they mean.
+
+    `truerank.SamplingDesign` adds how to draw one.
+
+    Parameters
+    ----------
+    m : int, optional
+        Irrelevant candidates sampled for each instance. None: each instance has a number of its own, as for candidates
+        that somebody else has sampled.
+    """
+
+    m: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.m is not None:
+            check_whole("m", self.m, floats=True)
+
+    @property
+    def size(self) -> int:
+        """The one number of candidates to sample; an error if each instance has its own."""
+        if self.m is None:
+            raise InputError(f"the number of candidates to sample must be given, for instance {self.name}(100).")
+        return self.m
+
+    @property
+    def keeps_unbiased(self) -> bool:
+        """Whether metrics that stay unbiased under uniform sampling stay so under this design."""
+        return False
+
+    @property
+    def needs_estimator(self) -> bool:
+        """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
+        return False
+
+    def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
+        """Refuse draws per relevant item (`Sample.drawn`) that the design can't have made."""
+        if drawn is not None:
+            raise InputError(f"under {self} the relevant items of an instance share their sample; leave out `drawn`.")
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        """Refuse instances from which this many candidates cannot be drawn."""
+        if np.any(np.asarray(n_irrelevant) < 1):
+            raise InputError("every instance must have an irrelevant candidate to sample, but some have none.")
+        if np.any(np.asarray(draws) < 1):
+            raise InputError("every instance must have at least one sampled candidate, but some have none.")
+
+
+DESIGNS: Registry[Any] = Registry(
+    "sampling design",
+    "'uniform(100)' or 'inverse(2)'",
+    homes=("truerank.sampling.designs",),
+)
+"""Every design by its name."""
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Sample:
+    """What belongs to sampled ranks: how the candidates were sampled, and from how many.
+
+    Parameters
+    ----------
+    design : SamplingDesign or str
+        How the irrelevant candidates were sampled.
+    n_catalogue : int or array of int, one per instance
+        Candidates before sampling, relevant ones included.
+    drawn : array of int, one per relevant item, optional
+        The candidates among which the item was counted, where the relevant items of an instance need not share them.
+        None: all that were sampled for the instance.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> sample = tr.Sample("uniform(20)", n_catalogue=1_000)
+    >>> tr.Ranks(above=[3, 0], n_candidates=21, sample=sample)
+    Ranks(2 instances, 2 relevant items, 21 of 1000 candidates sampled, no ties)
+    """
+
+    design: Design
+    n_catalogue: Ints
+    drawn: Ints | None
+
+    def __init__(self, design: Design | str, n_catalogue: ArrayLike, drawn: ArrayLike | None = None) -> None:
+        given: object = DESIGNS.read(design) if isinstance(design, str) else design
+        if not isinstance(given, Design):
+            raise InputError(f"`design` must be a sampling design, or a text such as 'uniform(100)', got {given!r}.")
+        catalogue = n_catalogue if np.ndim(n_catalogue) == 0 else frozen(as_ints("n_catalogue", n_catalogue))
+        looked = None if drawn is None else frozen(as_ints("drawn", drawn))
+        vars(self).update(design=given, n_catalogue=catalogue, drawn=looked)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sample):
+            return NotImplemented
+        arrays = ((self.n_catalogue, other.n_catalogue), (self.drawn, other.drawn))
+        return self.design == other.design and all(same_arrays(mine, his) for mine, his in arrays)
+
+    def with_arrays(self, n_catalogue: Ints, drawn: Ints | None) -> Sample:
+        """Return a sample by the same design with other arrays, which must be valid already."""
+        new = object.__new__(Sample)
+        looked = None if drawn is None else frozen(drawn)
+        vars(new).update(design=self.design, n_catalogue=frozen(n_catalogue), drawn=looked)
+        return new
+
+    def fitted(self, above: Ints, tied: Ints, n: Ints, indptr: Ints) -> Sample:
+        """Return the sample with one catalogue per instance, or raise `InputError` unless it fits the counts."""
+        sizes = np.diff(indptr)
+        catalogue = per_instance("n_catalogue", self.n_catalogue, sizes.size)
+        if self.drawn is not None:
+            _check_drawn(self.drawn, above + tied, np.repeat(n - sizes, sizes))
+        if self.design.m is not None:
+            rule = f"be m + relevant items (m = {self.design.m})"
+            require(n == self.design.m + sizes, "n_candidates", rule, n)
+        filled = sizes > 0
+        self.design.check((catalogue - sizes)[filled], (n - sizes)[filled])
+        self.design.check_drawn(above, self.drawn)
+        return self.with_arrays(catalogue, self.drawn)
+
+
+def _check_drawn(drawn: Ints, counted: Ints, highest: Ints) -> None:
+    """Refuse fewer draws for a relevant item than it counts, and more than its instance has."""
+    if drawn.size != counted.size:
+        raise InputError(f"`drawn` must have the length of `above` ({counted.size}), got {drawn.size}.")
+    require_within("drawn", drawn, counted, highest)

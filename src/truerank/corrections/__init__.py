@@ -1,1 +1,0 @@
-"""A metric and sampled ranks in, estimates of the exact metric out."""

@@ -1,0 +1,219 @@
+"""Rows of events -> `Interactions`: ids become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from truerank.core.checks import AnyArray, Ints, first_true
+from truerank.core.errors import InputError
+from truerank.data.interactions import Interactions
+from truerank.formats.columns import INTERACTIONS, PAIRS, Column
+from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
+from truerank.formats.rows import Rows, load
+from truerank.formats.sources import Source
+from truerank.formats.text_files import Format, with_header
+
+# distinct items in each part from which it can't be chance that they have none in common
+_MANY = 10
+
+
+def read_interactions(
+    source: Source,
+    *,
+    user: Column = None,
+    item: Column = None,
+    time: Column = None,
+    rating: Column = None,
+    weight: Column = None,
+    min_rating: float | None = None,
+    header: bool | None = None,
+    format: Format | None = None,  # noqa: A002
+) -> Interactions:
+    """Read user-item interactions, with times and ratings where the source has them.
+
+    Parameters
+    ----------
+    source : path, dataframe, dict or list
+        `u.data`, `ratings.dat` or `ratings.csv` of MovieLens, `.inter` of RecBole, `.rating` of NCF, or
+        any CSV, TSV, Parquet or JSONL file, plain or gzipped; a directory or zip file that contains one;
+        "-" for standard input. A dataframe, its columns ``{"user": [...], "item": [...]}``,
+        ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
+    user, item, time, rating : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones.
+    weight : str or int, optional
+        Column whose values become the values of the matrix, which are 1 otherwise.
+    min_rating : float, optional
+        Drop events with a lower rating, and then users and items without any events left.
+    header : bool, optional
+        Whether the first line of a text file holds the names of the columns; detected by default.
+    format : {"csv", "movielens"}, optional
+        The format of a text file, where it is not detected: delimited text, or user, item, rating and
+        time without a header.
+
+    Returns
+    -------
+    Interactions
+        Users and items in ascending order of their ids, and one event per row: if a user has several events
+        with an item, all are kept, because what was known at a given time depends on each of them.
+        `Interactions.merged` keeps the last of each pair. `notes` states what was dropped.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> frame = pd.DataFrame({"who": ["bob", "ann", "bob"], "item": [7, 9, 7], "stars": [4, 5, 3]})
+    >>> data = tr.read_interactions(frame, user="who")
+    >>> data
+    Interactions(2 users, 2 items, 3 events, ratings)
+    >>> data.user_ids.tolist(), data.item_ids.tolist(), data.ratings.tolist()
+    (['ann', 'bob'], [7, 9], [5.0, 4.0, 3.0])
+    >>> data.merged()
+    Interactions(2 users, 2 items, 2 events, ratings)
+    >>> data.merged().notes
+    ('1 event repeats a pair of user and item: the last row counts',)
+    """
+    given = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
+    (data,) = read_parts([source], given, with_header(format, header))
+    return data if min_rating is None else _at_least(min_rating, data)
+
+
+def read_parts(
+    sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None = None
+) -> list[Interactions]:
+    """Read one source, or training and test data that share users and items, and number these consistently."""
+    parts = [load(source, INTERACTIONS, columns, given) for source in sources]
+    user_ids, users = _encode(parts, "user")
+    item_ids, items = _encode(parts, "item")
+    _check_match(parts, "user", users, user_ids.size, 1)
+    _check_match(parts, "item", items, item_ids.size, _MANY)
+    return [_interactions(*three, user_ids, item_ids) for three in zip(parts, users, items, strict=True)]
+
+
+def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
+    """Refuse two parts without an id in common, if each has at least `many` distinct ids."""
+    if len(parts) < 2:
+        return
+    first, second = (np.bincount(part, minlength=n_ids) > 0 for part in codes)
+    if np.any(first & second) or min(first.sum(), second.sum()) < many:
+        return
+    ids = [shown(part.ids(role)[0].as_py()) for part in parts]
+    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {ids[1]} and {ids[0]}")
+
+
+def read_pairs(
+    source: Source,
+    shape: tuple[int, int],
+    *,
+    user: Column = None,
+    item: Column = None,
+    format: Format | None = None,  # noqa: A002
+) -> Interactions:
+    """Read pairs of user and item numbers (from 0) into interactions of the given shape.
+
+    Parameters
+    ----------
+    source : path, dataframe, dict or list
+        As for `read_interactions`.
+    shape : tuple of int
+        Numbers of users and of items.
+    user, item : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones.
+    format : {"csv", "movielens"}, optional
+        The format of a text file, where it is not detected.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pairs = pd.DataFrame({"user": [0, 0, 2], "item": [1, 3, 0]})
+    >>> read_pairs(pairs, (3, 4)).matrix.toarray().astype(int).tolist()
+    [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
+    """
+    rows = load(source, PAIRS, {"user": user, "item": item}, format)
+    numbers = [_row_numbers(rows, role, size) for role, size in zip(("user", "item"), shape, strict=True)]
+    data = Interactions(sp.coo_array((np.ones(len(rows)), (numbers[0], numbers[1])), shape=shape), notes=rows.notes)
+    data.matrix.data[:] = 1  # repeated pairs count once
+    return data
+
+
+def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
+    """Return ids that are row or column numbers."""
+    ids = rows.ids(role)
+    if not pa.types.is_integer(ids.type):
+        row = first_not_a_number(rows.table[role])
+        raise rows.error(row, f"the {role} must be a whole number from 0, got {shown(ids[row].as_py())}")
+    numbers: Ints = ids.to_numpy(zero_copy_only=False)
+    if (at := first_true((numbers < 0) | (numbers >= size))) is not None:
+        raise rows.error(at, f"the {role} must lie in 0..{size - 1}, got {numbers[at]}")
+    return numbers
+
+
+def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]:
+    """Return the ids of a role in all parts, ascending, and the number of each row's id in each part."""
+    columns = comparable(*(part.table[role] for part in parts))
+    together = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
+    encoded = together.combine_chunks().dictionary_encode()
+    ids = as_names(encoded.dictionary, role)
+    order = np.argsort(ids)
+    number = np.empty(ids.size, dtype=np.int32)
+    number[order] = np.arange(ids.size, dtype=np.int32)
+    codes = number[encoded.indices.to_numpy()]
+    return ids[order], np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
+    times = part.times("time") if "time" in part else None
+    rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
+    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
+    return Interactions(
+        sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
+        user_ids,
+        item_ids,
+        times=None if times is None else times[rows],
+        ratings=part.finite("rating")[rows] if "rating" in part else None,
+        positions=rows,
+        notes=part.notes,
+    )
+
+
+def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Ints, AnyArray, AnyArray]:
+    """Order rows by user, then item, then position, by counting rather than comparing.
+
+    Returns
+    -------
+    tuple of arrays
+        The rows in their new order, the boundaries of the users, and the items in the new order.
+    """
+    by_position = sp.coo_array((np.arange(user.size), (item, user)), shape=shape[::-1])
+    # not true, but otherwise SciPy would add up the positions of repeated pairs
+    by_position.has_canonical_format = True
+    by_user = by_position.tocsr().tocsc()
+    return by_user.data, by_user.indptr, by_user.indices
+
+
+def _at_least(least: float, data: Interactions) -> Interactions:
+    """Drop events with a lower rating, and users and items without any events left."""
+    if data.ratings is None:
+        raise InputError("`min_rating` needs a column of ratings, but none was found; name it with `rating`.")
+    good = data.ratings >= least
+    if not good.any():
+        raise InputError(f"`min_rating` must leave some events, but all ratings are below {least:g}.")
+    kept = data.select(good)
+    users, items = np.diff(kept.indptr) > 0, np.bincount(kept.items, minlength=data.n_items) > 0
+    lost = (int((~good).sum()), int((~users).sum()), int((~items).sum()))
+    note = f"{lost[0]} events rated below {least:g} are dropped, and with them {lost[1]} users and {lost[2]} items"
+    matrix = sp.csr_array(
+        (kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])),
+        shape=(int(users.sum()), int(items.sum())),
+    )
+    return Interactions(
+        matrix,
+        None if data.user_ids is None else data.user_ids[users],
+        None if data.item_ids is None else data.item_ids[items],
+        times=kept.times,
+        ratings=kept.ratings,
+        positions=kept.positions,
+        notes=(*data.notes, note) if lost[0] else data.notes,
+    )

@@ -1,1 +1,0 @@
-"""Results in, text, Markdown, LaTeX, HTML, CSV, TSV and JSON out; this only rounds and computes nothing."""

@@ -1,0 +1,181 @@
+"""Evaluation and comparison of ranks that are Spark dataframes: the steps of the local ones on each block, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truerank.core.errors import InputError, counted
+from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
+from truerank.engines.spark_frames import (
+    batch_seed,
+    check_frames,
+    check_separate,
+    fixed_seed,
+    id_column,
+    is_frame,
+    merged,
+)
+from truerank.estimators.corrected import recommended
+from truerank.evaluation.groups import UNKNOWN, Groups
+from truerank.evaluation.matching import Unmatched
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
+from truerank.evaluation.partial_results import Parts, Step
+from truerank.evaluation.per_instance import Ties, check_ties
+from truerank.formats.ids import shown
+from truerank.formats.rank_files import from_rows
+from truerank.metrics.base import Metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+COLUMN = "group"
+
+
+def evaluated(
+    ranks: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    step: Step,
+    *,
+    by: Any,
+    rng: Rng,
+    ties: Ties,
+    convention: str | None,
+) -> tuple[Parts, tuple[str, ...]]:
+    """Return the estimates of `truerank.evaluate`, and the groups; no values of single instances are collected."""
+    check_frames(ranks)
+    if convention is not None:
+        raise InputError("on Spark there is no `convention`; collect the ranks with tr.Ranks.from_spark first.")
+    check_ties(ties)
+    grouping, seed = Grouping.of(by), fixed_seed(rng)
+    known = grouping.groups
+    found: dict[Any, Any] = {}
+    for name, frame in ranks.items():
+
+        def run(table: pa.Table, name: str = name) -> Parts:
+            own = _checked(table.select([each for each in table.column_names if each != COLUMN]), metrics)
+            return step({name: own}, _groups_within(table, known), batch_seed(seed, own))
+
+        found |= merged(grouping.joined(frame), run)
+    return found, grouping.in_order(group for _, group, _ in found)
+
+
+def compared(
+    ranks: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    step: Step,
+    *,
+    by: Any,
+    rng: Rng,
+    unmatched: Unmatched,
+    test: PairedTest,
+) -> tuple[Parts, tuple[str, ...], tuple[str, ...]]:
+    """Return what `truerank.compare` rests on, the groups, and notes on instances that were left out."""
+    check_frames(ranks)
+    if not isinstance(test, LikelihoodTest):
+        raise InputError(
+            "on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others."
+        )
+    grouping, seed, names = Grouping.of(by), fixed_seed(rng), tuple(ranks)
+    known = grouping.groups
+
+    def run(table: pa.Table) -> Parts:
+        columns = [table[f"ranks{at}"] for at in range(len(names))]
+        present = np.array([column.is_valid().to_numpy() for column in columns])
+        everywhere = present.all(axis=0)
+        if unmatched == "refuse":
+            _refuse_unmatched(names, table, present)
+        left_out = {(at,): number for at, number in enumerate((present & ~everywhere).sum(axis=1).tolist())}
+        if not everywhere.any():
+            return left_out
+        both = table.filter(everywhere)
+        own = {name: _checked(_unpacked(both[f"ranks{at}"]), metrics) for at, name in enumerate(names)}
+        return left_out | step(own, _groups_within(both, known), batch_seed(seed, own[names[0]]))
+
+    found = merged(grouping.joined(_together(list(ranks.values()))), run)
+    parts = {key: part for key, part in found.items() if len(key) > 1}
+    if not parts:
+        raise InputError(f"the recommenders {', '.join(map(repr, ranks))} have no instance in common.")
+    words = ("instance that not all recommenders have is", "instances that not all recommenders have are")
+    left_out = {name: found.get((at,)) for at, name in enumerate(names)}
+    notes = [f"{name}: {counted(number, *words)} left out" for name, number in left_out.items() if number]
+    return parts, grouping.in_order(group for group, _, _ in parts), tuple(notes)
+
+
+def _together(frames: list[DataFrame]) -> DataFrame:
+    """Return a row per id with the ranks of each recommender as a struct, null if it does not have the instance."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    packed = [frame.select("id", F.struct(*frame.columns).alias(f"ranks{at}")) for at, frame in enumerate(frames)]
+    whole = packed[0]
+    for other in packed[1:]:
+        whole = whole.join(other, "id", "full_outer")
+    return whole
+
+
+def _unpacked(structs: pa.ChunkedArray) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_struct_array(structs.combine_chunks())
+
+
+def _checked(table: pa.Table, metrics: Sequence[Metric]) -> Ranks:
+    """Return the ranks of a block, which must be enough for the metrics."""
+    ranks = from_rows(table)
+    for metric in metrics:
+        check_separate(recommended(metric, ranks))
+    return ranks
+
+
+def _refuse_unmatched(names: Sequence[str], table: pa.Table, present: Any) -> None:
+    if not present.all():
+        at = int(np.argmin(present.all(axis=0)))
+        without = names[int(np.argmin(present[:, at]))]
+        raise InputError(
+            f"instance {shown(table['id'][at].as_py())} is missing from {without!r}; leave such instances out with "
+            "unmatched='drop'."
+        )
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What `by` means for dataframes of ranks: nothing, groups that every task gets, or a dataframe of them."""
+
+    groups: Groups | None = None
+    frame: DataFrame | None = None
+
+    @classmethod
+    def of(cls, by: Any) -> Grouping:
+        """Read the argument `by` of `truerank.evaluate`."""
+        if by is None:
+            return cls()
+        if not is_frame(by):
+            return cls(groups=Groups.of(by))
+        if len(by.columns) != 2:
+            raise InputError(f"`by` must have a column of ids and one of names, got {', '.join(by.columns)}.")
+        ids = id_column(by, by.columns[0], "user", "`by`").alias("id")
+        return cls(frame=by.select(ids, by[by.columns[1]].cast("string").alias(COLUMN)))
+
+    def joined(self, ranks: DataFrame) -> DataFrame:
+        """Return a dataframe with a column `id`, and with a column of groups if they are in a dataframe."""
+        return ranks if self.frame is None else ranks.join(self.frame, "id", "left")
+
+    def in_order(self, found: Iterable[str]) -> tuple[str, ...]:
+        """Return the groups that were found: in the order of the given ones, or of their names; unknown ones last."""
+        names = set(found)
+        known = sorted(names - {UNKNOWN}) if self.groups is None else self.groups.names
+        given = self.groups is not None or self.frame is not None
+        return tuple(name for name in dict.fromkeys((*known, UNKNOWN)) if name in names) if given else ()
+
+
+def _groups_within(table: pa.Table, groups: Groups | None) -> Groups | None:
+    """Return the groups for a block of what `Grouping.joined` returned."""
+    if COLUMN not in table.column_names:
+        return groups
+    names = [UNKNOWN if name is None else name for name in table[COLUMN].to_pylist()]
+    return Groups.of(dict(zip(table["id"].to_pylist(), names, strict=True)))

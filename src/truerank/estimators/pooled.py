@@ -1,0 +1,366 @@
+"""Estimates that pool all instances: the law of the ranks is smooth, or monotone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from truerank.core.checks import Floats, Ints, as_number
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, has_unbiased_form, require_design
+from truerank.estimators.rank_laws import (
+    Errors,
+    Laws,
+    Observed,
+    PosteriorTerm,
+    Seen,
+    SmoothFit,
+    expectation_maximisation,
+    monotone_law,
+    observed,
+    smooth_law,
+    uniform_law,
+)
+from truerank.metrics.base import Term, Terms
+from truerank.sampling.designs import InverseSampling
+from truerank.sampling.laws import draw_counts
+
+# chances held at once: 64 MB
+_CHUNK = 8_000_000
+
+
+def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Iterator[Ranks]:
+    """Yield exact ranks, again and again, each drawn from what the sampled ones leave open.
+
+    Each relevant item gets a count among all candidates from its posterior, given its own sampled count and a smooth
+    law that is fitted to all instances (``~smooth``). Single ranks mean nothing. Means over the instances of anything
+    that varies little between neighbouring ranks, such as the variance over samples, come close to the exact ones. The
+    relevant items of an instance are drawn at one level of their posteriors, which keeps their order.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks([3, 40, 500] * 100, n=1_000)
+    >>> drawn = next(plausible_ranks(tr.UniformSampling(100).draw(exact, rng=0), rng=np.random.default_rng(1)))
+    >>> drawn.design is None, len(drawn), bool(abs(drawn.rank.mean() / exact.rank.mean() - 1) < 0.05)
+    (True, 300, True)
+    """
+    untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
+    laws = Smooth().laws(untied)
+    cumulative = [np.cumsum(posterior, axis=1) for posterior in laws.posteriors]
+    while True:
+        level, counts = rng.random(len(untied))[untied.instance], np.empty_like(untied.above)
+        for group, chances in zip(laws.groups, cumulative, strict=True):
+            counts[group.items] = _counts_at(untied, group, chances, level[group.items])
+        above = counts[np.lexsort((counts, untied.instance))]
+        yield dataclasses.replace(untied, above=above, n_candidates=untied.n_catalogue, sample=None, scored=None)
+
+
+def _counts_at(ranks: Ranks, group: Observed, cumulative: Floats, level: Floats) -> Ints:
+    """Return the quantile of each item's posterior at its level: a cell, and then a count of it that is possible."""
+    within = group.seen.cells
+    cell, inside = _quantiles(cumulative, group.which, level)
+    observed = (numbers[group.items] for numbers in (ranks.above, ranks.item_draws, ranks.item_irrelevant))
+    least, most = require_design(ranks, "the draw").possible_counts(*observed)
+    first = np.maximum(within.starts[cell], least)
+    last = np.minimum(within.starts[cell] + within.sizes[cell] - 1, most)
+    return first + np.minimum((inside * (last - first + 1)).astype(np.int64), last - first)
+
+
+def _quantiles(cumulative: Floats, which: Ints, level: Floats) -> tuple[Ints, Floats]:
+    """Return the column in which the cumulative chances of each item's row reach its level, and how far into it."""
+    column, inside = np.empty(which.size, dtype=np.int64), np.empty(which.size)
+    step = max(_CHUNK // cumulative.shape[1], 1)
+    for start in range(0, which.size, step):
+        part = slice(start, start + step)
+        rows = cumulative[which[part]]
+        wanted = level[part] * rows[:, -1]
+        column[part] = (rows <= wanted[:, None]).sum(axis=1)
+        at = np.arange(len(rows))
+        before = np.where(column[part] > 0, rows[at, column[part] - 1], 0.0)
+        inside[part] = (wanted - before) / (rows[at, column[part]] - before)
+    return column, inside
+
+
+def sampled_again(exact: Ranks, sampled: Ranks, *, rng: np.random.Generator) -> Ranks:
+    """Return another sample of exact ranks, by the design of sampled ones and with as many draws.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks([3, 40], n=100)
+    >>> sampled = tr.Ranks.from_sampled([1, 5], m=[10, 20], n=100)
+    >>> sampled_again(exact, sampled, rng=np.random.default_rng(0)).draws.tolist()
+    [10, 20]
+    """
+    design = require_design(sampled, "sampling again")
+    if sampled.drawn is not None:
+        return design.draw(exact, rng=rng)
+    counts = (exact.above, exact.tied, exact.indptr, exact.draws, sampled.draws)
+    above, tied = draw_counts(*counts, design.law("sampling again"), rng)
+    return exact.sampled(design, sampled.draws, above=above, tied=tied)
+
+
+@dataclass(frozen=True)
+class Pooled(Estimator):
+    """An estimator that rests on the law of the ranks of all instances.
+
+    With more relevant items, the i-th of them tends to stand higher, and a metric may weight it by their number. So
+    items have a law of their own for each i and each number of relevant items, both grouped where they are large, as
+    long as 200 items share it. Ties are broken at random to fit a law, always in the same way.
+    """
+
+    @property
+    def pools_instances(self) -> bool:
+        return True
+
+    @abstractmethod
+    def laws(self, ranks: Ranks) -> Laws:
+        """Return the law of the ranks for each group of relevant items."""
+
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        require_design(ranks, name)
+        laws = self.laws(ranks)
+        places = np.arange(ranks.above.size)
+        return tuple(Terms(PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
+
+    def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+        """Return the error of the posterior means and of the laws, and what the assumed shape of the laws makes of it.
+
+        The last is how far the estimate is from those of a smooth and of a monotone law, whichever is farther. Where
+        the draws say little about the top, as with a small cap, it is the largest part.
+        """
+        own = self.mean(parts, ranks)
+        apart = max(abs(own - shape.mean(parts, ranks)) for shape in (Smooth(), Monotone()))
+        return math.hypot(self.statistical_error(parts, ranks), apart)
+
+    def statistical_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+        """Return the error of the posterior means and of the laws, the latter as if they were smooth ones.
+
+        The laws of all groups rest on one assumption on their shape, so their errors may well have the same sign: they
+        are added as they are, not in quadrature.
+        """
+        laws = self.laws(ranks)
+        error = Errors(ranks, Smooth().fits(ranks), laws)
+        of_items, of_laws = np.zeros(2)
+        for group in range(len(laws.groups)):
+            variance, deviation = error.of_group(group, parts)
+            of_items, of_laws = of_items + variance, of_laws + deviation
+        return float(np.hypot(np.sqrt(of_items), of_laws))
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        if ranks.drawn is None:
+            return (
+                f"{name} is driven by the assumed shape of the law of ranks where few candidates were sampled; "
+                "inverse sampling shows more at the same cost",
+            )
+        fitted = f"values by ~{self} are those of a fitted law of ranks; their intervals do not rest on it"
+        ended = float(capped(ranks).mean())
+        if not ended:
+            return (fitted,)
+        share = f"{ended:.1%}".replace("%", " %")
+        return (
+            fitted,
+            f"the cap of {ranks.design} ended the draws for {share} of the relevant items, for which {name} rests on "
+            "the assumed shape of the law of ranks",
+        )
+
+    def mean(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
+        """Return the mean over instances, ties in favour of relevant items."""
+        total = 0.0
+        for part in self.terms(parts, ranks, str(self)):
+            values = part.term.term(ranks.rank, ranks.i, ranks.item_n_relevant, part.n)
+            total += float(values.sum() if part.weight is None else values @ part.weight)
+        return total / max(int((ranks.n_relevant > 0).sum()), 1)
+
+
+@dataclass(frozen=True)
+class _Fitted(Pooled):
+    """A pooled estimator that fits the law of each group to what was drawn for it."""
+
+    @abstractmethod
+    def fit(self, seen: Seen) -> Floats:
+        """Return the law of the ranks: the chance of each cell."""
+
+    def laws(self, ranks: Ranks) -> Laws:
+        if self not in ranks.fits:
+            groups = observed(ranks)
+            ranks.fits[self] = Laws(groups, tuple(self.fit(group.seen) for group in groups))
+        return ranks.fits[self]
+
+
+@dataclass(frozen=True)
+class ExpectationMaximisation(_Fitted):
+    """EM from the uniform law, stopped after few steps (Jin et al., AAAI 2021)."""
+
+    name = "em"
+    steps: int = 20
+
+    def __post_init__(self) -> None:
+        if not as_number(self.steps) >= 1:
+            raise InputError(f"the steps of ~em(steps) must be at least 1, got {self.steps}.")
+
+    def fit(self, seen: Seen) -> Floats:
+        return expectation_maximisation(seen.likelihood, seen.weight, uniform_law(seen.cells), self.steps)
+
+
+@dataclass(frozen=True)
+class Monotone(_Fitted):
+    """The law of the ranks never rises from the top down; nothing is tuned.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact = tr.Ranks.from_ranks(range(1, 1_001), n=1_000)
+    >>> sampled = tr.InverseSampling(2).draw(exact, rng=1)
+    >>> round(tr.estimate(exact, "ndcg@10").mean, 4), round(tr.estimate(sampled, "ndcg@10~monotone").mean, 4)
+    (0.0045, 0.004)
+    """
+
+    name = "monotone"
+
+    def fit(self, seen: Seen) -> Floats:
+        return monotone_law(seen, steps=60)
+
+
+@dataclass(frozen=True)
+class Smooth(Pooled):
+    """The logarithm of the law is smooth in the logarithm of the rank: penalised splines.
+
+    Parameters
+    ----------
+    penalty : float
+        The larger, the smoother. 30 was chosen on MovieLens 1M.
+    """
+
+    name = "smooth"
+    penalty: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < as_number(self.penalty) < np.inf:
+            raise InputError(f"the penalty of ~smooth(penalty) must be above 0, got {self.penalty}.")
+
+    def fits(self, ranks: Ranks) -> tuple[SmoothFit, ...]:
+        """Return the fit of each group, which also says how well the data determine it."""
+        key = (self, "fit")
+        if key not in ranks.fits:
+            ranks.fits[key] = tuple(smooth_law(group.seen, self.penalty) for group in observed(ranks))
+        return ranks.fits[key]
+
+    def laws(self, ranks: Ranks) -> Laws:
+        if self not in ranks.fits:
+            ranks.fits[self] = Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
+        return ranks.fits[self]
+
+    def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        """Add a note if a monotone law gives a different result."""
+        smooth, monotone = (estimator.mean(parts, ranks) for estimator in (self, Monotone()))
+        notes = super().caveats(parts, ranks, name)
+        if abs(smooth - monotone) <= 2 * self.statistical_error(parts, ranks):
+            return notes
+        other = f"{name.partition('~')[0]}~{Monotone()}"
+        return (*notes, f"{name} and {other} ({monotone:.4f}) differ by more than twice their error")
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTerm(Term):
+    """Gives each relevant item a value of its own; what a term is given as n is here the place of the item."""
+
+    values: Floats
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return self.values[n]
+
+
+@dataclass(frozen=True)
+class Unbiased(Estimator):
+    """Exactly unbiased estimates: under inverse sampling without a cap of AP, RR, AUC and the mean rank.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> exact = tr.Ranks.from_ranks([[3, 40], [500]], n=1_000)
+    >>> draws = [tr.InverseSampling(2).draw(exact, rng=seed) for seed in range(300)]
+    >>> estimates = [tr.estimate(sampled, "ap~unbiased").mean for sampled in draws]
+    >>> round(np.mean(estimates).item(), 1), round(tr.estimate(exact, "ap").mean, 1)
+    (0.1, 0.1)
+    """
+
+    name = "unbiased"
+
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether no draw could have reached a cap."""
+        most = getattr(ranks.design, "most", None)
+        return most is None or bool(np.all(ranks.item_irrelevant <= most))
+
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        hits, plain = _hits(ranks, name), name.partition("~")[0]
+        if not all(has_unbiased_form(part.term, ranks) for part in parts):
+            raise InputError(f"{plain} has no useful unbiased estimate under {ranks.design}; use {plain}~smooth.")
+        if number := int(capped(ranks).sum()):
+            raise InputError(
+                f"{name} needs every draw to be finished, but the cap of {ranks.design} stopped {number} of "
+                f"{ranks.above.size} relevant items; use {plain}~smooth."
+            )
+        places = np.arange(ranks.above.size)
+        return tuple(Terms(ValueTerm(_values(part.term, ranks, hits)), places, part.weight) for part in parts)
+
+
+def _hits(ranks: Ranks, name: str) -> int:
+    design = require_design(ranks, name)
+    if not isinstance(design, InverseSampling):
+        raise InputError(f"{name} needs inverse sampling, but these ranks were sampled by {design}.")
+    if design.whole:
+        plain = name.partition("~")[0]
+        raise InputError(
+            f"{name} needs draws that end when enough stand above, but {design} ends them later; use {plain}~smooth."
+        )
+    if ranks.tied.any():
+        raise InputError(f"{name} needs ranks without ties; use `break_ties` first.")
+    return design.hits
+
+
+def _values(term: Term, ranks: Ranks, hits: int) -> Floats:
+    n = ranks.item_irrelevant + ranks.item_n_relevant
+    all_drawn = ranks.above < hits
+    if term.shape == "affine":
+        with np.errstate(divide="ignore"):
+            rate = (hits - 1) / (ranks.item_draws - 1)
+        count = np.where(all_drawn, ranks.above, ranks.item_irrelevant * rate)
+        return term.term(count + ranks.i, ranks.i, ranks.item_n_relevant, n)
+    # what is proportional to 1 / rank is known from its value at the best rank
+    factor = ranks.i * term.term(ranks.i, ranks.i, ranks.item_n_relevant, n)
+    found = unbiased_reciprocal(ranks.item_draws, ranks.i, ranks.item_irrelevant, hits)
+    return factor * np.where(all_drawn, 1.0 / ranks.rank, found)
+
+
+def unbiased_reciprocal(drawn: Ints, i: Ints, n_irrelevant: Ints, hits: int) -> Floats:
+    """Return an unbiased estimate of 1 / (a + i) from the number of draws until `hits` stood above.
+
+    Examples
+    --------
+    Of 4 candidates 2 stand above. The first of these is the 1st, 2nd or 3rd that is drawn with chances 3/6, 2/6, 1/6:
+
+    >>> estimates = unbiased_reciprocal(np.arange(1, 4), np.full(3, 2), np.full(3, 4), hits=1)
+    >>> round(float(estimates @ [3, 2, 1] / 6), 12), 1 / (2 + 2)
+    (0.25, 0.25)
+    """
+    estimates = np.empty(drawn.size)
+    for place in np.unique(i).tolist():
+        at = np.flatnonzero(i == place)
+        t, N = drawn[at, None].astype(np.float64), n_irrelevant[at, None].astype(np.float64)
+        k, trials = np.arange(place), place - 1
+        choices = gammaln(trials + 1.0) - gammaln(k + 1.0) - gammaln(trials - k + 1.0)
+        log = choices + betaln(k + t + 1, trials - k + N + 1 - t) - betaln(t + 1, N + 1 - t)
+        estimates[at] = (t / (N + 1))[:, 0] * (np.exp(log) / (hits + k)).sum(axis=1)
+    return estimates
+
+
+CORRECTIONS.add_built_in(ExpectationMaximisation, Monotone, Smooth, Unbiased)

@@ -1,0 +1,364 @@
+"""The values of several recommenders on the same instances, and what they show of each pair, in parts that add up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.checks import Bools, Floats, Ints
+from truerank.core.errors import InputError
+from truerank.estimators.corrected import Assumption
+from truerank.evaluation.differences import Difference
+from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome
+from truerank.evaluation.intervals import Interval, attainable, attainable_of_items, attainable_with
+from truerank.evaluation.matching import Entrant, covariances_of_totals, shared_name
+from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
+from truerank.evaluation.partial_results import Moments
+from truerank.evaluation.per_instance import Part
+from truerank.metrics.base import Metric
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to compare, and how to judge it."""
+
+    names: tuple[str, ...]
+    pairs: list[tuple[int, int]]
+    level: float
+    margin: float | None
+    same_candidates: bool
+    lower_is_better: tuple[bool, ...]
+
+
+Key = tuple[str, int, int]
+"""The name of a group, the place of a metric, and that of a pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairedPart:
+    """What some instances show about the difference of two recommenders.
+
+    Attributes
+    ----------
+    metric : str
+        With the estimator that was taken.
+    differences : Moments
+        Of the differences of independent units.
+    totals : array of length 2
+        Sums of the values of both recommenders.
+    n : int
+        Instances where the metric is defined for all recommenders.
+    n_undefined : int
+        Other instances.
+    hidden : float
+        Error of the difference that the spread of the values does not show.
+    covariances : array of shape (2, 2), or None
+        Of the values, if both recommenders see the same candidates.
+    sampling : array of shape (2, 2)
+        Covariances of the totals over samples of candidates.
+    biased, ends
+        Those of `PairedValues`.
+    outcome : Outcome
+        Of the test of the values.
+    exact : Outcome or None
+        What is known about the exact difference; None if the values themselves show it.
+    """
+
+    metric: str
+    differences: Moments
+    totals: Floats
+    n: int
+    n_undefined: int
+    hidden: float
+    covariances: Floats | None
+    sampling: Floats
+    biased: bool
+    ends: Interval
+    outcome: Outcome
+    exact: Outcome | None
+
+    def __add__(self, other: PairedPart) -> PairedPart:
+        ends = Interval(min(self.ends.low, other.ends.low), max(self.ends.high, other.ends.high))
+        largest = ends.high - ends.low
+        return PairedPart(
+            self.metric,
+            self.differences + other.differences,
+            self.totals + other.totals,
+            self.n + other.n,
+            self.n_undefined + other.n_undefined,
+            math.hypot(self.n * self.hidden, other.n * other.hidden) / max(self.n + other.n, 1),
+            _merged_covariances(self, other),
+            self.sampling + other.sampling,
+            self.biased or other.biased,
+            ends,
+            self.outcome.merged(other.outcome, largest),
+            None if self.exact is None or other.exact is None else self.exact.merged(other.exact, largest),
+        )
+
+    @property
+    def sampling_error(self) -> float:
+        """Error of the difference over samples of candidates; 0 if ranks are exact."""
+        total = None if self.covariances is None else self.covariances * self.n
+        return math.sqrt(sampling_variance(self.sampling, total)) / (self.differences.weight or math.nan)
+
+    def difference(self, task: Task, key: Key) -> Difference:
+        """Return the difference of the instances of all parts."""
+        group, metric, place = key
+        difference, sampling_error = self.differences.mean, self.sampling_error
+        mean, baseline_mean = (self.totals / (self.differences.weight or math.nan)).tolist()
+        one, other = task.pairs[place]
+        decisive = self.exact or self.outcome
+        return Difference(
+            recommender=task.names[one],
+            baseline=task.names[other],
+            metric=self.metric,
+            group=group,
+            mean=mean,
+            baseline_mean=baseline_mean,
+            difference=difference,
+            standard_error=math.hypot(self.differences.standard_error, self.hidden),
+            sampling_error=sampling_error,
+            order_probability=math.nan if self.biased else _order_probability(difference, sampling_error),
+            n=self.n,
+            n_undefined=self.n_undefined,
+            n_units=self.differences.n,
+            p_value=decisive.p_value,
+            adjusted_p_value=decisive.p_value,
+            level=task.level,
+            adjusted_level=task.level,
+            margin=task.margin,
+            lower_is_better=task.lower_is_better[metric],
+            bounded=self.exact is not None,
+            outcome=decisive,
+            expectation=self.outcome,
+            largest=self.ends.high - self.ends.low,
+        )
+
+
+def _merged_covariances(one: PairedPart, other: PairedPart) -> Floats | None:
+    if one.covariances is None or other.covariances is None:
+        return None
+    if not (one.n and other.n):
+        return one.covariances if one.n else other.covariances
+    gap, n = other.totals / other.n - one.totals / one.n, one.n + other.n
+    own = [part.covariances * (part.n - 1) for part in (one, other) if part.covariances is not None and part.n > 1]
+    return np.asarray((sum(own) + np.outer(gap, gap) * one.n * other.n / n) / (n - 1))
+
+
+def paired_parts(
+    entrants: Mapping[str, Entrant], asked: Sequence[Metric], task: Task, test: PairedTest, assume: Assumption
+) -> dict[Key, PairedPart]:
+    """Return what all instances show; metrics that are defined on the same instances of a group share resamples."""
+    names = [shared_name(entrants, at, metric) for at, metric in enumerate(asked)]
+    _check_same_items(entrants)
+    several = list(entrants.values())
+    places = {part.name: place for place, part in enumerate(several[0].parts[0])}
+    blocks = [block for at in range(len(asked)) for block in _paired_values(at, several, assume)]
+    blocks.sort(key=lambda block: places[block.group])
+    together: dict[tuple[str, bytes], list[PairedValues]] = {}
+    for block in blocks:
+        together.setdefault((block.group, block.defined.tobytes()), []).append(block)
+    found = dict(part for own in together.values() for part in parts_of_blocks(task, own, test, names))
+    keys = [(block.group, block.metric, place) for block in blocks for place in range(len(task.pairs))]
+    return {key: found[key] for key in keys}
+
+
+def parts_of_blocks(
+    task: Task, blocks: Sequence[PairedValues], test: PairedTest, names: Sequence[str]
+) -> Iterator[tuple[Key, PairedPart]]:
+    """Yield what each pair of each block shows; all have the same instances."""
+    width, defined, clusters = len(task.names), blocks[0].defined, blocks[0].clusters
+    sample = PairedSample.of(
+        np.hstack([block.values for block in blocks])[defined],
+        blocks[0].weights[defined],
+        None if clusters is None else clusters[defined],
+        np.concatenate([block.hidden for block in blocks]),
+        np.repeat([block.ends.high - block.ends.low for block in blocks], width),
+    )
+    columns = [(at * width + one, at * width + other) for at in range(len(blocks)) for one, other in task.pairs]
+    totals = sample.sums.sum(axis=0)
+    wanted = [(block, place) for block in blocks for place in range(len(task.pairs))]
+    for (block, place), own, outcome in zip(wanted, columns, test.outcomes(sample, columns), strict=True):
+        pair, n = task.pairs[place], int(defined.sum())
+        yield (
+            (block.group, block.metric, place),
+            PairedPart(
+                metric=names[block.metric],
+                differences=Moments.of(sample.difference(own), sample.deviations(own), sample.sizes),
+                totals=totals[list(own)],
+                n=n,
+                n_undefined=defined.size - n,
+                hidden=sample.hidden_error(own),
+                covariances=block.covariances(pair) if task.same_candidates else None,
+                sampling=block.sampling[np.ix_(pair, pair)],
+                biased=block.biased,
+                ends=block.ends,
+                outcome=outcome,
+                exact=block.exact_outcome(pair),
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """The values of one group and metric: a row per instance, a column per recommender.
+
+    Attributes
+    ----------
+    group : str
+    metric : int
+    values : array of shape (n_instances, n_recommenders)
+        Means over the runs.
+    weights : array of length n_instances
+    clusters : array of length n_instances, or None
+    sampling : array of shape (n_recommenders, n_recommenders)
+        Covariances of the columns' totals over samples of candidates; 0 if ranks are exact.
+    hidden : array of length n_recommenders
+        Error of the columns' means that the spread of the values does not show.
+    biased : bool
+        Whether the values are of sampled ranks, and neither corrected nor unbiased.
+    ends : Interval
+        The least and the largest value that an instance could have; those that were seen, if that is not known.
+    bounds : tuple of BoundValues or None
+        For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
+    """
+
+    group: str
+    metric: int
+    values: Floats
+    weights: Floats
+    clusters: Ints | None
+    sampling: Floats
+    hidden: Floats
+    biased: bool
+    ends: Interval
+    bounds: tuple[BoundValues | None, ...] | None
+
+    @property
+    def defined(self) -> Bools:
+        """Whether an instance has a value for all recommenders."""
+        return np.asarray(~np.isnan(self.values).any(axis=1))
+
+    def covariances(self, pair: Pair) -> Floats:
+        """Return the covariances of the values of two recommenders; NaN below two instances."""
+        defined = self.values[self.defined][:, pair]
+        return np.cov(defined.T) if len(defined) > 1 else np.full((2, 2), math.nan)
+
+    def exact_outcome(self, pair: Pair) -> Outcome | None:
+        """Return what is known about the exact difference; None if the values themselves show it."""
+        if self.bounds is None:
+            return None
+        kept = np.flatnonzero(self.defined)
+        one, other = (None if each is None else each.take(kept) for each in (self.bounds[at] for at in pair))
+        return bounded_outcome(one, other, None if self.clusters is None else self.clusters[kept])
+
+
+def _check_same_items(entrants: Mapping[str, Entrant]) -> None:
+    first = next(iter(entrants.values())).parts[0]
+    for name, each in entrants.items():
+        for own in each.parts:
+            if any(not np.array_equal(one.rows, other.rows) for one, other in zip(first, own, strict=True)):
+                raise InputError(f"recommenders must have the same relevant items, but those of {name!r} differ.")
+
+
+def _paired_values(at: int, several: Sequence[Entrant], assume: Assumption) -> Iterator[PairedValues]:
+    """Yield the values of one metric, group by group."""
+    values = [each.values(each.metrics[at]) for each in several]
+    alone, clusters = len(several[0].runs) == 1, several[0].runs[0].clusters
+    variances = np.array([each.sampling_variances[at] for each in several]) if alone else None
+    hidden = np.array([each.hidden_error(at) for each in several])
+    bounds = [each.bounds(at, assume) for each in several] if any(each.is_bounded(at) for each in several) else None
+    biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
+    whole = [attainable(each.runs[0], each.metrics[at]) for each in several]
+    for place, part in enumerate(several[0].parts[0]):
+        runs = np.stack([own[place] for own in values], axis=2)
+        yield PairedValues(
+            part.name,
+            at,
+            runs.mean(axis=0),
+            part.weights,
+            None if clusters is None else clusters[part.rows],
+            covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
+            hidden[:, place],
+            biased,
+            _ends(runs, part, [_of_part(end, each, at, place) for end, each in zip(whole, several, strict=True)]),
+            None if bounds is None else tuple(_taken(each, part) for each in bounds),
+        )
+
+
+def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> Interval | None:
+    """Return what a recommender can attain in a part, from what it can in whole instances."""
+    part, run = entrant.parts[0][place], entrant.runs[0]
+    if part.items is None:
+        return whole
+    return attainable_of_items(run[part.rows], entrant.metrics[at], part.counts, part.weights)
+
+
+def _ends(runs: Floats, part: Part, ends: Sequence[Interval | None]) -> Interval:
+    """Return what any of the recommenders could attain, with what was seen."""
+    values = runs / part.weights[:, None]
+    known = np.array([end for each in ends if each is not None for end in each])
+    return attainable_with(None, np.append(known, values[~np.isnan(values)])) or Interval(0.0, 0.0)
+
+
+def _taken(bounds: BoundValues | None, part: Part) -> BoundValues | None:
+    """Return the bounds of a part; there are none for a part of the items of instances."""
+    return None if bounds is None or part.items is not None else bounds.take(part.rows)
+
+
+def sampling_variance(own: Floats, total: Floats | None) -> float:
+    """Return the variance over samples of a total difference.
+
+    Parameters
+    ----------
+    own : array of shape (2, 2)
+        Covariances of the two totals over samples; off the diagonal 0 for single runs, which do not show it.
+    total : array of shape (2, 2), optional
+        Covariances of the totals over samples and instances, if both recommenders see the same candidates: single runs
+        then have the bound of `shared_variance`. Several runs show what the candidates have in common.
+
+    Examples
+    --------
+    >>> sampling_variance(np.eye(2), None)
+    2.0
+    """
+    if total is None or own[0, 1] != 0:
+        return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
+    return shared_variance(np.diag(own), total)
+
+
+def shared_variance(own: Floats, total: Floats) -> float:
+    r"""Return the most that a difference can vary over samples if both recommenders see the same candidates.
+
+    With variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the covariance of the values is
+    at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
+    :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
+    also at most :math:`V_a + V_b`, since C is taken not to be negative.
+
+    Parameters
+    ----------
+    own : array of length 2
+        Variances over samples.
+    total : array of shape (2, 2)
+        Covariances of the values, over samples and instances.
+
+    Examples
+    --------
+    >>> shared_variance(np.array([1.0, 1.0]), np.array([[3.0, 2.5], [2.5, 3.0]]))
+    1.0
+    """
+    between = np.sqrt(np.maximum(np.diag(total) - own, 0.0))
+    most = total[0, 0] + total[1, 1] - 2 * total[0, 1] - (between[0] - between[1]) ** 2
+    return float(np.clip(most, 0.0, own.sum()))
+
+
+def _order_probability(difference: float, error: float) -> float:
+    """Return the probability that a difference has the sign that it shows, if all were equally likely beforehand."""
+    from scipy.special import ndtr
+
+    if error > 0:
+        return float(ndtr(abs(difference) / error))
+    return math.nan if math.isnan(error) else 1.0

@@ -1,0 +1,344 @@
+"""Anything with rows, a file, a dataframe, lists or dicts, -> an Arrow table."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from truerank.core.checks import refuse_pairs
+from truerank.core.csr import bounds
+from truerank.core.errors import InputError
+from truerank.formats.columns import Contents, find_columns
+from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
+from truerank.formats.text_files import Format, Layout, check_format, decode, detect, not_utf8
+
+_REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def from_columns(columns: Mapping[Any, Any], contents: Contents, chosen: Mapping[str, str | int]) -> pa.Table | None:
+    """Return ``{"user": [...], "item": [...]}`` as a table, None if the keys of a dict are not names of columns.
+
+    Examples
+    --------
+    >>> from truerank.formats.columns import INTERACTIONS
+    >>> from_columns({"user": ["ann"], "item": [7]}, INTERACTIONS, {}).to_pydict()
+    {'user': ['ann'], 'item': [7]}
+    >>> from_columns({"ann": [7]}, INTERACTIONS, {})
+    """
+    if not all(isinstance(name, str) for name in columns):
+        return None
+    found = find_columns(names := list(columns), contents, chosen, "the dict")
+    if not set(contents.needed) <= set(found):
+        return None
+    if len({len(column) if _is_column(column) else None for column in columns.values()} | {None}) != 2:
+        keys = " and ".join(repr(names[found[role]]) for role in contents.needed)
+        raise InputError(
+            f"the dict has the keys {keys}, which may be columns or users: columns must be lists of the same length; "
+            "users with such names can be given in a dataframe."
+        )
+    return pa.table({name: _array(column, f"values of {name!r}") for name, column in columns.items()})
+
+
+def _is_column(values: Any) -> bool:
+    return (
+        isinstance(values, Sized) and hasattr(values, "__getitem__") and not isinstance(values, str | bytes | Mapping)
+    )
+
+
+def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
+    """Return ``{user: [item, ...]}`` or ``{user: {item: value}}`` as one row per user, with columns of lists.
+
+    Examples
+    --------
+    >>> from_mapping({"ann": {7: 0.5}, "bob": {}}, "score").to_pydict()
+    {'user': ['ann', 'bob'], 'item': [[7], []], 'score': [[0.5], []]}
+    """
+    for user, inner in lists.items():
+        if isinstance(inner, str | bytes) or not isinstance(inner, Sized):
+            raise InputError(f"the items of user {user!r} must be a list or a dict, got {inner!r}.")
+    indptr = bounds([len(inner) for inner in lists.values()])
+    columns = {"item": _array(list(itertools.chain.from_iterable(lists.values())), "item ids")}
+    if lists and all(isinstance(inner, Mapping) for inner in lists.values()):
+        values = list(itertools.chain.from_iterable(inner.values() for inner in lists.values()))
+        columns[value] = _array(values, f"{value}s")
+    nested = {name: pa.LargeListArray.from_arrays(indptr, column) for name, column in columns.items()}
+    return pa.table({"user": _array(list(lists), "user ids"), **nested})
+
+
+def from_lists(lists: Sequence[Any] | np.ndarray[Any, Any], value: str) -> pa.Table:
+    """Return one row per list; the users are numbered 0, 1, ..."""
+    if isinstance(lists, np.ndarray) and lists.ndim == 2:
+        indptr = np.arange(lists.shape[0] + 1, dtype=np.int64) * lists.shape[1]
+        items = pa.LargeListArray.from_arrays(indptr, _array(lists.ravel(), "item ids"))
+        return pa.table({"user": np.arange(lists.shape[0]), "item": items})
+    refuse_pairs(lists, "the list")
+    return from_mapping(dict(enumerate(lists)), value)
+
+
+def columns_of(frame: Any) -> tuple[list[str], Any]:
+    """Return the names of a dataframe's columns, and a function that returns one as an Arrow array."""
+    import narwhals as nw
+
+    if isinstance(frame, pa.Table):
+        return frame.column_names, frame.column
+    try:
+        wrapped = nw.from_native(frame)
+    except TypeError as error:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return columns_of(pa.table(frame))
+        kind = type(frame).__name__
+        raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
+    try:
+        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        names = [str(name) for name in eager.columns]
+    except Exception as error:  # each library has its own
+        raise InputError(f"can't read the dataframe ({reason(error)}).") from error
+    return names, lambda position: _column(eager, position)
+
+
+def _column(frame: Any, position: int) -> pa.ChunkedArray:
+    name = frame.columns[position]
+    try:
+        column = _in_utc(frame[name]).to_arrow()
+    except Exception as error:  # each library has its own
+        raise InputError(f"can't read the column {str(name)!r} of the dataframe ({reason(error)}).") from error
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _in_utc(column: Any) -> Any:
+    """Return times with a time zone as times in UTC without one, which Arrow reads from pandas without a warning."""
+    if getattr(column.dtype, "time_zone", None) is None:
+        return column
+    return column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+
+def _array(values: Any, what: str) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:
+        pass  # Arrow does not infer uint64 for whole numbers above 2**63 - 1
+    except _REFUSED as error:
+        raise InputError(f"the {what} must all be numbers or all be text ({reason(error)}).") from error
+    try:
+        return pa.array(values, type=pa.uint64())
+    except _REFUSED as error:
+        raise InputError(f"the {what} must be whole numbers of 64 bits or text ({reason(error)}).") from error
+
+
+# nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
+_DEEPEST = 64
+
+
+class Opened(ABC):
+    """A source whose columns are known and can be read.
+
+    Attributes
+    ----------
+    name : str
+        What to call the source in messages.
+    names : sequence of str
+        Names of its columns, which need not be distinct.
+    whole_ids : bool
+        Whether ids must be whole numbers.
+    fixed : bool
+        Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether the columns have no names of their own.
+    """
+
+    name: str
+    names: Sequence[str]
+    whole_ids: bool = False
+    fixed: bool = False
+    unnamed: bool = False
+
+    @abstractmethod
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        """Return some columns, named by their numbers, and notes; those in `ids` hold ids."""
+
+    def place(self, row: int) -> str:
+        """Return what to call a row in messages."""
+        return f"{self.name}, row {row + 1}"
+
+    def whole(self) -> pa.Table:
+        """Return all columns by their names, with the metadata of the source."""
+        return self.read(range(len(self.names)), ())[0].rename_columns(list(self.names))
+
+
+def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
+    """Open a file, dataframe, dict or list that should have these contents."""
+    check_format(given)
+    if isinstance(source, str | Path):
+        return _open_file(locate(source), contents, chosen, given)
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise InputError("can't read from bytes; give a path as text, a dataframe, a dict or a list.")
+    if isinstance(source, Mapping):
+        if (table := from_columns(source, contents, chosen)) is not None:
+            return _Frame(table, "the dict")
+        return _Frame(from_mapping(source, contents.value), "the dict", fixed=True)
+    if isinstance(source, Sequence | np.ndarray):
+        return _Frame(from_lists(source, contents.value), "the list", fixed=True)
+    return _Frame(source, "the dataframe")
+
+
+def _open_file(file: File, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
+    with unreadable(str(file)):
+        head = file.head()
+        _check_head(head, str(file))
+        json = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+        if not json and not head.startswith(b"PAR1"):
+            return _Text(file, detect(file, head, contents, chosen, given))
+        if given is not None:
+            raise InputError(f"{file} is {'JSON' if json else 'Parquet'}, not {given!r}.")
+        return _Json(file) if json else _Parquet(file)
+
+
+def _check_head(head: bytes, name: str) -> None:
+    """Refuse a file without content, and one that is neither text nor Parquet."""
+    if not head.removeprefix(b"\xef\xbb\xbf").strip():
+        raise InputError(f"{name} is empty.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name} is UTF-16; save it as UTF-8.")
+    if b"\0" in head and not head.startswith(b"PAR1"):
+        raise InputError(f"{name} is neither text nor Parquet, plain or gzipped: it contains null bytes.")
+
+
+class _Text(Opened):
+    """Lines that are divided into fields."""
+
+    def __init__(self, file: File, layout: Layout) -> None:
+        self.name, self.names = str(file), layout.names
+        self.whole_ids, self.fixed, self.unnamed = layout.whole_ids, layout.fixed, layout.unnamed
+        self._file, self._layout = file, layout
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        with unreadable(self.name):
+            return self._layout.read(self._file, columns, ids)
+
+    def place(self, row: int) -> str:
+        return self._layout.line_of(self._file, row)
+
+
+class _Parquet(Opened):
+    """A Parquet file; only the needed columns are read.
+
+    Text is read as a dictionary, which repeated values do not enlarge, and unpacked once its size is known.
+    """
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        with file.open() as stream:
+            content = pq.ParquetFile(stream)
+            self.name, self.names, self._metadata = str(file), content.schema_arrow.names, content.metadata
+            leaves = [content.schema.column(place) for place in range(len(content.schema))]
+            self._texts = [leaf.path for leaf in leaves if _is_text(leaf)]
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        wanted = [self.names[column] for column in columns]
+        with unreadable(self.name), self._file.open() as stream:
+            # the metadata of columns say more, but Arrow ends the process where these are damaged
+            groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
+            stored = sum(group.total_byte_size for group in groups)
+            check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
+            content = pq.ParquetFile(stream, read_dictionary=self._texts)
+            if len(set(self.names)) < len(self.names):
+                whole = content.read()
+                found = [whole.column(column) for column in columns]
+            else:
+                table = content.read(columns=wanted)
+                found = [table[name] for name in wanted]
+            check_unpacked(self.name, sum(unpacked_size(column) for column in found), stream.size())
+            plain = (unpacked(column) for column in found)
+            return pa.table({str(column): values for column, values in zip(columns, plain, strict=True)}), ()
+
+    def whole(self) -> pa.Table:
+        metadata = self._metadata.metadata
+        return super().whole().replace_schema_metadata(metadata)
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "NONE")
+
+
+class _Json(Opened):
+    """JSON objects, one per line."""
+
+    def __init__(self, file: File) -> None:
+        self.name = str(file)
+        text, latin = decode(file.read())
+        self._notes = (not_utf8(file),) if latin else ()
+        self._content = text.encode()
+        _check_nesting(self._content, self.name)
+        self._table = self._parse()
+        self.names = self._table.column_names
+
+    def _parse(self, **kinds: pa.DataType) -> pa.Table:
+        options = pa_json.ParseOptions(explicit_schema=pa.schema(kinds) if kinds else None)
+        # a line must fit into a block
+        reading = pa_json.ReadOptions(block_size=1 << 24)
+        table = pa_json.read_json(pa.BufferReader(self._content), reading, options)
+        try:
+            table.validate(full=True)
+        except pa.ArrowInvalid as error:  # Arrow loses a null before the first number of a list
+            raise InputError(f"{self.name} has a list with a null before its numbers.") from error
+        return table
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        table = self._table
+        for column in ids:
+            table = self._spelled(table, self.names[column])
+        return pa.table({str(column): table[self.names[column]] for column in columns}), self._notes
+
+    def _spelled(self, table: pa.Table, name: str) -> pa.Table:
+        """Read ids as they are spelled: text that looks like dates as text, numbers above 2**63 as whole numbers."""
+        kind, wrap = table[name].type, pa.list_ if pa.types.is_list(table[name].type) else lambda inner: inner
+        inner = kind.value_type if pa.types.is_list(kind) else kind
+        better = pa.string() if pa.types.is_timestamp(inner) else pa.uint64() if pa.types.is_floating(inner) else None
+        if better is None:
+            return table
+        try:
+            fresh = self._parse(**{name: wrap(better)})
+        except pa.ArrowInvalid:
+            return table
+        return table.set_column(table.column_names.index(name), name, fresh[name])
+
+    def place(self, row: int) -> str:
+        lines = [number for number, line in enumerate(self._content.split(b"\n"), start=1) if line.strip()]
+        same = len(lines) == self._table.num_rows
+        return f"{self.name}, line {lines[row]}" if same else super().place(row)
+
+
+def _check_nesting(content: bytes, name: str) -> None:
+    """Refuse lines whose brackets are nested deeper than in any table."""
+    codes = np.frombuffer(content, dtype=np.uint8)
+    # { and } are [ and ] with another bit set
+    at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))
+    depth = np.cumsum(np.where((codes[at] | 0x20) == 0x7B, 1, -1))
+    line = np.searchsorted(np.flatnonzero(codes == 0x0A), at)
+    first = np.flatnonzero(np.diff(line, prepend=-1))
+    before = np.repeat(np.append(0, depth)[first], np.diff(first, append=at.size))
+    if np.any(deep := depth - before > _DEEPEST):
+        raise InputError(f"{name}, line {line[np.argmax(deep)] + 1}: brackets are nested more than {_DEEPEST} deep.")
+
+
+class _Frame(Opened):
+    """A dataframe of any library, or an Arrow table."""
+
+    def __init__(self, frame: Any, name: str, *, fixed: bool = False) -> None:
+        self.name, self.fixed = name, fixed
+        self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
+        self.names, self._column = columns_of(frame)
+
+    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        return pa.table({str(column): self._column(column) for column in columns}), ()
+
+    def whole(self) -> pa.Table:
+        return super().whole().replace_schema_metadata(self._metadata)

@@ -1,0 +1,215 @@
+"""`Ranks` <-> Parquet and npz files, Arrow tables, and rows that can be separated and joined again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from truerank.core.checks import AnyArray, Ints, first_true
+from truerank.core.csr import bounds
+from truerank.core.errors import InputError, raised_elsewhere
+from truerank.core.ranks import Ranks
+from truerank.core.samples import DESIGNS, Sample
+from truerank.formats.arrow_tables import open_source
+from truerank.formats.columns import RANKS, some
+from truerank.formats.sources import load_arrays
+from truerank.formats.writing import check_writable, replacing
+
+PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
+PER_INSTANCE = ("n_candidates", "n_catalogue", "scored", "ids")
+ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
+
+ENDINGS = (".parquet", ".npz")
+"""Endings that `Ranks.save` accepts."""
+
+
+def check_path(path: str | Path) -> str:
+    """Return the ending of a path to save to, or raise `InputError` if `Ranks.save` can't write it."""
+    return check_writable(path, ENDINGS)
+
+
+def write_ranks(ranks: Ranks, path: str | Path) -> None:
+    """Write what `read_ranks` reads."""
+    design = None if ranks.design is None else str(ranks.design)
+    extra = json.dumps({"depth": ranks.depth, "notes": ranks.notes, "design": design})
+    kind = check_path(path)
+    with replacing(path) as (file,):
+        if kind == ".npz":
+            np.savez_compressed(file, allow_pickle=False, **_arrays(ranks), truerank=np.array(extra))
+        else:
+            pq.write_table(to_arrow(ranks).replace_schema_metadata({"truerank": extra}), file)
+
+
+def read_ranks(path: str | Path) -> Ranks:
+    """Read what `write_ranks` wrote."""
+    if Path(path).suffix.lower() != ".npz":
+        return from_arrow(open_source(path, RANKS, {}, None).whole())
+    arrays = load_arrays(path)
+    if not {"truerank", "above", "tied", "n_candidates", "indptr"} <= set(arrays):
+        raise InputError(f"{str(path)!r} was not written by Ranks.save.")
+    extra = _extra(str(arrays["truerank"]))
+    return _from_fields({name: _checked(name, arrays[name]) for name in ARRAYS if name in arrays} | extra)
+
+
+def _arrays(ranks: Ranks) -> dict[str, AnyArray]:
+    """Return the arrays that these ranks have, the catalogue only where they are sampled."""
+    names = [name for name in ARRAYS if name != "n_catalogue" or ranks.sample is not None]
+    return {name: array for name in names if (array := getattr(ranks, name)) is not None}
+
+
+def _from_fields(fields: dict[str, Any]) -> Ranks:
+    """Return ranks from stored fields, those of a sample among them."""
+    design, catalogue, drawn = (fields.pop(name, None) for name in ("design", "n_catalogue", "drawn"))
+    if (design is None) != (catalogue is None):
+        raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
+    return Ranks(**fields, sample=None if design is None else Sample(design, catalogue, drawn))
+
+
+def to_arrow(ranks: Ranks) -> pa.Table:
+    """Return a table with a row per instance; values per relevant item become lists."""
+    arrays = _arrays(ranks)
+    columns = {"id": pa.array(arrays["ids"])} if "ids" in arrays else {}
+    columns |= {name: pa.array(arrays[name]) for name in PER_INSTANCE if name in arrays and name != "ids"}
+    offsets = pa.array(ranks.indptr, type=pa.int64())
+    columns |= {
+        name: pa.LargeListArray.from_arrays(offsets, pa.array(arrays[name])) for name in PER_ITEM if name in arrays
+    }
+    return pa.table(columns)
+
+
+def from_arrow(table: pa.Table) -> Ranks:
+    """Read a table laid out as by `to_arrow`."""
+    if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
+        needed = ", ".join(sorted(missing))
+        raise InputError(f"a table of ranks needs the columns {needed}, found {some(table.column_names)}.")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise InputError(f"a table of ranks must have distinct columns, found {some(table.column_names)}.")
+    fields: dict[str, Any] = {"indptr": _bounds(table)}
+    for name in PER_ITEM:
+        if name in table.column_names:
+            fields[name] = _checked(name, _values(name, table[name].combine_chunks().flatten()))
+    for name in PER_INSTANCE:
+        column = "id" if name == "ids" else name
+        if column in table.column_names:
+            fields[name] = _checked(name, _values(column, table[column].combine_chunks()))
+    return _from_fields(fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}")))
+
+
+def _bounds(table: pa.Table) -> Ints:
+    """Return the boundaries of the instances, which all lists must share."""
+    names = [name for name in PER_ITEM if name in table.column_names]
+    for name in names:
+        if "list" not in str(table[name].type) or table[name].null_count:
+            raise InputError(f"the column {name!r} of a table of ranks must hold lists, got {table[name].type}.")
+    sizes = {name: pc.list_value_length(table[name].combine_chunks()).to_numpy() for name in names}
+    for name in names:
+        if (row := first_true(sizes[name] != sizes["above"])) is not None:
+            raise InputError(f"row {row + 1}: the lists in the columns 'above' and {name!r} must have the same length.")
+    return bounds(sizes["above"])
+
+
+def _values(name: str, column: pa.Array) -> AnyArray:
+    if column.null_count:
+        raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
+    if pa.types.is_nested(column.type):
+        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {column.type}.")
+    return column.to_numpy(zero_copy_only=False)
+
+
+_NAMES = ("biufUOTM", "numbers or text")
+_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": _NAMES, "items": _NAMES}
+
+
+def _checked(name: str, array: AnyArray) -> AnyArray:
+    """Refuse an array of another type than `Ranks.save` writes."""
+    kinds, what = _KINDS.get(name, ("iuf", "whole numbers"))
+    if array.size and array.dtype.kind not in kinds:
+        raise InputError(f"the {name} of stored ranks must be {what}, got values of type {array.dtype}.")
+    return array
+
+
+def _extra(text: str | bytes) -> dict[str, Any]:
+    """Return the stored fields that are not arrays."""
+    try:
+        extra = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the metadata of stored ranks can't be read ({error}).") from error
+    if not isinstance(extra, dict):
+        raise InputError(f"the metadata of stored ranks must be an object, got {type(extra).__name__}.")
+    depth, notes, design = (extra.get(name) for name in ("depth", "notes", "design"))
+    if depth is not None and (type(depth) is not int or not 1 <= depth < 2**63):
+        raise InputError(f"the depth of stored ranks must be a whole number from 1, got {depth!r}.")
+    if notes is not None and not (isinstance(notes, list) and all(isinstance(note, str) for note in notes)):
+        raise InputError(f"the notes of stored ranks must be strings, got {notes!r}.")
+    return {"depth": depth, "notes": tuple(notes or ()), "design": _design(design)}
+
+
+def _design(text: object) -> Any:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InputError(f"the design of stored ranks must be a string, got {text!r}.")
+    return DESIGNS.read(text)
+
+
+STATED = ("design", "depth")
+"""Columns that have the same value in every row."""
+
+
+def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
+    """Return a row per instance with the columns of the schema; what these ranks don't have is null.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, truerank as tr
+    >>> ranks = tr.Ranks.from_sampled([[5, 3], [1]], m=20, n=100)
+    >>> schema = pa.schema({"n_candidates": "int64", "above": pa.list_(pa.int64()), "design": "string"})
+    >>> to_rows(ranks, schema).to_pylist()[0]
+    {'n_candidates': 22, 'above': [2, 3], 'design': 'uniform(20)'}
+    """
+    table, stated = to_arrow(ranks), {"design": ranks.design, "depth": ranks.depth}
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    columns |= {
+        name: pa.array([value if name == "depth" else str(value)] * len(ranks))
+        for name, value in stated.items()
+        if value is not None
+    }
+    return pa.table([columns.get(field.name, pa.nulls(len(ranks))).cast(field.type) for field in schema], schema)
+
+
+def from_rows(table: pa.Table) -> Ranks:
+    """Return the ranks in the rows of a table; columns of nulls are ignored.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, truerank as tr
+    >>> rows = {"n_candidates": [9, 9], "above": [[2], [0]], "tied": [[0], [1]], "depth": [5, 5], "scored": [None] * 2}
+    >>> from_rows(pa.table(rows))
+    Ranks(2 instances, 2 relevant items, lists cut at depth 5, 50.0 % of instances tied)
+    """
+    filled = [name for name in table.column_names if not len(table) or table[name].null_count < len(table)]
+    extra = {name: _only(table, name) for name in STATED if name in filled}
+    rest = table.select([name for name in filled if name not in STATED])
+    return from_arrow(rest.replace_schema_metadata({"truerank": json.dumps(extra)}))
+
+
+def from_frame(frame: Any) -> Ranks:
+    """Return the ranks in a dataframe of another process that has a method `toArrow`, such as Spark's."""
+    if not hasattr(frame, "toArrow"):
+        raise InputError(f"ranks must be in a Spark dataframe, got {type(frame).__name__}.")
+    with raised_elsewhere():
+        return from_rows(frame.toArrow())
+
+
+def _only(table: pa.Table, name: str) -> Any:
+    """Return the value that all rows must have."""
+    values = table[name].unique().to_pylist()
+    if len(values) > 1:
+        raise InputError(f"all ranks of a table must have the same {name}, got {values[0]!r} and {values[1]!r}.")
+    return values[0] if values else None

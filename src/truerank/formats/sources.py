@@ -1,0 +1,339 @@
+"""Where bytes come from: files, compressed or not, archives, streams; how large they may be; and arrays in NumPy files.
+
+Files in the format .npy are memory-mapped; those in .npz are checked before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import sys
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.lib import format as npy
+
+from truerank.core.checks import AnyArray
+from truerank.core.errors import InputError
+
+
+def reason(error: BaseException) -> str:
+    r"""Return the first line of an error, shortened, without a full stop.
+
+    Examples
+    --------
+    >>> reason(ValueError("the header is broken.\nhint: repair it"))
+    'the header is broken'
+    >>> reason(EOFError())
+    'EOFError'
+    """
+    line = (str(error).splitlines() or [""])[0].strip().rstrip(".") or type(error).__name__
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+LIMIT_VARIABLE = "TRUERANK_UNPACK_LIMIT"
+_ROWS = 1 << 16  # unpacked at once, because text of 2 GiB does not fit into one array
+
+
+def unpack_limit(packed: int) -> int:
+    """Return how many bytes a compressed file of `packed` bytes may unpack to.
+
+    It is 1 GiB or 50 times the packed size, whichever is more. The environment variable TRUERANK_UNPACK_LIMIT
+    overrides it with a number of bytes.
+
+    Examples
+    --------
+    >>> unpack_limit(1_000) == 2**30, unpack_limit(10**9) == 50 * 10**9
+    (True, True)
+    """
+    given = os.environ.get(LIMIT_VARIABLE)
+    if given is None:
+        return max(1 << 30, 50 * packed)
+    if not re.fullmatch(r"[0-9]{1,18}", given):
+        raise InputError(f"{LIMIT_VARIABLE} must be a number of bytes, got {given!r}.")
+    return int(given)
+
+
+def check_unpacked(name: str, size: int, packed: int) -> None:
+    """Raise `InputError` if something unpacks to more bytes than `unpack_limit` allows."""
+    if size > (limit := unpack_limit(packed)):
+        raise InputError(
+            f"{name} unpacks to more than {limit:,} bytes; if this is intended, set the environment variable "
+            f"{LIMIT_VARIABLE} to the number of bytes to allow."
+        )
+
+
+def unpacked_size(column: pa.ChunkedArray) -> int:
+    """Return the bytes that a column takes once its dictionaries are unpacked, also those in lists.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> unpacked_size(pa.chunked_array([pa.array(["x" * 1_000] * 500).dictionary_encode()])) > 500_000
+    True
+    """
+    return sum(_array_size(chunk) for chunk in column.chunks)
+
+
+def _array_size(array: pa.Array) -> int:
+    if pa.types.is_dictionary(array.type) and not pa.types.is_primitive(array.type.value_type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return array.nbytes + (pc.sum(lengths.take(array.indices)).as_py() or 0)
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        return array.nbytes + _array_size(array.flatten())
+    return int(array.nbytes)
+
+
+def unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionaries."""
+    kind = _plain_type(column.type)
+    if kind == column.type:
+        return column
+    pieces = [chunk.slice(at, _ROWS).cast(kind) for chunk in column.chunks for at in range(0, len(chunk), _ROWS)]
+    return pa.chunked_array(pieces, kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_plain_type(kind.value_type), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_plain_type(kind.value_type))
+    return pa.list_(_plain_type(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+Source = Any
+"""A path, "-" for standard input, a dataframe, a dict of dicts or lists, or a list of lists."""
+
+HEAD = 1 << 16
+_USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
+_USUAL_ENDINGS = (".inter", ".rating")
+_UNREADABLE = (
+    pa.ArrowException,
+    EOFError,
+    NotImplementedError,  # a zip file compressed in an unusual way
+    OSError,
+    OverflowError,
+    RuntimeError,  # an encrypted zip file
+    UnicodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@contextmanager
+def unreadable(name: str) -> Iterator[None]:
+    """Turn errors while reading a file (truncated, damaged, not what its first bytes promise) into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _UNREADABLE as error:
+        raise InputError(f"can't read {name}: {reason(error)}.") from error
+    except MemoryError as error:
+        raise InputError(f"can't read {name}: it needs more memory than is available.") from error
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, a member of a zip file, or stored bytes that can be read only once."""
+
+    path: Path
+    member: str | None = None
+    content: bytes | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return repr(str(self.path)) if self.member is None else f"{self.member!r} in {str(self.path)!r}"
+
+    @property
+    def plain_name(self) -> str:
+        """Name without directories, and without the ending of a compressed file."""
+        return Path(self.member or self.path).name.removesuffix(".gz")
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        """Open the unpacked content as an Arrow stream."""
+        with self._raw() as (raw, size):
+            gzipped = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            yield pa.PythonFile(_Unpacked(raw, str(self), size), "r") if gzipped else raw
+
+    def head(self) -> bytes:
+        """Return the first bytes, enough to detect the format."""
+        with self.open() as stream:
+            return stream.read(HEAD)
+
+    def read(self) -> bytes:
+        """Return the whole unpacked content."""
+        with self.open() as stream:
+            return b"".join(iter(lambda: stream.read(1 << 24), b""))
+
+    @contextmanager
+    def _raw(self) -> Iterator[tuple[Any, int]]:
+        if self.member is not None:
+            with self._archive() as archive:
+                info = archive.getinfo(self.member)
+                check_unpacked(str(self), info.file_size, info.compress_size)
+                yield pa.BufferReader(archive.read(info)), info.file_size
+        elif self.content is not None:
+            yield pa.BufferReader(self.content), len(self.content)
+        else:
+            with pa.OSFile(str(self.path)) as file:
+                yield file, file.size()
+
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        with zipfile.ZipFile(self.path if self.content is None else io.BytesIO(self.content)) as archive:
+            yield archive
+
+    def members(self) -> list[str] | None:
+        """Return the files in a zip file, None if this is not a zip file."""
+        with self._raw() as (raw, _):
+            if raw.read(4) != b"PK\x03\x04":
+                return None
+        with self._archive() as archive:
+            return [name for name in archive.namelist() if not name.endswith("/")]
+
+
+class _Unpacked(io.RawIOBase):
+    """The unpacked bytes of a gzipped stream, up to the limit."""
+
+    def __init__(self, raw: Any, name: str, packed: int) -> None:
+        self._stream = pa.CompressedInputStream(raw, "gzip")
+        self._name, self._packed, self._size = name, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        block: bytes = self._stream.read(size)
+        self._size += len(block)
+        check_unpacked(self._name, self._size, self._packed)
+        return block
+
+
+def locate(path: str | Path) -> File:
+    """Return the file that a path, a directory or a zip file stands for; "-" is standard input."""
+    if str(path) == "-":
+        return _inside(File(Path("-"), content=_standard_input()))
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise InputError(f"there is no file {str(path)!r}.") from error
+        raise InputError(f"can't read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
+    if stat.S_ISDIR(mode):
+        files = [file for pattern in ("*", "*/*") for file in sorted(Path(path).glob(pattern)) if file.is_file()]
+        return locate(Path(path) / _choose([str(file.relative_to(path)) for file in files], str(path)))
+    with unreadable(repr(str(path))):
+        return _inside(File(Path(path), content=None if stat.S_ISREG(mode) else Path(path).read_bytes()))
+
+
+def _standard_input() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except (AttributeError, OSError, ValueError) as error:  # Python has none where it was closed before the start
+        raise InputError("can't read standard input: it is closed.") from error
+
+
+def _inside(file: File) -> File:
+    """Return the file itself, or the one in it if it is a zip file."""
+    with unreadable(str(file)):
+        members = file.members()
+    if members is None:
+        return file
+    return File(file.path, _choose(members, str(file.path)), file.content)
+
+
+def _parts_hint(names: Sequence[str]) -> str:
+    """Return what to do about several Parquet files, which may be the parts of one table."""
+    several = sum(name.endswith(".parquet") for name in names) > 1
+    return ", or give all parts as one table (pyarrow.parquet.read_table reads a directory)" if several else ""
+
+
+def _choose(names: Sequence[str], where: str) -> str:
+    visible = [name for name in names if not re.search(r"(^|/)(\.|__MACOSX/)", name)]
+    plain = {name: Path(name).name.removesuffix(".gz") for name in visible}
+    usual = [name for name in visible if plain[name] in _USUAL_NAMES or plain[name].endswith(_USUAL_ENDINGS)]
+    found = usual or visible
+    if len(found) != 1:
+        some = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
+        raise InputError(
+            f"{where!r} must hold one file of events ({', '.join(_USUAL_NAMES)}, *.inter or *.rating), or only one "
+            f"file, found {some or 'none'}; name the file itself{_parts_hint(found)}."
+        )
+    return found[0]
+
+
+_UNREADABLE_ARRAYS = (*_UNREADABLE, KeyError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, ValueError)
+
+
+def load_array(path: str | Path) -> AnyArray:
+    """Return the array in an .npy file, memory-mapped; pickled objects are refused."""
+    _check_file(path)
+    try:
+        with Path(path).open("rb") as file:
+            _header(file, repr(str(path)))
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except InputError:
+        raise
+    except _UNREADABLE_ARRAYS as error:
+        raise InputError(f"can't read an array from {str(path)!r} ({reason(error)}).") from error
+
+
+def load_arrays(path: str | Path) -> dict[str, AnyArray]:
+    """Return the arrays in an .npz file by name; pickled objects are refused.
+
+    The declared sizes of the arrays are compared with the size of the file before anything is read.
+    """
+    _check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            packed = sum(member.compress_size for member in members)
+            check_unpacked(repr(str(path)), sum(member.file_size for member in members), packed)
+            return {member.filename.removesuffix(".npy"): _member(archive, member, str(path)) for member in members}
+    except InputError:
+        raise
+    except _UNREADABLE_ARRAYS as error:
+        raise InputError(f"can't read arrays from {str(path)!r} ({reason(error)}).") from error
+
+
+def _check_file(path: str | Path) -> None:
+    # these, unlike those of a Path, take any text for a path
+    if os.path.isdir(path):  # noqa: PTH112
+        raise InputError(f"{str(path)!r} is a directory, not a file.")
+    if not os.path.isfile(path):  # noqa: PTH113
+        raise InputError(f"there is no file {str(path)!r}.")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: str) -> AnyArray:
+    name = f"{member.filename!r} in {path!r}"
+    with archive.open(member) as file:
+        shape, fortran, dtype = _header(file, name)
+        flat = np.frombuffer(bytearray(file.read()), dtype=dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
+    """Return shape, order and type of an array in the .npy format."""
+    version = npy.read_magic(file)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+    if read is None:
+        raise InputError(f"{name} must be in version 1.0 or 2.0 of the .npy format, got {version[0]}.{version[1]}.")
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise InputError(f"{name} holds pickled Python objects, which are not read.")
+    return shape, fortran, dtype

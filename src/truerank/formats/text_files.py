@@ -1,0 +1,422 @@
+"""Text files of rows: what kind they are, how their lines divide into columns, and lists of negatives."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from truerank.core.checks import Ints
+from truerank.core.errors import InputError
+from truerank.formats.columns import Contents, is_number
+from truerank.formats.ids import numbers_if_spelled_so
+from truerank.formats.sources import HEAD, File, locate, unreadable
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is divided into fields.
+
+    Attributes
+    ----------
+    delimiter : str
+        A character, "::", or " " for any number of blanks and tabs.
+    names : tuple of str
+        Names of the columns; their numbers, from 0, if there is neither a header nor a usual order.
+    skip : int
+        Lines before the first row.
+    even : bool
+        Whether single blanks (or single tabs) separate the fields in the head of the file.
+    quoted : bool
+        Whether fields may be quoted.
+    whole_ids : bool
+        Whether ids must be whole numbers.
+    fixed : bool
+        Whether the format says which column is which, and not the caller.
+    unnamed : bool
+        Whether there is no header.
+    latin : bool
+        Whether the header is not UTF-8.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    skip: int
+    even: bool = True
+    quoted: bool = True
+    whole_ids: bool = False
+    fixed: bool = False
+    unnamed: bool = False
+    latin: bool = False
+
+    def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+        """Return some columns, named by their numbers, and notes; those in `text` are ids.
+
+        Text that is not UTF-8 is read as Latin-1, with a note. A line with a wrong number of fields is an error that
+        names the line.
+        """
+        try:
+            try:
+                table = self._parse(file, columns, text, "utf8")
+            except pa.ArrowInvalid as error:
+                if "UTF8" not in str(error):
+                    raise
+                return self._parse(file, columns, text, "latin-1"), (not_utf8(file),)
+        except pa.ArrowInvalid as error:
+            for number, fields in self.records(file):
+                if len(fields) != len(self.names):
+                    expected = f"expected {_count(len(self.names), 'field')}, got {len(fields)}"
+                    raise InputError(f"{file}, line {number}: {expected}.") from error
+            raise
+        return table, (not_utf8(file),) if self.latin else ()
+
+    def _parse(self, file: File, columns: Sequence[int], text: Collection[int], encoding: str) -> pa.Table:
+        if self.delimiter != " ":
+            with file.open() as stream:
+                return self._read(stream, self.delimiter, columns, text, encoding)
+        if self.even:
+            try:
+                with file.open() as stream:
+                    return self._read(stream, self._blank(file), columns, text, encoding)
+            except pa.ArrowInvalid:
+                pass  # further down it may be uneven
+        lines = (b" ".join(line.split()) for line in file.read().splitlines())
+        return self._read(pa.BufferReader(b"\n".join(lines)), " ", columns, text, encoding)
+
+    def _blank(self, file: File) -> str:
+        return "\t" if b"\t" in file.head() else " "
+
+    def _read(
+        self, stream: Any, delimiter: str, columns: Sequence[int], text: Collection[int], encoding: str
+    ) -> pa.Table:
+        names, kinds = [str(number) for number in range(len(self.names))], {}
+        if delimiter == "::":
+            # a reader that splits at ":" sees an empty column within each "::"
+            gaps = [f":{number}" for number in range(1, len(names))]
+            names = [name for pair in zip(names, [*gaps, ""], strict=True) for name in pair][:-1]
+            kinds = dict.fromkeys(gaps, pa.null())
+        kinds |= {str(column): pa.string() for column in text}
+        wanted = [str(column) for column in columns]
+        table = pa_csv.read_csv(
+            stream,
+            read_options=pa_csv.ReadOptions(
+                column_names=names, skip_rows=self.skip, encoding=encoding, block_size=1 << 22
+            ),
+            parse_options=pa_csv.ParseOptions(delimiter=delimiter[0], quote_char='"' if self.quoted else False),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=kinds, include_columns=[*wanted, *(name for name in kinds if name.startswith(":"))]
+            ),
+        ).select(wanted)
+        return pa.table({name: _ids(table[name]) if int(name) in text else table[name] for name in wanted})
+
+    def records(self, file: File) -> Iterator[tuple[int, list[str]]]:
+        """Return the rows with their line numbers: slowly, to say what is wrong where."""
+        lines = io.StringIO(decode(file.read())[0], newline="")
+        for number, fields in _split(lines, self.delimiter, self.quoted):
+            if number > self.skip and fields:
+                yield number, fields
+
+    def line_of(self, file: File, row: int) -> str:
+        """Return the file and line of a row."""
+        for at, (number, _) in enumerate(self.records(file)):
+            if at == row:
+                return f"{file}, line {number}"
+        return f"{file}, row {row + 1}"
+
+
+def fields_of(line: str, delimiter: str, *, quoted: bool = True) -> list[str]:
+    """Divide one line into fields."""
+    return next((fields for _, fields in _split([line], delimiter, quoted)), [])
+
+
+def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
+    """Decode content as UTF-8, or else as Latin-1; also return whether it is the latter.
+
+    A byte-order mark is left out; so is an incomplete character at the end if the content was `cut` off.
+
+    Examples
+    --------
+    >>> decode("é".encode()), decode("é".encode("latin-1"))
+    (('é', False), ('é', True))
+    """
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return content.decode(), False
+    except UnicodeDecodeError as error:
+        if cut and error.start > max(len(content) - 4, 0):
+            return content[: error.start].decode(), False
+        return content.decode("latin-1"), True
+
+
+def lines_of(text: str) -> list[str]:
+    """Divide text into lines as the file readers do: at LF, CR LF or CR alone."""
+    return _LINE_END.split(text)
+
+
+def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    if delimiter in (" ", "::"):
+        for number, line in enumerate(lines, start=1):
+            yield number, (line.split() if delimiter == " " else line.split("::")) if line.strip() else []
+        return
+    reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num}: {error}.") from error
+
+
+def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return ids of a text file, without surrounding blanks."""
+    ids = numbers_if_spelled_so(column)
+    return ids if pa.types.is_integer(ids.type) else numbers_if_spelled_so(pc.utf8_trim_whitespace(column))
+
+
+def not_utf8(file: File) -> str:
+    """Return the note that a file was read as Latin-1."""
+    return f"{file} is not UTF-8 and was read as Latin-1"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+Format = Literal["csv", "csv-header", "csv-no-header", "movielens", "trec"]
+"""Delimited text, with or without a header; user, item, rating and time without a header; a TREC run or qrels."""
+
+# the TREC tools order by score; the column of ranks is for human readers
+_RUN = ("user", "iteration", "item", "place", "score", "tag")
+_TREC = {"run": _RUN, "qrels": ("user", "iteration", "item", "relevance")}
+_MOVIELENS = ("user", "item", "rating", "time")
+_MOVIELENS_HEADER = ["userId", "movieId", "rating", "timestamp"]
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_RECBOLE = re.compile(r"(.+):(token|float|token_seq|float_seq)")
+_UNEVEN = re.compile(r"[ \t]{2,}|[ \t]$|^[ \t]|\t.* | .*\t")
+# lines used to distinguish formats
+_LINES = 100
+
+
+def check_format(given: str | None) -> None:
+    """Raise `InputError` unless `given` is a format or None."""
+    if given is not None and given not in get_args(Format):
+        raise InputError(f"the format must be one of {', '.join(get_args(Format))}, got {given!r}.")
+
+
+def with_header(given: Format | None, header: bool | None, name: str = "header") -> Format | None:
+    """Return the format of delimited text of which the caller says whether it has a header.
+
+    Examples
+    --------
+    >>> with_header(None, False), with_header("trec", None)
+    ('csv-no-header', 'trec')
+    """
+    if header is None:
+        return given
+    if not isinstance(header, bool):
+        raise InputError(f"`{name}` must be True, False or None, got {header!r}.")
+    if given not in (None, "csv"):
+        raise InputError(f"`{name}` applies to delimited text only, not to the format {given!r}.")
+    return "csv-header" if header else "csv-no-header"
+
+
+def detect(
+    file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
+) -> Layout:
+    """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
+    cut = len(head) >= HEAD
+    text, latin = decode(head, cut=cut)
+    lines = lines_of(text)
+    skip = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if skip is None:
+        raise InputError(f"{file} is empty.")
+    whole = lines[:-1] if cut and len(lines) > skip + 1 else lines
+    sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
+    if given == "trec":
+        return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
+    if given is None and (found := _trec(sample)) and (kind := _settle(file, *found, contents, chosen, len(sample))):
+        return _trec_layout(file, sample, kind, contents, skip)
+    return _delimited(file, sample, skip, latin, contents, chosen, given)
+
+
+def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
+    """Return the TREC format that lines may have, and whether they can hardly be anything else."""
+    rows = [line.split() for line in lines]
+    if len({len(row) for row in rows}) != 1 or any("," in line or "::" in line for line in lines):
+        return None
+    columns = list(zip(*rows, strict=True))
+    if len(columns) == 6 and all(map(_NUMBER.fullmatch, (*columns[3], *columns[4]))):
+        return "run", "Q0" in columns[1] or not all(map(_NUMBER.fullmatch, columns[5]))
+    if len(columns) == 4 and all(map(_WHOLE.fullmatch, columns[3])):
+        usual = set(columns[1]) <= {"0", "Q0"}
+        return "qrels", usual or not all(map(_NUMBER.fullmatch, columns[2]))
+    return None
+
+
+def _settle(
+    file: File, kind: str, sure: bool, contents: Contents, chosen: Mapping[str, str | int], n_lines: int
+) -> str | None:
+    """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
+    numbered = any(map(is_number, chosen.values()))
+    if kind != contents.trec:
+        if sure and n_lines > 1 and not numbered:
+            raise _wrong_kind(file, kind, contents)
+        return None
+    if sure or (kind == "run" and not numbered):
+        return kind
+    if numbered:
+        return None
+    raise InputError(
+        f"{file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, relevance) "
+        "or MovieLens ratings (user, item, rating, time): choose with "
+        f"{contents.format_argument}='trec' or {contents.format_argument}='movielens'."
+    )
+
+
+def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
+    if kind == "run":
+        return InputError(f"{file} holds ranked lists, not {contents.what}{contents.lists_need}.")
+    hint = f"; if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
+    applies = 4 in contents.unnamed
+    return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}{hint if applies else ''}.")
+
+
+def _as_trec(file: File, line: str) -> str:
+    sizes = {len(names): kind for kind, names in _TREC.items()}
+    if (count := len(line.split())) not in sizes:
+        raise InputError(f"{file} is not in a TREC format: a run has 6 columns and qrels have 4, got {count}.")
+    return sizes[count]
+
+
+def _trec_layout(file: File, lines: Sequence[str], kind: str, contents: Contents, skip: int) -> Layout:
+    if kind != contents.trec:
+        raise _wrong_kind(file, kind, contents)
+    even = not any(map(_UNEVEN.search, lines)) and len({"\t" in line for line in lines}) == 1
+    return Layout(" ", _TREC[kind], skip, even=even, quoted=False, fixed=True)
+
+
+def _delimited(
+    file: File,
+    lines: Sequence[str],
+    skip: int,
+    latin: bool,
+    contents: Contents,
+    chosen: Mapping[str, str | int],
+    given: Format | None,
+) -> Layout:
+    delimiter = _delimiter(lines[0])
+    quoted = delimiter not in ("::", " ")
+    split = ([field.strip() for field in fields_of(line, delimiter, quoted=quoted)] for line in lines)
+    fields = next(split)
+    even = delimiter != " " or _UNEVEN.search(lines[0]) is None
+    if _has_header(file, fields, split, contents, chosen, given):
+        typed = [_RECBOLE.fullmatch(name) for name in fields]
+        names = tuple(form[1] if form else name for form, name in zip(typed, fields, strict=True))
+        return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
+    names = _unnamed(file, fields, contents, chosen, given)
+    whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
+    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens", unnamed=True)
+
+
+def _has_header(
+    file: File,
+    fields: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    contents: Contents,
+    chosen: Mapping[str, str | int],
+    given: Format | None,
+) -> bool:
+    """Whether the first line holds names: text only, and, if columns are chosen by number, not text like all others."""
+    if given in ("movielens", "csv-header", "csv-no-header"):
+        return given == "csv-header"
+    if any(map(_NUMBER.fullmatch, fields)):
+        return False
+    named = not any(map(is_number, chosen.values())) or contents.recognises(fields) or _RECBOLE.fullmatch(fields[0])
+    if named or any(all(map(_NUMBER.fullmatch, column)) for column in zip(*rows, strict=False)):
+        return True
+    header = contents.format_argument.replace("format", "header")
+    hint = contents.header_hint or f"give {header}=True or {header}=False"
+    raise InputError(f"{file} may begin with a header or with a row, because all of it is text: {hint}.")
+
+
+def _unnamed(
+    file: File, fields: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], given: Format | None
+) -> tuple[str, ...]:
+    """Return the names of columns without a header: the usual ones, or else their numbers."""
+    if given == "movielens":
+        if len(fields) != len(_MOVIELENS):
+            raise InputError(f"{file} must have 4 columns (user, item, rating, time), got {len(fields)}.")
+        return _MOVIELENS
+    usual = contents.unnamed.get(len(fields))
+    if usual is None and not set(contents.needed) <= set(chosen):
+        count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+        example = ", ".join(f"{role}={number}" for number, role in enumerate(contents.needed))
+        raise InputError(f"{file} has no header and {count}: give the columns by number, as in {example}.")
+    return usual or tuple(str(number) for number in range(len(fields)))
+
+
+def _delimiter(line: str) -> str:
+    if "::" in line:
+        return "::"
+    best = max("\t,;|", key=line.count)
+    return best if best in line else " "
+
+
+_LINE = re.compile(r"\(?([0-9]+)(?:,\s*[0-9]+\))?((?:\t[0-9]+)*)\s*")
+# more users without a line, for each user with one, must be a mistake; user numbers below the second are always allowed
+_GAPS = 1_000
+_LARGEST = 10**6
+
+
+def read_negatives(path: str | Path) -> list[Ints]:
+    r"""Return the negatives of each user from a file in the NCF format, plain or compressed.
+
+    A line is a user and its negatives, separated by tabs; the user is a number, or the pair
+    ``(user,item)`` of the original files, in which item is the held-out item. User u is row u of the
+    result; users without a line have no negatives.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "test.negative"
+    >>> _ = path.write_text("(0,25)\t7\t9\n(2,3)\t1\t4\n")
+    >>> [row.tolist() for row in read_negatives(path)]
+    [[7, 9], [], [1, 4]]
+    """
+    file = locate(path)
+    with unreadable(str(file)):
+        lines = lines_of(decode(file.read())[0])
+    rows: dict[int, Ints] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            user, items = _parse(line, f"{file}, line {number}")
+            if user in rows:
+                raise InputError(f"{file}, line {number}: user {user} already has a line.")
+            rows[user] = items
+    if not rows:
+        raise InputError(f"{file} is empty.")
+    if (last := max(rows)) >= max(_GAPS * len(rows), _LARGEST):
+        raise InputError(f"{file} has {len(rows)} users, but numbers them up to {last}; number them from 0.")
+    nothing = np.zeros(0, dtype=np.int64)
+    return [rows.get(user, nothing) for user in range(last + 1)]
+
+
+def _parse(line: str, place: str) -> tuple[int, Ints]:
+    form = _LINE.fullmatch(line)
+    if form is None:
+        raise InputError(f"{place}: expected a user and tab-separated item numbers.")
+    try:
+        return int(np.int64(form[1])), np.array(form[2].split(), dtype=np.int64)
+    except (OverflowError, ValueError) as error:
+        raise InputError(f"{place}: users and items must be 64-bit whole numbers.") from error

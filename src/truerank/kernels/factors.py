@@ -1,0 +1,345 @@
+"""Counts, best items and scores of single pairs from the factors of users and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from truerank.core.checks import AnyArray, Ints
+from truerank.core.csr import owners
+from truerank.kernels import library
+from truerank.kernels.scores import Best, BestBlock, above_and_tied, best_of_blocks, best_scores, count_scores
+from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks, refuse_score
+
+
+def score_pairs(
+    user_factors: AnyArray, item_factors: AnyArray, users: Ints, items: Ints, *, item_bias: AnyArray | None = None
+) -> AnyArray:
+    """Return the scores of pairs of users and items: by the compiled loop, those that `count_factors` counts.
+
+    Parameters
+    ----------
+    user_factors, item_factors, item_bias
+        As in `count_factors`; scores are in float32 if both factors are, and in float64 otherwise.
+    users, items : arrays of int, one entry per pair
+        It is faster if pairs of the same user follow each other.
+
+    Examples
+    --------
+    >>> score_pairs(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]), np.array([0, 1, 1]), np.array([0, 0, 1]))
+    array([3., 6., 8.])
+    """
+    number = np.result_type(user_factors, item_factors)
+    if library.load() is None:
+        return _score_pairs(user_factors, item_factors, users, items, item_bias)
+    scores = np.empty(len(users), number)
+    factors = [library.MatrixArgument.of(np.ascontiguousarray(each, number)) for each in (user_factors, item_factors)]
+    bias = None if item_bias is None else np.ascontiguousarray(item_bias, number)
+    pairs = [np.ascontiguousarray(each, np.int64) for each in (users, items)]
+    library.call(f"score_pairs_{number}", *factors, bias, *pairs, len(users), scores)
+    return scores
+
+
+class SampledCounts(NamedTuple):
+    """Per relevant item, user by user, and from the highest score down.
+
+    `above` and `tied` count sampled scores that are higher and equal, `scores` are those of the relevant items, and
+    `order` is where each was given.
+    """
+
+    above: Ints
+    tied: Ints
+    order: Ints
+    scores: AnyArray
+
+
+def count_sampled(own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: Ints) -> SampledCounts:
+    """Count the sampled scores above, and equal to, each relevant one of the same user.
+
+    Parameters
+    ----------
+    own, sampled : arrays of float, of the same type
+        Finite scores of the relevant and of the sampled items, user by user.
+    own_bounds, bounds : arrays of int
+        Where the scores of each user begin, and where the last ones end.
+
+    Examples
+    --------
+    >>> own, sampled = np.array([0.2, 0.7, 0.5]), np.array([0.5, 0.7, 0.9, 0.1])
+    >>> counts = count_sampled(own, np.array([0, 2, 3]), sampled, np.array([0, 2, 4]))
+    >>> counts.above.tolist(), counts.tied.tolist(), counts.order.tolist()
+    ([0, 2, 1], [1, 0, 0], [1, 0, 2])
+    """
+    if library.load() is None:
+        return SampledCounts(*_count_sampled(own, own_bounds, sampled, bounds))
+    above, tied, order = np.zeros((3, own.size), np.int64)
+    scores = np.empty_like(own)
+    given = library.SampledArgument.of(own, own_bounds, sampled, bounds)
+    library.call(f"count_sampled_{own.dtype}", given, scores, order, above, tied)
+    return SampledCounts(above, tied, order, scores)
+
+
+USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
+USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
+FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
+COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
+WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
+CHUNK = 4096  # the smallest number of items per call
+_CHECKED_AT_ONCE = 2**23  # scores
+
+
+class _FactorArrays(NamedTuple):
+    """Factors in the form the loops need; if there is a bias, users have an additional factor of 1."""
+
+    users: AnyArray
+    items: AnyArray
+    bias: AnyArray
+
+    @property
+    def number(self) -> np.dtype[Any]:
+        return self.items.dtype
+
+    def rows(self, users: Ints) -> AnyArray:
+        """Return the factors of some users."""
+        width = self.items.shape[1]
+        rows = np.ones((len(users), width + bool(self.bias.size)), self.number)
+        rows[:, :width] = self.users[users]
+        return rows
+
+    def arguments(self, rows: AnyArray) -> tuple[Any, ...]:
+        """Return the rows of users, the items and the bias for a compiled loop."""
+        return *map(library.MatrixArgument.of, (rows, self.items)), self.bias if self.bias.size else None
+
+    def columns(self, chosen: slice) -> AnyArray:
+        """Return the factors of some items, the bias included."""
+        return np.column_stack([self.items[chosen], self.bias[chosen]]) if self.bias.size else self.items[chosen]
+
+
+def count_factors(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    train: Lists,
+    test: Lists,
+    *,
+    item_bias: AnyArray | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Counts:
+    """Return the counts of the scores ``user_factors @ item_factors.T + item_bias``.
+
+    In the compiled loops a score depends only on its two rows, so items with equal rows always tie.
+
+    Parameters
+    ----------
+    user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
+        Scores are computed in float32 if both are float32, and otherwise in float64 where float32
+        cannot decide. They may be memory-mapped.
+    train, test : Lists
+        The candidates of a user are all items except those in `train`. Items in `test` are relevant,
+        even if they are also in `train`, and are never counted.
+    item_bias : array of shape (n_items,), optional
+    threads : int
+        Blocks counted at the same time. The result does not depend on it.
+    progress : callable, optional
+        Called after each block with its number of users, always in the calling thread.
+
+    Raises
+    ------
+    InputError
+        If a candidate's score is not finite, or so large that a partial sum could overflow.
+
+    Examples
+    --------
+    >>> train, test = Lists(np.array([0, 1]), np.array([3])), Lists(np.array([0, 2]), np.array([1, 2]))
+    >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
+    >>> count_factors(np.ones((1, 1)), items, train, test)
+    Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]), seen=array([False, False]))
+    """
+    factors = _prepared(user_factors, item_factors, item_bias)
+    n_items = len(factors.items)
+    if library.load() is None:
+        score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
+        return count_scores(score, n_items, train, test, threads=threads, progress=progress)
+    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
+    return count_blocks(_counter(factors), size, n_items, train, test, threads, progress)
+
+
+def best_factors(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    users: Ints,
+    excluded: Lists,
+    k: int,
+    *,
+    item_bias: AnyArray | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Best:
+    """Return the k best items of some users by the scores that `count_factors` counts.
+
+    Parameters
+    ----------
+    user_factors, item_factors, item_bias, threads, progress
+        As in `count_factors`.
+    users : array of int, ascending
+    excluded : Lists
+        Items of each user, chosen or not, that are left out.
+    k : int
+
+    Examples
+    --------
+    >>> excluded = Lists(np.array([0, 1]), np.array([3]))
+    >>> items = np.array([[4.0], [3.0], [1.0], [9.0], [1.0]])
+    >>> best_factors(np.ones((1, 1)), items, np.array([0]), excluded, 3)
+    Best(items=array([[0, 1, 2]], dtype=int32), scores=array([[4., 3., 1.]]), found=array([3]))
+    """
+    factors = _prepared(user_factors, item_factors, item_bias)
+    n_items = len(factors.items)
+    if library.load() is None:
+        score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
+        return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
+    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
+
+    def search(chosen: Ints, stopped: Event) -> BestBlock:
+        block, rows = BestBlock.of(chosen, excluded, k, factors.number), factors.rows(chosen)
+        if not rows.shape[1] * _largest(rows) * largest < limit:
+            _check_factors(block, factors, rows)
+        _search(block, factors, rows, stopped)
+        return block
+
+    return best_of_blocks(search, _fair_size(len(users), threads), n_items, users, excluded, threads, progress)
+
+
+def _search(block: BestBlock, factors: _FactorArrays, users: AnyArray, stopped: Event) -> None:
+    """Search all items for the block."""
+    n_items, argument = len(factors.items), block.as_argument()
+    given, step = factors.arguments(users), max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
+    for start in range(0, n_items, step):
+        if stopped.is_set():
+            return
+        library.call(f"best_factors_{factors.number}", *given, argument, start, min(start + step, n_items))
+
+
+def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None) -> _FactorArrays:
+    number = np.dtype(np.float32 if user_factors.dtype == item_factors.dtype == np.float32 else np.float64)
+    items = np.asarray(item_factors, number)
+    if items.shape[1] == 0:  # all scores are 0, or the bias
+        user_factors, items = np.zeros((len(user_factors), 1), number), np.zeros((len(items), 1), number)
+    return _FactorArrays(user_factors, items, np.ascontiguousarray([] if item_bias is None else item_bias, number))
+
+
+def _counter(factors: _FactorArrays) -> Callable[[UserBlock, Event], None]:
+    """Return a function that counts a block."""
+    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
+    crowded = Event()  # set if too many scores are too close for float32 to help
+
+    def count(block: UserBlock, stopped: Event) -> None:
+        users = factors.rows(block.users)
+        most = _largest(users)
+        product = users.shape[1] * most * largest
+        # The negation also catches NaN.
+        if not product < limit:
+            _check_factors(block, factors, users)
+        is_wide = factors.number == np.float64
+        if is_wide and not crowded.is_set() and _suits_float32(block, most, largest, product):
+            if _sweep("count_narrow", block, factors, users, stopped):
+                return
+            crowded.set()
+            block.reset()
+        _sweep(f"count_factors_{factors.number}", block, factors, users, stopped)
+
+    return count
+
+
+def _sweep(entry: str, block: UserBlock, factors: _FactorArrays, users: AnyArray, stopped: Event) -> bool:
+    """Count all items for the block; return False if the loop gives up."""
+    n_items = len(factors.items)
+    given, argument = factors.arguments(users), block.as_argument(factors.number)
+    step = _items_per_call(block, users.shape[1])
+    for start in range(0, n_items, step):
+        stop = min(start + step, n_items)
+        if stopped.is_set():
+            return True
+        if library.call(entry, *given, argument, start, stop):
+            return False
+    return True
+
+
+def _items_per_call(block: UserBlock, depth: int) -> int:
+    held_out = len(block.test.items) / len(block.users)
+    work = len(block.users) * (depth + 4 * min(held_out, COMPARED_BY_FLOAT32))  # two comparisons and two additions
+    return max(int(WORK_PER_CALL / work) // CHUNK, 1) * CHUNK
+
+
+def _fair_size(users: int, threads: int) -> int:
+    """Return a block size, in whole tiles, that gives every thread the same number of blocks."""
+    rounds = -(-users // (threads * USERS_PER_BLOCK))
+    tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
+    return max(tiles, 1) * USERS_PER_TILE
+
+
+def _suits_float32(block: UserBlock, *sizes: float) -> bool:
+    """Whether float32 can hold numbers of these sizes, and users have few enough held-out items to compare with."""
+    many = np.maximum(block.test.end - block.test.begin - COMPARED_BY_FLOAT32, 0).mean()
+    return bool(many <= 2) and all(size < FLOAT32_BELOW for size in sizes)
+
+
+def _largest(values: AnyArray) -> float:
+    """Return the largest absolute value, or NaN if there is one, without copying the values."""
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def _check_factors(block: UserBlock | BestBlock, factors: _FactorArrays, users: AnyArray) -> None:
+    """Refuse factors whose products do not add up to a finite score in every order."""
+    size = max(1, _CHECKED_AT_ONCE // len(users))
+    for start in range(0, len(factors.items), size):
+        with np.errstate(all="ignore"):
+            scores = np.abs(users) @ np.abs(factors.columns(slice(start, start + size))).T
+        for row, column in np.argwhere(~np.isfinite(scores)):
+            item = start + column
+            if block.is_candidate(row, item):
+                refuse_score(block.users[row], item, scores[row, column])
+
+
+_PAIRS = 1 << 14  # whose factors NumPy gathers at once: a part of the cache
+
+
+def _scores_of_factors(user_rows: Callable[[Ints], AnyArray], items: AnyArray) -> Callable[[Ints], AnyArray]:
+    """Return a function that computes scores of users by BLAS, with equal scores for equal items.
+
+    BLAS sums in a different order at the edges of a matrix, which would break true ties, so each
+    distinct item is scored once.
+    """
+    distinct, inverse = np.unique(items, axis=0, return_inverse=True)
+
+    def score(users: Ints) -> AnyArray:
+        with np.errstate(all="ignore"):  # scores that are not finite are reported when counting
+            return (user_rows(users) @ distinct.T)[:, inverse]
+
+    return score
+
+
+def _score_pairs(
+    user_factors: AnyArray, item_factors: AnyArray, users: Ints, items: Ints, item_bias: AnyArray | None
+) -> AnyArray:
+    """Return the scores of pairs by NumPy, which may differ from those of the compiled loop in the last bits."""
+    scores = np.empty(users.size, np.result_type(user_factors, item_factors))
+    for start in range(0, users.size, _PAIRS):
+        some = slice(start, start + _PAIRS)
+        np.einsum("ij,ij->i", user_factors[users[some]], item_factors[items[some]], out=scores[some])
+    return scores if item_bias is None else scores + item_bias[items].astype(scores.dtype)
+
+
+def _count_sampled(
+    own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: Ints
+) -> tuple[Ints, Ints, Ints, AnyArray]:
+    """Return, from the top of each user down, the counts above and tied, the order, and the scores of own items."""
+    order = np.lexsort((-own, owners(own_bounds)))
+    scores, (above, tied) = own[order], np.zeros((2, own.size), np.int64)
+    for user in np.flatnonzero(np.diff(own_bounds)):
+        held, others = slice(*own_bounds[user : user + 2]), sampled[slice(*bounds[user : user + 2])]
+        above[held], tied[held] = above_and_tied(others, scores[held])
+    return above, tied, order, scores

@@ -1,0 +1,188 @@
+"""Tables that hold ranks themselves -> `Ranks`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from truerank.core.checks import AnyArray, Floats, Ints, check_whole
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks
+from truerank.formats.arrow_tables import open_source
+from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
+from truerank.formats.ids import as_names, shown
+from truerank.formats.rows import Rows, load_opened
+from truerank.formats.sources import Source
+from truerank.formats.text_files import Format, with_header
+
+
+def read_ranks(
+    source: Source,
+    *,
+    m: int | str | None = None,
+    n: int | str | None = None,
+    replace: bool = False,
+    user: Column = None,
+    rank: Column = None,
+    relevance: Column = None,
+    header: bool | None = None,
+    format: Format | None = None,  # noqa: A002
+) -> Ranks:
+    """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
+
+    Parameters
+    ----------
+    source : path or dataframe
+        What `Ranks.save` wrote, or one row per relevant item with its rank (1 is the best). Rows of one user are one
+        instance; without a column of users each row is its own. Files as for `truerank.read_lists`.
+    m : int or str, optional
+        For ranks among sampled candidates: how many irrelevant ones were sampled for each instance, or the name of the
+        column that holds it. A table with a column `m` holds sampled ranks.
+    n : int or str, optional
+        Candidates of each instance, before sampling, or the name of the column with it; by default the column `n`.
+    replace : bool
+        Whether the candidates were sampled with replacement.
+    user, rank, relevance : str or int, optional
+        Columns by name, or by number from 0, where their names are not the usual ones. `relevance` holds grades.
+    header : bool, optional
+        Whether the first line of a text file holds the names of the columns; detected by default.
+    format : {"csv"}, optional
+        The format of a text file, where it is not detected.
+
+    Examples
+    --------
+    >>> import pandas as pd, truerank as tr
+    >>> frame = pd.DataFrame({"user_id": ["ann", "bob", "ann"], "rank": [5, 1, 3], "n": [10, 4, 10]})
+    >>> ranks = tr.read_ranks(frame)
+    >>> ranks.ids.tolist(), ranks.rank.tolist()
+    (['ann', 'bob'], [3, 5, 1])
+    >>> tr.read_ranks(pd.DataFrame({"rank": [1, 17, 3]}), m=100, n=3541)
+    Ranks(3 instances, 3 relevant items, 101 of 3541 candidates sampled, no ties)
+    """
+    if isinstance(source, str | Path) and str(source).lower().endswith(".npz"):
+        return _as_saved(Ranks.load(source), repr(str(source)), {"m": m, "n": n}, replace)
+    columns = {"user": user, "rank": rank, "relevance": relevance}
+    columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
+    opened = open_source(source, RANKS, chosen_columns(columns), with_header(format, header))
+    if {"above", "tied", "n_candidates"} <= set(opened.names):
+        return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, {"m": m, "n": n}, replace)
+    found = find_columns(opened.names, RANKS, {}, opened.name)
+    if n is None and "n" not in found and "item" in find_columns(opened.names, LISTS, {}, opened.name):
+        raise InputError(f"{opened.name} holds ranked lists, not ranks{RANKS.lists_need}.")
+    rows = load_opened(opened, RANKS, columns)
+    sampled, candidates = _per_row(rows, "m", m), _per_row(rows, "n", n)
+    if candidates is None:
+        raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
+    if sampled is None and replace:
+        raise InputError("`replace` applies to sampled ranks only; give `m`, or a column m.")
+    ranks = _RankTable.of(rows, sampled, candidates).to_ranks(replace)
+    return dataclasses.replace(ranks, notes=rows.notes) if rows.notes else ranks
+
+
+def _as_saved(ranks: Ranks, name: str, given: Mapping[str, int | str | None], replace: bool) -> Ranks:
+    """Refuse numbers of candidates that contradict the saved ranks."""
+    sampled = ranks.design is not None and ranks.n_catalogue is not None
+    stored = {"m": ranks.draws if sampled else None, "n": ranks.n_catalogue if sampled else ranks.n_candidates}
+    for role, number in given.items():
+        own = stored[role]
+        if number is not None and own is None:
+            raise InputError(f"{name} holds exact ranks, so `{role}` can't be given.")
+        if number is not None and own is not None and np.any(other := own != number):
+            raise InputError(f"`{role}` {number} contradicts {name}, which says {own[other][0]}.")
+    if replace and not getattr(ranks.design, "replace", False):
+        raise InputError(f"`replace` contradicts {name}, whose candidates were sampled without replacement.")
+    return ranks
+
+
+def _per_row(rows: Rows, role: str, given: int | str | None) -> Ints | None:
+    """Return a number of candidates for each row: from its column, or as given."""
+    column = rows.whole(role) if role in rows else None
+    if column is not None and np.any(bad := column < 1):
+        row = int(np.argmax(bad))
+        raise rows.error(row, f"{role} must be at least 1, got {column[row]}")
+    if given is None or isinstance(given, str):
+        return column
+    check_whole(role, given, otherwise=", or the name of a column")
+    if column is not None and np.any(bad := column != given):
+        row = int(np.argmax(bad))
+        raise InputError(f"`{role}` {given} contradicts {rows.place(row)}, which says {column[row]}.")
+    return np.full(len(rows), given, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _RankTable:
+    """Ranks of the relevant items, and which instance each belongs to."""
+
+    rows: Rows
+    instance: Ints
+    names: AnyArray | None
+    n_instances: int
+    m: Ints | None
+    """Of each instance; None for exact ranks."""
+    n: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, m: Ints | None, n: Ints) -> _RankTable:
+        instance, names, n_instances = _instances(rows)
+        per_instance = (_one_each(rows, role, values, instance, n_instances) for role, values in (("m", m), ("n", n)))
+        sampled, candidates = per_instance
+        assert candidates is not None
+        return cls(rows, instance, names, n_instances, sampled, candidates)
+
+    def to_ranks(self, replace: bool) -> Ranks:
+        ranks, grades = self._ranks(), self.rows.numbers("relevance") if "relevance" in self.rows else None
+        order = np.argsort(self.instance, kind="stable")
+        bounds = np.cumsum(np.bincount(self.instance, minlength=self.n_instances))[:-1]
+        split = np.split(ranks[order], bounds)
+        marks: list[Floats] | None = None if grades is None else np.split(grades[order], bounds)
+        if self.m is None:
+            return Ranks.from_ranks(split, self.n, ids=self.names, grades=marks)
+        return Ranks.from_sampled(split, m=self.m, n=self.n, replace=replace, ids=self.names, grades=marks)
+
+    def _ranks(self) -> Ints:
+        ranks = self.rows.whole("rank")
+        n_relevant = np.bincount(self.instance, minlength=self.n_instances)
+        limit = (self.n if self.m is None else self.m + n_relevant)[self.instance]
+        if np.any(bad := (ranks < 1) | (ranks > limit)):
+            row = int(np.argmax(bad))
+            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
+        return ranks
+
+
+def _hits_hint(ranks: Ints) -> str:
+    """Return what to do with hits, if the ranks look like them."""
+    if np.any((ranks != 0) & (ranks != 1)):
+        return ""
+    return "; 0 and 1 look like hits, not ranks: give their mean to `audit`, as the recall at their cut-off"
+
+
+def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
+    """Return the instance of each row, their names, and how many there are."""
+    if "user" in rows:
+        encoded = rows.ids("user").dictionary_encode()
+        return (
+            encoded.indices.to_numpy().astype(np.int64),
+            as_names(encoded.dictionary, "user"),
+            len(encoded.dictionary),
+        )
+    if rows.parents is not None:
+        distinct, instance = np.unique(rows.parents, return_inverse=True)
+        return instance, None, distinct.size
+    return np.arange(len(rows)), None, len(rows)
+
+
+def _one_each(rows: Rows, role: str, values: Ints | None, instance: Ints, n_instances: int) -> Ints | None:
+    """Return the one number of each instance, which all of its rows must have."""
+    if values is None:
+        return None
+    each = np.zeros(n_instances, dtype=np.int64)
+    each[instance] = values
+    if np.any(bad := each[instance] != values):
+        row = int(np.argmax(bad))
+        user = f"user {shown(rows.ids('user')[row].as_py())}" if "user" in rows else "one row"
+        raise rows.error(row, f"{user} has more than one {role}, {values[row]} and {each[instance[row]]}")
+    return each

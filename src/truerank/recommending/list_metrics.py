@@ -1,0 +1,350 @@
+"""Metrics of recommended lists, such as coverage, novelty and diversity."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_cutoff, refuse_masked
+from truerank.core.errors import InputError
+from truerank.core.text_forms import Named, Registry
+from truerank.data.interactions import Interactions
+from truerank.recommending.recommendations import Recommendations
+from truerank.scoring.scorers import match_names
+
+GROUPS = 200
+"""Groups of users that the jackknife leaves out; they determine a standard error to about 5 %."""
+_AT_ONCE = 1 << 22  # counts held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What metrics may need besides the lists, in the numbering of their items.
+
+    Attributes
+    ----------
+    popularity : array of int, optional
+        Training users of each item.
+    n_users : int
+        Training users.
+    n_unlisted : int
+        Training items that are not in the catalogue of the lists; they could have been recommended as well.
+    vectors : array of shape (n_items, d), optional
+        Vectors of length 1, one per item.
+    reference : Recommendations, optional
+        The lists of another recommender.
+    """
+
+    popularity: Ints | None = None
+    n_users: int = 0
+    n_unlisted: int = 0
+    vectors: Floats | None = None
+    reference: Recommendations | None = None
+
+    @classmethod
+    def of(
+        cls,
+        lists: Recommendations,
+        train: Interactions | None = None,
+        vectors: AnyArray | None = None,
+        reference: Recommendations | None = None,
+    ) -> Surroundings:
+        """Return what is given in the numbering of the lists, whose items are matched by name."""
+        unit = None if vectors is None else _of_length_one(lists, vectors)
+        if train is None:
+            return cls(vectors=unit, reference=reference)
+        place = match_names(lists.item_ids, train.item_names, np.zeros(0, np.int64), "item")
+        n_users = int(np.count_nonzero(np.diff(train.indptr)))
+        n_unlisted = 0 if place is None else train.n_items - int(np.count_nonzero(place >= 0))
+        return cls(_popularity(lists, train, place), n_users, n_unlisted, unit, reference)
+
+
+def _popularity(lists: Recommendations, train: Interactions, place: Ints | None) -> Ints:
+    counts = np.bincount(train.items, minlength=train.n_items)
+    own = counts if place is None else np.where(place < 0, 0, np.append(counts, 0)[place])
+    if lists.items.size and not own[lists.items].any():
+        raise InputError("no listed item is in `train`: the ids do not match.")
+    return own.astype(np.int64)
+
+
+def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
+    refuse_masked(vectors, "`item_vectors`")
+    given = np.asarray(vectors, dtype=np.float64)
+    if given.ndim != 2 or len(given) != lists.n_items:
+        raise InputError(
+            f"`item_vectors` must have one row for each of {lists.n_items} items, got shape {given.shape}."
+        )
+    lengths = np.linalg.norm(given, axis=1)
+    bad = ~((lengths > 0) & np.isfinite(lengths))
+    bad[np.setdiff1d(np.arange(lists.n_items), lists.items)] = False  # only the listed ones matter
+    if bad.any():
+        item = lists.item_ids.tolist()[int(np.argmax(bad))]
+        raise InputError(f"`item_vectors` must be finite and not 0, but that of item {item!r} is not.")
+    return given / np.where(lengths > 0, lengths, 1)[:, None]
+
+
+class Measured(NamedTuple):
+    """A metric of lists with its standard error."""
+
+    value: float
+    standard_error: float
+    n: int
+    """Lists for which it is defined."""
+    is_mean: bool
+    """Whether it is a mean over the lists, so that values of different users can be averaged."""
+
+
+class ListMetric(Named, ABC):
+    """A metric of the first k items of lists; subclasses are frozen dataclasses with a `name`.
+
+    It describes the lists and does not judge them: whether more is better depends on what they are for.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, self.k)
+
+    @abstractmethod
+    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
+        """Return the metric of lists that have at most k items."""
+
+    def notes(self, lists: Recommendations, given: Surroundings) -> tuple[str, ...]:
+        """What to know before trusting it."""
+        return ()
+
+
+class CountMetric(ListMetric):
+    """A metric of how many lists each item is in.
+
+    Its standard error is that of the jackknife, which leaves out one group of users at a time. The bootstrap, which
+    draws users with replacement, finds fewer items than as many other users would have: its errors are too small.
+    """
+
+    @abstractmethod
+    def of_counts(self, counts: Floats) -> Floats:
+        """Return the metric of counts, one per item along the last axis."""
+
+    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
+        """Return the metric of all lists, with the error of the jackknife."""
+        n_items = lists.n_items + given.n_unlisted
+        value = float(self.of_counts(np.bincount(lists.items, minlength=n_items).astype(np.float64)))
+        if len(lists) < 2:
+            return Measured(value, math.nan, len(lists), is_mean=False)
+        without = np.concatenate([self.of_counts(counts) for counts in counts_without(lists, n_items)])
+        error = math.sqrt((without.size - 1) * without.var())
+        return Measured(value, error, len(lists), is_mean=False)
+
+
+class PerListMetric(ListMetric):
+    """A metric of each list."""
+
+    @abstractmethod
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        """Return one value per list, which has at most k items; NaN where it is undefined."""
+
+    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
+        """Return the mean over the lists where the metric is defined."""
+        values = self.of_lists(lists, given)
+        defined = values[~np.isnan(values)]
+        error = float(defined.std(ddof=1)) / math.sqrt(defined.size) if defined.size > 1 else math.nan
+        return Measured(float(defined.mean()) if defined.size else math.nan, error, defined.size, is_mean=True)
+
+    def needed(self, what: str) -> InputError:
+        """Return the error for something that is missing."""
+        return InputError(f"{self} needs {what}.")
+
+
+def counts_without(lists: Recommendations, n_items: int) -> Iterator[Floats]:
+    """Return how many lists each item is in without each group of users in turn, some groups at a time."""
+    groups, total = min(GROUPS, len(lists)), np.bincount(lists.items, minlength=n_items)
+    group, at_once = lists.users % groups, max(_AT_ONCE // max(n_items, 1), 1)
+    for start in range(0, groups, at_once):
+        size = min(at_once, groups - start)
+        own = (group >= start) & (group < start + size)
+        cells = (group[own] - start) * n_items + lists.items[own]
+        yield (total - np.bincount(cells, minlength=size * n_items).reshape(size, n_items)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Coverage(CountMetric):
+    """Share of the catalogue that is recommended to anybody (Ge et al., 2010)."""
+
+    name = "coverage"
+    k: int
+
+    def of_counts(self, counts: Floats) -> Floats:
+        return (counts > 0).mean(axis=-1)
+
+
+@dataclass(frozen=True)
+class Gini(CountMetric):
+    """Gini index of how often items are recommended: 0 if all equally often, near 1 if a few take everything.
+
+    Over the whole catalogue, items that are never recommended included, and without the factor n / (n - 1).
+    """
+
+    name = "gini"
+    k: int
+
+    def of_counts(self, counts: Floats) -> Floats:
+        n = counts.shape[-1]
+        weights = 2 * np.arange(1, n + 1) - n - 1
+        with np.errstate(invalid="ignore"):  # NaN if all lists are empty
+            return np.sort(counts, axis=-1) @ weights / (n * counts.sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class Entropy(CountMetric):
+    """Shannon entropy, in bits, of the item in a random place of the lists; 2 to its power is an effective number."""
+
+    name = "entropy"
+    k: int
+
+    def of_counts(self, counts: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):  # NaN if all lists are empty
+            shares = counts / counts.sum(axis=-1, keepdims=True)
+        return -(shares * np.log2(np.where(shares == 0, 1, shares))).sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class MeanPopularity(PerListMetric):
+    """Mean number of training users of the recommended items (Yin et al., 2012)."""
+
+    name = "popularity"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        return _means(lists, _known_popularity(self, given).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class TailShare(PerListMetric):
+    """Share of a list that is in the long tail (Abdollahpouri et al., 2019).
+
+    The tail is what remains without the smallest set of most popular items that have 1 - `share` of the training
+    interactions, of equally popular ones those with the lower numbers.
+    """
+
+    name = "tail-share"
+    k: int
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.share < 1:
+            raise InputError(f"the share of {self.name} must lie between 0 and 1, got {self.share:g}.")
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        return _means(lists, self.tail(_known_popularity(self, given)).astype(np.float64))
+
+    def tail(self, popularity: Ints) -> Bools:
+        """Return which items are in the tail."""
+        order = np.argsort(-popularity, kind="stable")
+        taken = np.cumsum(popularity[order])
+        head = int(np.searchsorted(taken, (1 - self.share) * taken[-1])) + 1
+        tail = np.ones(popularity.size, np.bool_)
+        tail[order[:head]] = False
+        return tail
+
+
+@dataclass(frozen=True)
+class Novelty(PerListMetric):
+    """Mean self-information of the recommended items, -log2 of the share of training users who have them.
+
+    Zhou et al. (2010). An item without training users counts as if it had one.
+    """
+
+    name = "novelty"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        popularity = np.maximum(_known_popularity(self, given), 1)
+        return _means(lists, np.log2(given.n_users / popularity))
+
+    def notes(self, lists: Recommendations, given: Surroundings) -> tuple[str, ...]:
+        new = int((_known_popularity(self, given)[np.unique(lists.items)] == 0).sum())
+        return (f"{self}: {new} recommended items have no training user and count as if they had one",) if new else ()
+
+
+@dataclass(frozen=True)
+class IntraListDistance(PerListMetric):
+    """Mean cosine distance between two items of a list (Smyth and McClave, 2001); lists of one item have none."""
+
+    name = "intra-list-distance"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        if given.vectors is None:
+            raise self.needed("`item_vectors`, one row per item")
+        sizes = lists.sizes.astype(np.float64)
+        totals = _membership(lists) @ given.vectors
+        # |sum of vectors|^2 is the sum of all cosines, those of items with themselves included
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(sizes > 1, 1 - (np.square(totals).sum(axis=1) - sizes) / (sizes * (sizes - 1)), np.nan)
+
+
+@dataclass(frozen=True)
+class Overlap(PerListMetric):
+    """Share of a list that the first recommender of the table recommends to the same user as well.
+
+    Divided by the longer of the two lists, k unless the user has fewer candidates.
+    """
+
+    name = "overlap"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        if given.reference is None:
+            raise self.needed("lists of at least two recommenders")
+        other = given.reference.cut(self.k)
+        row, item = _places(other.user_ids, lists.user_ids, "user"), _places(other.item_ids, lists.item_ids, "item")
+        rows, items = row[other.users], item[other.items]
+        both = (rows >= 0) & (items >= 0)
+        shared = np.isin(lists.users * lists.n_items + lists.items, (rows * lists.n_items + items)[both])
+        lengths = np.zeros(len(lists), np.int64)
+        lengths[row[row >= 0]] = other.sizes[row >= 0]
+        longer = np.where(lengths > 0, np.maximum(lengths, lists.sizes), np.nan)
+        return np.bincount(lists.users[shared], minlength=len(lists)) / longer
+
+
+def _places(names: AnyArray, among: AnyArray, role: str) -> Ints:
+    place = match_names(names, among, np.zeros(0, np.int64), role)
+    return np.arange(names.size) if place is None else place
+
+
+def _membership(lists: Recommendations) -> sp.csr_array:
+    """Return a matrix with a row per list, and 1 at the items in it."""
+    return sp.csr_array((np.ones(lists.items.size), lists.items, lists.indptr), shape=(len(lists), lists.n_items))
+
+
+def _means(lists: Recommendations, of_item: Floats) -> Floats:
+    """Return the mean over each list of a number that each item has; NaN for an empty list."""
+    sizes = np.where(lists.sizes > 0, lists.sizes, np.nan)
+    return np.bincount(lists.users, of_item[lists.items], minlength=len(lists)) / sizes
+
+
+def _known_popularity(metric: PerListMetric, given: Surroundings) -> Ints:
+    if given.popularity is None:
+        raise metric.needed("`train`, the training interactions")
+    return given.popularity
+
+
+LIST_METRICS: Registry[ListMetric] = Registry(
+    "metric of lists",
+    "'coverage@10' or 'tail-share(0.2)@10'",
+    aliases={
+        "catalogue-coverage": "coverage", "catalog-coverage": "coverage", "item-coverage": "coverage",
+        "gini-index": "gini", "shannon-entropy": "entropy",
+        "arp": "popularity", "average-popularity": "popularity", "aplt": "tail-share",
+        "mean-self-information": "novelty", "miuf": "novelty",
+        "ild": "intra-list-distance", "intra-list-diversity": "intra-list-distance", "intersection": "overlap",
+    },
+)  # fmt: skip
+LIST_METRICS.add_built_in(Coverage, Gini, Entropy, MeanPopularity, TailShare, Novelty, IntraListDistance, Overlap)

@@ -1,0 +1,437 @@
+"""`Recommendations`: the best items of each user, from a scorer or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_kind, check_whole, require
+from truerank.core.csr import bounds, owners, places
+from truerank.core.errors import InputError, counted
+from truerank.core.tables import Framed, fact_table
+from truerank.core.threads import check_threads, progress_bar
+from truerank.data.interactions import Interactions, PerUser
+from truerank.data.splits import Split
+from truerank.formats.columns import LISTS, Column
+from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.rows import Rows, load
+from truerank.formats.sources import Source
+from truerank.formats.text_files import Format, with_header
+from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
+from truerank.kernels.scores import Best
+from truerank.kernels.user_blocks import Lists
+from truerank.scoring.conversion import Scoreable, as_scorer
+from truerank.scoring.scorers import Scorer, measured
+
+_SHOWN = 10  # users in a notebook
+_WRITTEN = 1 << 16  # items at once
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendations(Framed):
+    """Recommended items, best first, one list per user.
+
+    Attributes
+    ----------
+    items : array of int
+        Numbers of the listed items, user by user.
+    indptr : array of int
+        Where each list begins in `items`, and finally its length.
+    user_ids : array
+        Names, or numbers, of the users with a list.
+    item_ids : array
+        Names, or numbers, of all items that could have been recommended.
+    k : int
+        Where the lists were cut. Lists of users with fewer candidates are shorter.
+    scores : array of float, optional
+        Score of each listed item.
+    notes : tuple of str
+        What was left out.
+
+    Notes
+    -----
+    Lists of different users join with ``+``. `to_frame` has a row per listed item: user, item, rank and score. Any
+    dataframe library that takes Arrow data can read them, as in ``polars.DataFrame(lists)``, and so can
+    `truerank.read_lists`.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> model = tr.ScoreMatrix(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 5.0]]), item_ids=["x", "y", "z"])
+    >>> lists = tr.recommend(model, k=2)
+    >>> lists
+    Recommendations(2 users, up to 2 of 3 items each)
+    >>> lists.of_user(1).tolist()
+    ['y', 'z']
+    >>> lists.to_frame("pyarrow").to_pydict()
+    {'user': [0, 0, 1, 1], 'item': ['x', 'z', 'y', 'z'], 'rank': [1, 2, 1, 2], 'score': [3.0, 2.0, 5.0, 5.0]}
+    """
+
+    items: Ints
+    indptr: Ints
+    user_ids: AnyArray
+    item_ids: AnyArray
+    k: int
+    scores: AnyArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.user_ids.size != len(self) or self.indptr[-1] != self.items.size or np.any(self.sizes < 0):
+            raise InputError(
+                f"`indptr` must divide {self.items.size} items into {self.user_ids.size} lists, got {self.indptr}."
+            )
+        require((self.items >= 0) & (self.items < self.n_items), "items", f"lie in 0..{self.n_items - 1}", self.items)
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    def __repr__(self) -> str:
+        return f"Recommendations({len(self)} users, up to {self.k} of {self.n_items} items each)"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the lists of the first users."""
+        shown = {str(user): ", ".join(map(str, self.of_user(user))) for user in self.user_ids[:_SHOWN].tolist()}
+        return fact_table(repr(self), shown, self.notes).to_html()
+
+    @property
+    def n_items(self) -> int:
+        """Items that could have been recommended."""
+        return self.item_ids.size
+
+    @property
+    def sizes(self) -> Ints:
+        """Length of each list."""
+        return np.diff(self.indptr)
+
+    @property
+    def users(self) -> Ints:
+        """Which list each item is in."""
+        return owners(self.indptr)
+
+    @property
+    def ranks(self) -> Ints:
+        """Place of each item in its list, from 1."""
+        return places(self.indptr)
+
+    def of_user(self, user: Any) -> AnyArray:
+        """Return the names of the items recommended to a user, best first."""
+        found = np.flatnonzero(self.user_ids == user)
+        if not found.size:
+            raise InputError(f"user {user!r} has no list.")
+        return self.item_ids[self.items[self.indptr[found[0]] : self.indptr[found[0] + 1]]]
+
+    def cut(self, k: int) -> Recommendations:
+        """Return only the first k items of each list."""
+        if k > self.k:
+            raise InputError(f"these lists are cut at {self.k} items, so their first {k} are not known.")
+        return replace(self._taken(self.ranks <= k, bounds(np.minimum(self.sizes, k)), self.user_ids), k=k)
+
+    def keep(self, users: Bools) -> Recommendations:
+        """Return only the lists of the users where the mask is True."""
+        return self._taken(users[self.users], bounds(self.sizes[users]), self.user_ids[users])
+
+    def _taken(self, entries: Bools | slice, indptr: Ints, user_ids: AnyArray) -> Recommendations:
+        """Return only some of the listed items, with their scores, in other lists."""
+        scores = None if self.scores is None else self.scores[entries]
+        return replace(self, items=self.items[entries], indptr=indptr, user_ids=user_ids, scores=scores)
+
+    def counts(self, k: int | None = None) -> Ints:
+        """Return how many lists each item is in, among the first k; counts of different users add up."""
+        listed = self.items if k is None else self.cut(k).items
+        return np.bincount(listed, minlength=self.n_items).astype(np.int64)
+
+    def __add__(self, other: Recommendations) -> Recommendations:
+        """Return the lists of both, for different users."""
+        if self.k != other.k or not np.array_equal(self.item_ids, other.item_ids):
+            raise InputError("only lists of the same length k, of the same items, can be joined.")
+        if np.any(twice := np.isin(other.user_ids, self.user_ids)):
+            raise InputError(f"only lists of different users can be joined, got two for {other.user_ids[twice][0]!r}.")
+        alike = self.scores is not None and other.scores is not None
+        return replace(
+            self,
+            items=np.concatenate([self.items, other.items]),
+            indptr=np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
+            user_ids=np.concatenate([self.user_ids, other.user_ids]),
+            scores=np.concatenate([self.scores, other.scores]) if alike else None,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_frame("pyarrow").__arrow_c_stream__(requested_schema)
+
+    def write(self, path: str | Path) -> None:
+        """Write to a file, whose ending determines the format.
+
+        `.csv`, `.tsv`, `.jsonl` and `.parquet` have the columns of `to_frame`; `.trec` and `.run` are TREC runs. All of
+        them can be read by `truerank.read_lists` and `truerank.read_recommendations`.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, numpy as np, truerank as tr
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "lists.trec"
+        >>> tr.recommend(np.array([[3.0, 1.0, 2.0]]), k=2).write(path)
+        >>> print(path.read_text(), end="")
+        0 Q0 0 1 3 truerank
+        0 Q0 2 2 2 truerank
+        """
+        write_tables(path, self._tables())
+
+    def _tables(self) -> Iterator[pa.Table]:
+        """Yield the rows of one block of users after another: together they may not fit into memory."""
+        import pyarrow as pa
+
+        users, items = (pa.array(ids, from_pandas=True) for ids in (self.user_ids, self.item_ids))
+        step = max(_WRITTEN // self.sizes.max(initial=1), 1)
+        for start in range(0, max(len(self), 1), step):
+            part = self._part(start, start + step)
+            names = users.slice(start, step).take(pa.array(part.users)), items.take(pa.array(part.items))
+            table = pa.table({"user": names[0], "item": names[1], "rank": part.ranks})
+            scores = None if part.scores is None else pa.array(part.scores, from_pandas=True)
+            yield table if scores is None else table.append_column("score", scores)
+
+    def _part(self, start: int, stop: int) -> Recommendations:
+        """Return the lists of some consecutive users."""
+        indptr = self.indptr[start : stop + 1]
+        return self._taken(slice(indptr[0], indptr[-1]), indptr - indptr[0], self.user_ids[start:stop])
+
+    def _columns(self) -> dict[str, AnyArray]:
+        """Return a row per listed item: user, item, rank and score."""
+        columns = {"user": self.user_ids[self.users], "item": self.item_ids[self.items], "rank": self.ranks}
+        return columns if self.scores is None else columns | {"score": self.scores}
+
+
+ENDINGS: Sequence[str] = (*COLUMN_ENDINGS, *RUN_ENDINGS)
+"""Endings of files of lists."""
+
+
+NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
+
+
+def read_recommendations(
+    source: Source,
+    train: Interactions | None = None,
+    *,
+    k: int | None = None,
+    user: Column = None,
+    item: Column = None,
+    score: Column = None,
+    rank: Column = None,
+    header: bool | None = None,
+    format: Format | None = None,  # noqa: A002
+) -> Recommendations:
+    """Read lists of recommended items, for metrics of the lists themselves.
+
+    For metrics that compare them with relevant items, `truerank.read_lists` is enough.
+
+    Parameters
+    ----------
+    source : path, dataframe, dict or list
+        As the `run` of `truerank.read_lists`.
+    train : Interactions, optional
+        Its items are the catalogue: those that could have been recommended. By default, those that were.
+    k : int, optional
+        Where the lists were cut; the longest list by default.
+    user, item, score, rank, header, format
+        As in `truerank.read_lists`.
+
+    Returns
+    -------
+    Recommendations
+        Users in the order in which they first occur. Of equal scores, the row further up comes first.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> train = tr.read_interactions({"ann": ["a", "b"], "bob": ["c"]})
+    >>> lists = tr.read_recommendations({"ann": ["c"], "bob": ["b", "a"]}, train)
+    >>> lists.counts(1).tolist()
+    [0, 1, 1]
+    """
+    if train is not None:
+        check_kind("train", train, Interactions)
+    if k is not None:
+        check_whole("k", k)
+    rows = load(source, LISTS, {"user": user, "item": item, "score": score, "rank": rank}, with_header(format, header))
+    user_ids, users = _numbered(rows, "user", None)
+    item_ids, items = _numbered(rows, "item", None if train is None else train.item_names)
+    scores = rows.numbers("score") if "score" in rows else None
+    order = _order(users, scores, rows)
+    sizes = np.bincount(users, minlength=user_ids.size)
+    _refuse_repeats(users, items, item_ids.size, rows)
+    longest = int(sizes.max(initial=1))
+    if k is not None and k < longest:
+        raise InputError(f"`k` must be at least the length of the longest list ({longest}), got {k}.")
+    return Recommendations(
+        items=items[order],
+        indptr=bounds(sizes),
+        user_ids=user_ids,
+        item_ids=item_ids,
+        k=k or longest,
+        scores=None if scores is None else scores[order],
+        notes=rows.notes if train is not None else (*rows.notes, NO_CATALOGUE),
+    )
+
+
+def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
+    """Return the names of users or items, which may be given, and the number of that in each row."""
+    if names is None:
+        encoded = rows.ids(role).dictionary_encode()
+        return as_names(encoded.dictionary, role), encoded.indices.to_numpy().astype(np.int64)
+    listed, known = comparable(rows.table[role], pa.chunked_array([pa.array(names)]))
+    numbers = pa.compute.index_in(listed, value_set=known.combine_chunks()).combine_chunks()
+    if numbers.null_count:
+        row = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
+        raise rows.error(row, f"{role} {shown(rows.table[role][row].as_py())} is not in `train`")
+    return names, numbers.to_numpy().astype(np.int64)
+
+
+def _order(users: Ints, scores: Floats | None, rows: Rows) -> Ints:
+    """Return the rows user by user, best first."""
+    if scores is None and "rank" in rows:
+        scores = -rows.numbers("rank")
+    return np.argsort(users, kind="stable") if scores is None else np.lexsort((-scores, users))
+
+
+def _refuse_repeats(users: Ints, items: Ints, n_items: int, rows: Rows) -> None:
+    first = np.unique(users * n_items + items, return_index=True)[1]
+    if first.size < users.size:
+        row = int(np.setdiff1d(np.arange(users.size), first)[0])
+        user, item = (shown(rows.table[role][row].as_py()) for role in ("user", "item"))
+        raise rows.error(row, f"item {item} of user {user} is in the list more than once")
+
+
+def recommend(
+    scorer: Scoreable,
+    split: Split | None = None,
+    *,
+    k: int = 10,
+    train: PerUser | None = None,
+    users: Sequence[Any] | AnyArray | None = None,
+    keep_train: bool = False,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Recommendations:
+    """Return the k items with the highest scores of each user, without the user's training items.
+
+    Items with equal scores are in the order of their numbers, that is, of the columns of the data: a fixed rule, so
+    the result never depends on threads, blocks or the processor. The full score matrix is never held in memory.
+
+    Parameters
+    ----------
+    scorer : Scorer, array, sparse matrix, function or model
+        The source of the scores, as in `truerank.rank`.
+    split : Split, optional
+        Its training part is left out of the lists; its held-out part is not looked at.
+    k : int
+        Items per user; users with fewer candidates get all of them.
+    train : Interactions, sparse matrix, or list of item numbers per user, optional
+        Training items instead of a split. With neither, nothing is left out.
+    users : list of ids, optional
+        Whom to recommend to; all users by default.
+    keep_train : bool
+        Whether training items may be recommended as well.
+    threads : int, optional
+        One per processor by default. The result does not depend on it.
+    progress : bool
+        Whether to show a progress bar, on a terminal only.
+
+    Returns
+    -------
+    Recommendations
+        With the names of the data, or else of the scorer. Users are in the order of the data.
+
+    Notes
+    -----
+    Names are matched as in `truerank.rank`. Users whom a scorer with names does not know get no list, which a note
+    counts, unless they are chosen by `users`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> data = tr.read_interactions({"ann": ["a", "b"], "bob": ["b", "c"], "eve": ["b"]})
+    >>> lists = tr.recommend(tr.Popularity().fit(data), train=data, k=2)
+    >>> lists.of_user("eve").tolist()
+    ['a', 'c']
+    """
+    workers = check_threads(threads)
+    check_whole("k", k)
+    model = as_scorer(scorer, _training(split, train))
+    data = _catalogue(model, _training(split, train))
+    chosen, notes = _chosen(data, model, users)
+    aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
+    n_items = cast("int", aligned.n_items)
+    excluded = Lists(np.zeros_like(data.indptr), data.items[:0]) if keep_train else Lists(data.indptr, data.items)
+    with progress_bar("users", progress, total=chosen.size) as bar:
+        best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)
+    item_names = data.item_names if n_items == data.n_items else np.arange(n_items)
+    return _joined(best, int(k), data.names[chosen], item_names, notes)
+
+
+def _training(split: Split | None, train: PerUser | None) -> PerUser | None:
+    if split is None:
+        return train
+    if train is not None:
+        raise InputError("give either a split or `train`, not both.")
+    if not isinstance(split, Split):
+        raise InputError(f"`split` must be a Split, got {type(split).__name__}; give training items as `train`.")
+    return split.train
+
+
+def _catalogue(model: Scorer, train: PerUser | None) -> Interactions:
+    """Return the training items, or none, with the users and items that lists are about."""
+    if train is not None:
+        n_users = model.n_users if model.user_ids is None else None
+        n_items = model.n_items if model.item_ids is None else None
+        return Interactions.of(train, "train", n_users=n_users, n_items=n_items)
+    if model.n_users is None or model.n_items is None:
+        raise InputError("`train` must be given if the scorer does not state its numbers of users and items.")
+    empty = sp.csr_array((model.n_users, model.n_items), dtype=np.float32)
+    return Interactions(empty, model.user_ids, model.item_ids)
+
+
+def _sized(model: Scorer, data: Interactions, chosen: Ints, train: PerUser | None) -> Scorer:
+    """Return the scorer with its number of items, which plain lists do not state."""
+    if model.n_items is not None:
+        return model
+    told = train is None or isinstance(train, Interactions) or sp.issparse(train)
+    return model.sized(data.n_items) if told else measured(model, chosen, data.n_items)
+
+
+def _chosen(data: Interactions, model: Scorer, users: Sequence[Any] | AnyArray | None) -> tuple[Ints, tuple[str, ...]]:
+    """Return the rows of the users to recommend to, and a note on others."""
+    if users is not None:
+        return _rows(data.names, np.asarray(users)), ()
+    known = np.ones(data.n_users, np.bool_) if model.user_ids is None else np.isin(data.names, model.user_ids)
+    if not known.any():
+        raise InputError("there are no users to recommend to: the scorer knows none of those in the data.")
+    words = "user is not known to the scorer and gets no list", "users are not known to the scorer and get no lists"
+    return np.flatnonzero(known), () if known.all() else (counted(int((~known).sum()), *words),)
+
+
+def _rows(names: AnyArray, users: AnyArray) -> Ints:
+    if users.ndim != 1 or users.size == 0:
+        raise InputError("`users` must be a list of ids, at least one.")
+    if np.any(unknown := ~np.isin(users, names)):
+        raise InputError(f"`users` must be in the data, but {users[unknown].tolist()[0]!r} is not.")
+    return np.flatnonzero(np.isin(names, users))
+
+
+def _joined(best: Best, k: int, user_ids: AnyArray, item_ids: AnyArray, notes: tuple[str, ...]) -> Recommendations:
+    listed = np.arange(best.items.shape[1]) < best.found[:, None]
+    short = int((best.found < k).sum())
+    words = f"user has fewer than {k} candidates", f"users have fewer than {k} candidates"
+    return Recommendations(
+        items=best.items[listed].astype(np.int64),
+        indptr=bounds(best.found),
+        user_ids=user_ids,
+        item_ids=item_ids,
+        k=k,
+        scores=best.scores[listed],
+        notes=(*notes, *((counted(short, *words),) if short else ())),
+    )

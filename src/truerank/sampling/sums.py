@@ -1,0 +1,174 @@
+"""Sums of smooth functions over many consecutive whole numbers, from a few points.
+
+A *discrete Gauss rule* is a set of K points with positive weights that sums every polynomial of degree 2 K - 1 over a
+block of consecutive whole numbers exactly. (It is a rule for the sum, not for the integral: no error at the ends.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from truerank.core.caching import cached
+from truerank.core.checks import Floats, frozen
+
+if TYPE_CHECKING:
+    from truerank.sampling.laws import Law
+
+POINTS = 16
+"""Points per block; a block of at most this many numbers is summed directly."""
+
+GROWTH = 3.0
+"""The largest ratio of a block's length to its distance from 0, where the function may be singular: the Gauss error is
+then below 3^-32 (Bernstein ellipse through the singularity)."""
+
+# block lengths are rounded down to this geometric ladder, so that a few rules suffice
+_LADDER = 2 ** (1 / 4)
+
+
+class Rule(NamedTuple):
+    """Points in 0..length - 1, not always whole, and their positive weights, which sum to the length."""
+
+    points: Floats
+    weights: Floats
+
+
+def on_ladder(length: float) -> int:
+    """Return the largest ladder length not above `length`; short blocks, summed directly, keep their length."""
+    if length <= POINTS:
+        return max(int(length), 1)
+    return int(POINTS * _LADDER ** math.floor(math.log(length / POINTS) / math.log(_LADDER)))
+
+
+@cached
+def rule(length: int) -> Rule:
+    """Return the rule for sums over 0..length - 1.
+
+    The three-term recurrence of the discrete Chebyshev (Gram) polynomials gives the Jacobi matrix whose eigenvalues are
+    the points (Golub and Welsch, 1969).
+
+    Examples
+    --------
+    >>> points, weights = rule(1_000_000)
+    >>> exact = sum(x**2 for x in range(1_000_000))
+    >>> len(points), bool(abs(weights @ points**2 / exact - 1) < 1e-13)
+    (16, True)
+    """
+    if length <= POINTS:
+        return Rule(np.arange(length, dtype=np.float64), np.ones(length))
+    from scipy import linalg
+
+    k = np.arange(1.0, POINTS)
+    # centred at zero and scaled, to keep the relative accuracy of the eigenvalues
+    off = 0.5 * np.sqrt((1 - (k / length) ** 2) / (4 - 1 / k**2))
+    points, vectors = linalg.eigh_tridiagonal(np.zeros(POINTS), off)
+    return Rule(
+        np.asarray(points * length + (length - 1) / 2, dtype=np.float64),
+        np.asarray(length * vectors[0] ** 2, dtype=np.float64),
+    )
+
+
+# A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the
+# width is the same everywhere.
+_WIDTHS = 3.5
+# The top counts, where metrics vary most, are taken one by one: a block that needs no rule.
+_TOP = POINTS
+
+
+class Nodes(NamedTuple):
+    """Counts g (real, increasing) and positive weights; a sum over 0..N is ``weight @ f(g)``."""
+
+    g: Floats
+    weight: Floats
+
+
+def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: bool = True) -> Nodes:
+    """Weighted counts that stand for g = 0..N in sums of laws times a metric.
+
+    Parameters
+    ----------
+    N : int
+        Irrelevant candidates.
+    m : int
+        Sampled candidates.
+    law : Law
+        Of sampling with replacement or without.
+    breaks : iterable of int
+        Counts at which the metric starts a new smooth piece. A metric with cut-off k has one at
+        g = k - i + 1 for its i-th relevant item.
+    compress : bool
+        False: every count with weight 1, whatever N.
+
+    Returns
+    -------
+    Nodes
+        At most about ``13 sqrt(m) + 13 log2(N / m) + 100`` of them. Weights sum to N + 1.
+
+    Examples
+    --------
+    >>> from truerank.sampling.laws import BINOMIAL
+    >>> few = nodes(10**8, 100, BINOMIAL)
+    >>> len(few.g) < 500, round(few.weight.sum())
+    (True, 100000001)
+    >>> nodes(3, 2, BINOMIAL).g
+    array([0., 1., 2., 3.])
+    """
+    if not compress:
+        return _every_count(0, N)
+    stops = sorted({0, N + 1} | {b for b in (_TOP, *breaks) if 0 < b <= N})
+    return _between(tuple(stops), N, m, law)
+
+
+def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: float = math.inf) -> Nodes:
+    """Weighted counts that stand for g = first..last, in blocks of at most `longest`.
+
+    Examples
+    --------
+    >>> from truerank.sampling.laws import BINOMIAL
+    >>> few = interval_nodes(1_000, 90_000, 100_000, 50, BINOMIAL)
+    >>> len(few.g) < 300, round(few.weight.sum())
+    (True, 89001)
+    """
+    stops = sorted({first, last + 1} | {b for b in (_TOP,) if first < b <= last})
+    return _between(tuple(stops), N, m, law, longest)
+
+
+@cached
+def _between(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
+    """Nodes of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
+    blocks = list(_blocks(stops, N, m, law, longest))
+    rules = [rule(length) for _, length in blocks]
+    if 2 * sum(len(found.points) for found in rules) > stops[-1] - stops[0] - 1:
+        return _every_count(stops[0], stops[-1] - 1)
+    return Nodes(
+        frozen(np.concatenate([start + found.points for (start, _), found in zip(blocks, rules, strict=True)])),
+        frozen(np.concatenate([found.weights for found in rules])),
+    )
+
+
+def _every_count(first: int, last: int) -> Nodes:
+    counts = np.arange(first, last + 1, dtype=np.float64)
+    return Nodes(frozen(counts), frozen(np.ones(counts.size)))
+
+
+def _blocks(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float) -> Iterator[tuple[int, int]]:
+    """(first count, length) of consecutive blocks."""
+    for first, stop in pairwise(stops):
+        start = first
+        while start < stop:
+            length = on_ladder(min(_longest(start, N, m, law), stop - start, max(longest, POINTS)))
+            yield start, length
+            start += length
+
+
+def _longest(start: int, N: int, m: int, law: Law) -> float:
+    """Longest block from ``start`` on which both the law and the metric are well approximated."""
+    if start < _TOP:
+        return _TOP - start
+    angle = math.asin(math.sqrt(start / N)) + _WIDTHS * math.sqrt(law.spread(N, m)) / 2
+    stop = N * math.sin(angle) ** 2 if angle < math.pi / 2 else N + 1
+    return min(stop - start, GROWTH * start)

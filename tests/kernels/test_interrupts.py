@@ -1,0 +1,78 @@
+"""Ctrl-C on a terminal, while threads count and the progress bar is drawn."""
+
+import os
+import random
+import select
+import sys
+import time
+
+import pytest
+
+from tests.patience import HANGS
+
+pty = pytest.importorskip("pty", reason="pseudo-terminals need Unix")
+termios = pytest.importorskip("termios")
+
+TIMES = 100
+SCRIPT = """
+import time
+import numpy as np, scipy.sparse as sp, tqdm
+import truerank as tr
+from truerank.kernels import scores
+
+# the bar is drawn from the beginning and after every user, each of which is a block
+plain = tqdm.tqdm
+tqdm.tqdm = lambda *given, **options: plain(*given, **{**options, "delay": 0, "mininterval": 0, "miniters": 1})
+scores.SCORES_PER_BLOCK = 100
+
+def slow(users):
+    time.sleep(0.001)
+    return np.zeros((len(users), 100))
+
+test = sp.csr_array((np.ones(10**5), (np.arange(10**5), np.zeros(10**5, int))), shape=(10**5, 100))
+tr.rank(slow, test=test[:9])  # imports what it needs
+while True:
+    print("READY", flush=True)
+    try:
+        tr.rank(slow, test=test, threads=4, progress=True)
+    except KeyboardInterrupt:
+        print("INTERRUPTED", flush=True)
+"""
+
+
+class Terminal:
+    """What a process writes to its terminal."""
+
+    def __init__(self, file: int) -> None:
+        self.file, self.unread = file, b""
+        termios.tcsetwinsize(file, (24, 80))
+
+    def wait_for(self, word: bytes, before: bytes = b"\0") -> None:
+        """Read up to a word, which must come before another one."""
+        while word not in self.unread:
+            assert before not in self.unread
+            assert select.select([self.file], [], [], HANGS)[0], f"no {word!r}, but {self.unread[-500:]!r}"
+            self.unread += os.read(self.file, 2**16)
+        self.unread = self.unread.partition(word)[2]
+
+    def interrupt(self) -> None:
+        os.write(self.file, b"\x03")  # the terminal makes an interrupt of it
+
+
+def test_none_of_a_hundred_interrupts_hangs() -> None:
+    rng = random.Random(0)
+    child, file = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", SCRIPT])
+    try:
+        terminal = Terminal(file)
+        for _ in range(TIMES):
+            terminal.wait_for(b"READY")
+            terminal.wait_for(b"users:")  # the bar is there
+            time.sleep(rng.uniform(0, 0.03))
+            terminal.interrupt()
+            terminal.wait_for(b"INTERRUPTED", before=b"READY")
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        os.close(file)
