@@ -9,7 +9,7 @@ from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
 from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
-from .core.errors import InputError as InputError
+from .core import InputError as InputError
 from .core.ranks import Ranks as Ranks
 from .core.samples import Sample as Sample
 from .data.event_files import read_interactions as read_interactions
@@ -65,7 +65,7 @@ from .sampling.designs import PopularitySampling as PopularitySampling
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.designs import UniformSampling as UniformSampling
 from .scoring.conversion import as_scorer as as_scorer
-from .scoring.library_models import register_adapter as register_adapter
+from .scoring.conversion import register_adapter as register_adapter
 from .scoring.scorers import Factors as Factors
 from .scoring.scorers import FunctionScorer as FunctionScorer
 from .scoring.scorers import ScoreMatrix as ScoreMatrix

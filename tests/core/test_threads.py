@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.patience import HANGS, no_new_threads
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.core.threads import available_threads, check_threads, share
 
 

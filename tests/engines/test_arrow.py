@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import truerank as tr
 from tests.engines.cases import CASES, Case, assert_same, make
 from tests.kernels.test_counts import as_rows, cases, draw, slow_counts
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.engines.catalogues import Items, add_popularity, array_pieces, table_piece, write_catalogue
 from truerank.engines.workers import count_in_blocks, rank_listed, rank_users, sample_users
 from truerank.kernels import library

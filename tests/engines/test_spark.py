@@ -22,8 +22,7 @@ import truerank as tr
 from tests.cli.running import truerank
 from tests.engines.cases import CASES, Case, assert_same, in_order, make
 from tests.pages import run_block
-from truerank.core.checks import AnyArray
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError
 
 pytest.importorskip("pyspark", reason="install the extra 'spark'")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

@@ -4,7 +4,7 @@ import pytest
 import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, term_of
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.estimators import problems
 from truerank.estimators import problems as solvers
 from truerank.estimators.least_squares import rank_estimate

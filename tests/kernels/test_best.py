@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.kernels import factors as factor_blocks
 from truerank.kernels import library
 from truerank.kernels import scores as score_blocks

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.patience import no_new_threads
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.kernels import factors, library, scores
 from truerank.kernels.factors import count_factors
 from truerank.kernels.scores import count_scores

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from tests.kernels.test_counts import as_rows, random_lists, slow_counts
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.kernels import library
 from truerank.kernels import scores as score_blocks
 from truerank.kernels.histories import count_histories, score_histories

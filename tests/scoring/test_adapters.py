@@ -14,7 +14,7 @@ import pytest
 import truerank as tr
 from tests.pages import run_block
 from truerank.core.checks import AnyArray
-from truerank.scoring import library_models
+from truerank.scoring import conversion
 from truerank.scoring.conversion import as_scorer
 
 RNG = np.random.default_rng(0)
@@ -28,7 +28,7 @@ def of_library(library: str, **attributes: Any) -> Any:
 
 
 def test_an_adapter_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_models, "ADAPTERS", dict(library_models.ADAPTERS))
+    monkeypatch.setattr(conversion, "ADAPTERS", dict(conversion.ADAPTERS))
 
     @tr.register_adapter("mylibrary")
     def adapt(model: Any, data: Any) -> tr.Scorer | None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints, as_number, check_kind, check_whole
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole
 from truerank.core.ranks import Ranks
 from truerank.core.tables import Cell, Table, Tabular, json_text
 from truerank.estimators.corrected import (

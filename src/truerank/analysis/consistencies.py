@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from truerank.analysis.risks import check_exact, item_weights, risk, tied_counts
-from truerank.core.checks import Bools, Floats, Ints, as_ints, as_list, as_number, distinct_columns
-from truerank.core.errors import InputError
+from truerank.core.checks import Bools, Floats, InputError, Ints, as_ints, as_list, as_number, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, Case, Corrected, Correction, CountedItems, SumsBySize

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, as_ints, as_list, as_number, as_rng
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, as_ints, as_list, as_number, as_rng
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular

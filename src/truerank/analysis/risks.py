@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, distinct_columns
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, as_sampled, counted, terms_of_counts

@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_notes
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 
 def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from truerank.cli import options
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 
 @click.command()

@@ -12,8 +12,8 @@ import click
 from truerank.cli import options
 from truerank.cli.options import STANDARD_INPUT
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
+from truerank.core import InputError
 from truerank.core.conventions import CONVENTIONS
-from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.core.ranks import Ranks

@@ -9,7 +9,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_notes
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 if TYPE_CHECKING:
     from truerank.evaluation.differences import Difference

@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 
 def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...] | None:

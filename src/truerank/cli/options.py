@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 if TYPE_CHECKING:
     from truerank.core.ranks import Ranks

@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import show_table
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 
 def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:

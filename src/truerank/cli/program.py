@@ -16,7 +16,7 @@ import click
 
 from truerank.cli.interruption import INTERRUPTED
 from truerank.cli.output import buffered, in_options, on_one_line, show_notes
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -8,7 +8,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 if TYPE_CHECKING:
     from truerank.data.interactions import Interactions

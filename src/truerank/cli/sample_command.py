@@ -6,7 +6,7 @@ import click
 
 from truerank.cli import options
 from truerank.cli.output import describe_and_write
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 _NAME = "{name}"
 _DEFAULT = 100

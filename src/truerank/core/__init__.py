@@ -1,1 +1,7 @@
-"""What everything stands on: ranks, checks, tables, text forms, threads."""
+"""What everything stands on: ranks, checks, tables, text forms, threads; and the error for input that can't be used."""
+
+
+class InputError(ValueError):
+    """Input that can't be used; the message is one sentence: what is wrong, where, and what is allowed."""
+
+    __module__ = "truerank"  # where callers find it, as tracebacks say

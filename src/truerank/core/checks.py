@@ -1,22 +1,74 @@
-"""Array types, and checks of what callers pass in."""
+"""Array types, checks of what callers pass in, and the error and notes that tell them."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.core.errors import InputError
+from truerank.core import InputError as InputError  # defined there, because command lines start without NumPy
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+
+_LINE = re.compile(r"^(?:\S*\.)?InputError: (.+)$", re.MULTILINE)
+
+
+@contextmanager
+def raised_elsewhere() -> Iterator[None]:
+    r"""Raise the `InputError` of another process as one of this process; engines pass on its traceback only.
+
+    Examples
+    --------
+    >>> with raised_elsewhere():
+    ...     raise RuntimeError("Traceback:\n  in line 3\ntruerank.InputError: `k` must be at least 1, got 0.")
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: `k` must be at least 1, got 0.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if (found := _LINE.search(str(error))) is None:
+            raise
+        raise InputError(found[1]) from error
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return the number with the singular or plural wording.
+
+    Examples
+    --------
+    >>> counted(1, "user has", "users have"), counted(3, "user has", "users have")
+    ('1 user has', '3 users have')
+    """
+    return f"{number} {one if number == 1 else many}"
+
+
+def by_name(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Return all notes once; one that does not apply to all starts with the names of those it applies to.
+
+    Examples
+    --------
+    >>> by_name({"A": ["few users", "ties"], "B": ["few users"]})
+    ('few users', 'A: ties')
+    """
+    about: dict[str, list[str]] = {}
+    for name, own in notes.items():
+        for note in dict.fromkeys(own):
+            about.setdefault(note, []).append(name)
+    return tuple(note if len(names) == len(notes) else f"{', '.join(names)}: {note}" for note, names in about.items())
 
 
 def frozen(array: AnyArray) -> AnyArray:
@@ -203,6 +255,43 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
     elif array.dtype.kind not in "iu":
         raise InputError(f"`{name}` must hold whole numbers, got values of type {array.dtype}.")
     return array.astype(np.int64)
+
+
+def to_numpy(array: Any, name: str) -> AnyArray:
+    """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
+
+    Masked entries are refused, and whole numbers beyond 2**53, of which float64 would make ties.
+
+    Parameters
+    ----------
+    array : array, tensor, embedding layer of PyTorch, or nested list of real numbers
+    name : str
+        What to call it in messages.
+
+    Examples
+    --------
+    >>> to_numpy([[1, 2]], "`matrix`")
+    array([[1., 2.]])
+    """
+    if hasattr(array, "embedding_dim"):
+        array = array.weight
+    if hasattr(array, "detach"):
+        tensor = array.detach().cpu()
+        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    refuse_masked(array, name)
+    try:
+        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
+    if plain.dtype in (np.float32, np.float64):
+        return plain
+    if plain.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got values of type {plain.dtype}.")
+    if plain.dtype.kind in "iu" and plain.dtype.itemsize == 8 and plain.size:
+        most = max(int(plain.max()), -int(plain.min()))
+        if most > 2**53:
+            raise InputError(f"{name} must hold floats, or whole numbers up to 2**53, got one of size {most}.")
+    return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
 
 
 def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:

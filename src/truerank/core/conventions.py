@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 Weights = Literal["relevant", "achievable"]
 """What an instance weighs in a pooled mean: its relevant items, or at most k of them."""

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Ints, as_ints, as_list, check_grades, first_true, per_instance
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints, as_ints, as_list, check_grades, first_true, per_instance
 
 Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray
 """A number per instance, or a list of numbers per instance."""

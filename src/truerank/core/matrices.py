@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Ints, refuse_masked, refuse_pairs
+from truerank.core.checks import AnyArray, InputError, Ints, counted, refuse_masked, refuse_pairs, to_numpy
 from truerank.core.csr import bounds, owners
-from truerank.core.errors import InputError, counted
 
 _NARROW = ("bool", "int8", "uint8", "int16", "uint16")
 """Types whose values float32 holds exactly."""
@@ -189,48 +188,8 @@ def _whole(values: AnyArray) -> bool:
     return values.dtype.kind in "iu"
 
 
-# float64 holds every whole number up to here
-_EXACT = 2**53
-
 Matrix = AnyArray | Any
 """A NumPy array, a PyTorch tensor, or any SciPy sparse matrix."""
-
-
-def to_numpy(array: Any, name: str) -> AnyArray:
-    """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
-
-    Masked entries are refused, and whole numbers beyond 2**53, of which float64 would make ties.
-
-    Parameters
-    ----------
-    array : array, tensor, embedding layer of PyTorch, or nested list of real numbers
-    name : str
-        What to call it in messages.
-
-    Examples
-    --------
-    >>> to_numpy([[1, 2]], "`matrix`")
-    array([[1., 2.]])
-    """
-    if hasattr(array, "embedding_dim"):
-        array = array.weight
-    if hasattr(array, "detach"):
-        tensor = array.detach().cpu()
-        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
-    refuse_masked(array, name)
-    try:
-        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
-    if plain.dtype in (np.float32, np.float64):
-        return plain
-    if plain.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold real numbers, got values of type {plain.dtype}.")
-    if plain.dtype.kind in "iu" and plain.dtype.itemsize == 8 and plain.size:
-        most = max(int(plain.max()), -int(plain.min()))
-        if most > _EXACT:
-            raise InputError(f"{name} must hold floats, or whole numbers up to 2**53, got one of size {most}.")
-    return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
 
 
 def as_matrix(given: Matrix, name: str) -> Matrix:

@@ -22,6 +22,7 @@ from truerank.core.checks import (
     AnyArray,
     Bools,
     Floats,
+    InputError,
     Ints,
     as_ids,
     as_ints,
@@ -32,13 +33,13 @@ from truerank.core.checks import (
     check_counts,
     check_grades,
     check_order,
+    counted,
     frozen,
     per_instance,
     same_arrays,
     same_scores,
 )
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
-from truerank.core.errors import InputError, counted
 from truerank.core.samples import DESIGNS, Design, Rng, Sample
 from truerank.core.tables import fact_table
 

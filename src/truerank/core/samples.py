@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import Ints, as_ints, check_whole, frozen, per_instance, require, require_within, same_arrays
-from truerank.core.errors import InputError
+from truerank.core.checks import (
+    InputError,
+    Ints,
+    as_ints,
+    check_whole,
+    frozen,
+    per_instance,
+    require,
+    require_within,
+    same_arrays,
+)
 from truerank.core.text_forms import Named, Registry
 
 Rng = int | np.random.Generator | None

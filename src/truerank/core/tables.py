@@ -16,7 +16,7 @@ from numbers import Integral
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, overload
 
-from truerank.core.errors import InputError, counted
+from truerank.core.checks import InputError, counted
 
 if TYPE_CHECKING:
     import pandas as pd

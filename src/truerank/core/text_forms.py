@@ -16,7 +16,7 @@ from dataclasses import MISSING, Field
 from importlib import import_module
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from truerank.core.errors import InputError
+from truerank.core import InputError
 
 _LONGEST = 200
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*")

@@ -11,7 +11,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.core.threads import progress_bar
 from truerank.formats.writing import make_folder
 

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Ints, first_true
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints, first_true
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
 from truerank.formats.ids import as_names, comparable, first_not_a_number, shown

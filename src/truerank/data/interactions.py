@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_ids, refuse_masked
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, counted, refuse_masked
 from truerank.core.csr import bounds, owners
-from truerank.core.errors import InputError, counted
 from truerank.core.matrices import ascending, float_type, from_lists
 from truerank.core.tables import fact_table
 

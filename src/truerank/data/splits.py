@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Ints, check_choice
-from truerank.core.errors import InputError, counted
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, check_choice, counted
 from truerank.core.matrices import float_type
 from truerank.core.tables import Cell, Table
 from truerank.data.event_files import grouped, read_parts

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Ints, check_whole
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole
 from truerank.formats.ids import as_names, is_text, shown
 
 BYTES_PER_BLOCK = 2**26

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.errors import InputError, counted
+from truerank.core.checks import InputError, counted
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.engines.spark_frames import (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import as_rng, check_whole
-from truerank.core.errors import InputError, raised_elsewhere
+from truerank.core.checks import InputError, as_rng, check_whole, raised_elsewhere
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.engines.workers import stable_hash

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from truerank.core.checks import AnyArray
-from truerank.core.errors import InputError, raised_elsewhere
+from truerank.core.checks import AnyArray, InputError, raised_elsewhere
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.data.event_files import read_pairs

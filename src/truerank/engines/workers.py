@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints
 from truerank.core.csr import bounds, owners
-from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions
 from truerank.engines.catalogues import Items, factor_rows

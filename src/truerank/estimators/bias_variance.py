@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, as_number, frozen
+from truerank.core.checks import Floats, InputError, Ints, as_number, frozen
 from truerank.core.csr import bounds, places
-from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks
 from truerank.estimators import spectral
 from truerank.estimators.corrected import (

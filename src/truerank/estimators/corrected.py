@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_a
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Bools, Floats, Ints, as_list, as_number, check_choice, distinct_columns, frozen
-from truerank.core.errors import InputError
+from truerank.core.checks import (
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    as_list,
+    as_number,
+    check_choice,
+    distinct_columns,
+    frozen,
+)
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.text_forms import Named, Registry

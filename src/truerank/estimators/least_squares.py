@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, as_floats, check_whole, distinct_columns
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, as_floats, check_whole, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.estimators.corrected import (
     CORRECTIONS,

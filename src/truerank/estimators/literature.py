@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, as_number
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_number
 from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import CORRECTIONS, Case, Correction, CorrectionTable, Estimator, require_design
 from truerank.estimators.least_squares import Prior, learn_prior, prior_counts

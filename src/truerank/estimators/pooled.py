@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from truerank.core.checks import Floats, Ints, as_number
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_number
 from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, has_unbiased_form, require_design
 from truerank.estimators.rank_laws import (

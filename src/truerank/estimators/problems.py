@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, optimize
 
-from truerank.core.checks import Floats
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError
 from truerank.estimators.corrected import CorrectionTable, CountTerm
 from truerank.sampling.laws import Law as Law
 from truerank.sampling.sums import Nodes, nodes

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints
 from truerank.estimators.corrected import Case
 from truerank.estimators.problems import Problem, bias_variance, direction, problem
 from truerank.metrics.base import Term

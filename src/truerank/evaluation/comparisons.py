@@ -8,8 +8,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
-from truerank.core.checks import check_choice
-from truerank.core.errors import InputError, by_name, counted
+from truerank.core.checks import InputError, by_name, check_choice, counted
 from truerank.core.ranks import Ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Table, Tabular

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from truerank.core.checks import as_number
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError, as_number
 from truerank.core.tables import Cell, Record, Table, Tabular, measured
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.paired_tests import Outcome, Reversed

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints
-from truerank.core.errors import InputError, counted
+from truerank.core.checks import Floats, InputError, Ints, counted
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular, measured

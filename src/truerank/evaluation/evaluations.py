@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats
+from truerank.core.checks import AnyArray, Floats, InputError, by_name
 from truerank.core.conventions import Convention, Definition, Weights
 from truerank.core.conventions import convention as find_convention
-from truerank.core.errors import InputError, by_name
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Table, Tabular

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints, as_ints, as_list, check_kind
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints, as_ints, as_list, check_kind
 from truerank.core.ranks import Ranks
 
 if TYPE_CHECKING:

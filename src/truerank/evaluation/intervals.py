@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints, as_number, distinct_columns
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_number, distinct_columns
 from truerank.core.ranks import Ranks
 from truerank.evaluation.per_instance import item_terms, sums
 from truerank.metrics.base import Metric

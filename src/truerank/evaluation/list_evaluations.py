@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError
 from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions, PerUser
 from truerank.evaluation.estimates import Estimate

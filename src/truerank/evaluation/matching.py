@@ -10,8 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats, check_choice
-from truerank.core.errors import InputError, counted
+from truerank.core.checks import AnyArray, Floats, InputError, check_choice, counted
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.estimators.corrected import Assumption, recommended

@@ -16,8 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints
 from truerank.evaluation.intervals import Interval, Units, student_interval
 
 # Cochran's rule: the mean of this many values times their squared skewness is close enough to normal

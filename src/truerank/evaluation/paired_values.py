@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.checks import Bools, Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import Bools, Floats, InputError, Ints
 from truerank.estimators.corrected import Assumption
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints, as_rng, check_choice
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_rng, check_choice
 from truerank.core.ranks import Ranks, check_ranks, named_ranks
 from truerank.core.samples import Rng
 from truerank.core.tables import Backend, frame

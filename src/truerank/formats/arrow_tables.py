@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from truerank.core.checks import refuse_pairs
+from truerank.core.checks import InputError, refuse_pairs
 from truerank.core.csr import bounds
-from truerank.core.errors import InputError
 from truerank.formats.columns import Contents, find_columns
 from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
 from truerank.formats.text_files import Format, Layout, check_format, decode, detect, not_utf8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 
 Column = str | int | None
 """A column by name or by number from 0; None to find it by its usual names."""

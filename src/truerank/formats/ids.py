@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, first_true
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, first_true
 
 _MISSING_WORDS = pa.array(["#N/A", "<NA>", "N/A", "NULL", "NaN", "NaT", "None", "nan", "null"])
 _NA = pa.array(["NA"])  # may be a code, such as that of Namibia

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truerank.core.checks import AnyArray, Ints, first_true
+from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_elsewhere
 from truerank.core.csr import bounds
-from truerank.core.errors import InputError, raised_elsewhere
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Sample
 from truerank.formats.arrow_tables import open_source

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Floats, Ints, first_true
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, first_true
 from truerank.core.csr import bounds, owners
-from truerank.core.errors import InputError
 from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
 from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_word, shown

@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from truerank.core.checks import AnyArray
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError
 
 
 def reason(error: BaseException) -> str:

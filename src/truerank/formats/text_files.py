@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from truerank.core.checks import Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError, Ints
 from truerank.formats.columns import Contents, is_number
 from truerank.formats.ids import numbers_if_spelled_so
 from truerank.formats.sources import HEAD, File, locate, unreadable

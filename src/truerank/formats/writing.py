@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from truerank.core.checks import Floats, as_path
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, as_path
 
 try:
     import fcntl

@@ -17,8 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints
 
 FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")

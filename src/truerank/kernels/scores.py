@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.core.checks import AnyArray, Ints, refuse_masked
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, Ints, refuse_masked
 from truerank.kernels import library
 from truerank.kernels.user_blocks import (
     Counts,

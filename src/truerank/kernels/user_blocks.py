@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.core.checks import AnyArray, Bools, Ints, first_true
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, first_true
 from truerank.core.threads import share
 from truerank.kernels import library
 

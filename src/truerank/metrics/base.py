@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints, check_cutoff
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, check_cutoff
 from truerank.core.ranks import Ranks
 from truerank.core.text_forms import Named
 

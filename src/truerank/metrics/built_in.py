@@ -15,8 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints, as_number, check_choice, check_kind
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints, as_number, check_choice, check_kind
 from truerank.core.ranks import Ranks
 from truerank.core.text_forms import Registry
 from truerank.metrics.base import GradedMetric, PlainMetric, Shape, Terms, weighted

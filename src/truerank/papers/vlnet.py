@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice
 from truerank.core.ranks import Ranks
 from truerank.formats.sources import locate, unreadable
 from truerank.ranking.ranks_from_lists import read_lists

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Ints, as_ints, as_rng, check_whole
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ints, as_rng, check_whole, counted, to_numpy
 from truerank.core.csr import bounds
-from truerank.core.errors import InputError, counted
-from truerank.core.matrices import to_numpy
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng, Sample
 from truerank.core.threads import check_threads, progress_bar, share

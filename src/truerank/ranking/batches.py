@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, as_ids, refuse_masked
+from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked
 from truerank.core.csr import bounds
-from truerank.core.errors import InputError, counted
 from truerank.core.ranks import Ranks
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser

@@ -9,10 +9,8 @@ from typing import NamedTuple, Unpack, overload
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
-from truerank.core.errors import counted
-from truerank.core.matrices import to_numpy
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.core.threads import check_threads, progress_bar

@@ -12,9 +12,8 @@ from typing import Any, TypedDict
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_rng
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_rng, counted
 from truerank.core.csr import bounds
-from truerank.core.errors import InputError, counted
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.data.interactions import Interactions, PerUser, check_same_names

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice, check_whole
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice, check_whole, counted
 from truerank.core.conventions import Convention, EqualScores
 from truerank.core.conventions import convention as find_convention
 from truerank.core.csr import bounds, owners
-from truerank.core.errors import InputError, counted
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats, Ints, check_whole
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, check_whole
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns

@@ -7,9 +7,8 @@ from threading import Event
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, to_numpy
 from truerank.core.csr import bounds
-from truerank.core.matrices import to_numpy
 from truerank.core.ranks import Ranks
 from truerank.core.threads import share
 from truerank.kernels.user_blocks import Progress, check_pairs

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Floats, Ints, as_rng
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_rng
 from truerank.core.threads import progress_bar, share
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels import library

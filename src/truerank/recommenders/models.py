@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, as_path
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, as_path
 from truerank.core.matrices import Matrix
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser

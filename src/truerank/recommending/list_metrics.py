@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_cutoff, refuse_masked
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_cutoff, refuse_masked
 from truerank.core.text_forms import Named, Registry
 from truerank.data.interactions import Interactions
 from truerank.recommending.recommendations import Recommendations

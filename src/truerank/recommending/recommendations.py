@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_kind, check_whole, require
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_kind, check_whole, counted, require
 from truerank.core.csr import bounds, owners, places
-from truerank.core.errors import InputError, counted
 from truerank.core.tables import Framed, fact_table
 from truerank.core.threads import check_threads, progress_bar
 from truerank.data.interactions import Interactions, PerUser

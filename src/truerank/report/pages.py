@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from truerank.analysis.risks import check_exact
-from truerank.core.checks import check_kind
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError, check_kind
 from truerank.core.ranks import Ranks, named_ranks
 from truerank.core.tables import Tabular, json_text
 from truerank.core.threads import progress_bar

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from truerank.analysis.consistencies import Consistency, consistency
-from truerank.core.checks import AnyArray, as_list, check_kind
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, as_list, check_kind
 from truerank.core.ranks import Ranks, named_ranks
 from truerank.core.tables import shown_name
 from truerank.estimators.corrected import AnyMetric, as_metrics

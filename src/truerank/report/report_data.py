@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from truerank.analysis.risks import risk
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.core.ranks import Ranks
 from truerank.core.tables import rounded, shown_name
 from truerank.data.splits import Split

@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 
 from truerank.analysis.consistencies import Consistency, consistency
-from truerank.core.checks import AnyArray
-from truerank.core.errors import counted
+from truerank.core.checks import AnyArray, counted
 from truerank.core.ranks import Ranks
 from truerank.core.tables import shown_name
 from truerank.data.interactions import Interactions

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
 from truerank.core.caching import cached
-from truerank.core.checks import AnyArray, Floats, Ints, as_rng, check_whole, frozen
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_rng, check_whole, frozen
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Rng
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law, draw_counts, draw_until

@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from truerank.core.checks import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Coefficients of 1/x, 1/x^3, ... in Stirling's series for log x!, exact to 1e-16 from here on.

@@ -12,9 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Ints, as_ids, as_ints, check_whole
-from truerank.core.errors import InputError
-from truerank.core.matrices import Matrix, as_dense, as_matrix, to_numpy
+from truerank.core.checks import AnyArray, InputError, Ints, as_ids, as_ints, check_whole, to_numpy
+from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories

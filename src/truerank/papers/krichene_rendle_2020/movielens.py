@@ -13,8 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError, Ints
 from truerank.core.ranks import Ranks
 from truerank.data.event_files import read_interactions
 from truerank.data.splits import Split, read_split
