@@ -1,6 +1,7 @@
 """Kept results: computed once, bounded in bytes, and forgotten when asked to."""
 
 import gc
+import pickle
 import threading
 import tracemalloc
 from dataclasses import dataclass
@@ -15,16 +16,14 @@ from truerank.core import caching
 
 def test_a_cache_keeps_what_was_asked_for_last() -> None:
     cache = caching.Cache(100_000)
-    for key in range(10):
-        cache.put(key, np.zeros(1_000))
-        cache.get(0)
-    assert [key for key in range(10) if isinstance(cache.get(key), np.ndarray)] == [
-        0,
-        *range(10)[-len(cache._entries) + 1 :],
-    ]
+    for key in range(20):
+        cache.get(key, lambda: np.zeros(1_000))
+        cache.get(0, lambda: np.zeros(1))
+    assert sorted(cache._entries) == [0, *range(20)[-len(cache._entries) + 1 :]]
+    assert cache.get(0, lambda: np.zeros(1)).size == 1_000
     assert 80_000 < cache.size <= 100_000
-    cache.put("large", np.zeros(100_000))
-    assert not isinstance(cache.get("large"), np.ndarray), "what is too large alone is not kept, and replaces nothing"
+    assert cache.get("large", lambda: np.zeros(100_000)).size == 100_000
+    assert "large" not in cache._entries, "what is too large alone is not kept, and replaces nothing"
     assert cache.size > 80_000
     cache.clear()
     assert cache.size == 0
@@ -32,8 +31,7 @@ def test_a_cache_keeps_what_was_asked_for_last() -> None:
 
 def test_a_replaced_value_is_not_counted_twice() -> None:
     cache = caching.Cache(10**6)
-    for _ in range(3):
-        cache.put("key", np.zeros(1_000))
+    cache.get("key", lambda: cache.get("key", lambda: np.zeros(1_000)))  # as if two threads had computed it
     assert cache.size == caching.size_of(("key", np.zeros(1_000)))
 
 
@@ -61,8 +59,7 @@ def test_threads_share_a_cache() -> None:
 
     def work() -> None:
         for key in range(2_000):
-            if not isinstance(cache.get(key % 40), np.ndarray):
-                cache.put(key % 40, np.zeros(500))
+            cache.get(key % 40, lambda: np.zeros(500))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -104,6 +101,18 @@ def test_tables_are_bounded_and_can_be_forgotten(monkeypatch: pytest.MonkeyPatch
     tracemalloc.stop()
     assert 1_000_000 < kept < 3_000_000
     assert left < 100_000
+
+
+def test_what_estimators_keep_with_ranks_is_bounded_and_not_pickled() -> None:
+    ranks = tr.UniformSampling(50).draw(tr.Ranks.from_ranks(range(1, 200), n=2_000), rng=0)
+    plain = len(pickle.dumps(ranks))
+    value = tr.values(ranks, "ndcg@10~mes")
+    assert 0 < ranks.fits.size <= ranks.fits.limit == caching.LIMIT
+    assert len(pickle.dumps(ranks)) == plain
+    ranks.fits.limit = 0
+    ranks.fits.clear()
+    np.testing.assert_array_equal(tr.values(ranks, "ndcg@10~mes"), value)
+    assert ranks.fits.size == 0
 
 
 def test_no_table_is_kept_elsewhere() -> None:

@@ -15,8 +15,6 @@ import numpy as np
 LIMIT = 1 << 26
 """Bytes that all functions together may keep: 64 MiB."""
 
-_MISSING = object()
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -31,31 +29,27 @@ class _Key(tuple[Any, ...]):
 
 
 class Cache:
-    """Values by key; those that were not asked for longest are forgotten when all take more bytes than allowed."""
+    """Values by key; the least recently used are forgotten when all take more bytes than allowed."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.size = limit, 0
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable) -> Any:
-        """Return the value of a key, or a mark that there is none."""
+    def get(self, key: Hashable, compute: Callable[[], R]) -> R:
+        """Return the value of a key; if there is none, compute it, and keep it unless it alone is too large."""
         with self._lock:
-            if key not in self._entries:
-                return _MISSING
-            self._entries.move_to_end(key)
-            return self._entries[key][0]
-
-    def put(self, key: Hashable, value: Any) -> None:
-        """Keep a value, unless it alone is too large."""
-        size = size_of((key, value))
-        if size > self.limit:
-            return
-        with self._lock:
-            self.size += size - self._entries.pop(key, (None, 0))[1]
-            self._entries[key] = value, size
-            while self.size > self.limit:
-                self.size -= self._entries.popitem(last=False)[1][1]
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]
+        value = compute()
+        if (size := size_of((key, value))) <= self.limit:
+            with self._lock:
+                self.size += size - self._entries.pop(key, (None, 0))[1]
+                self._entries[key] = value, size
+                while self.size > self.limit:
+                    self.size -= self._entries.popitem(last=False)[1][1]
+        return value
 
     def clear(self) -> None:
         """Forget everything."""
@@ -84,11 +78,7 @@ def cached(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def found(*args: P.args, **kwargs: P.kwargs) -> R:
         key = _Key((function, args, tuple(kwargs.items())))
-        value = _CACHE.get(key)
-        if value is _MISSING:
-            value = function(*args, **kwargs)
-            _CACHE.put(key, value)
-        return value
+        return _CACHE.get(key, lambda: function(*args, **kwargs))
 
     return found
 

@@ -39,6 +39,7 @@ from truerank.core.checks import (
     same_arrays,
     same_scores,
 )
+from truerank.core.caching import LIMIT, Cache
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
 from truerank.core.samples import DESIGNS, Design, Rng, Sample
 from truerank.core.tables import fact_table
@@ -435,9 +436,9 @@ class Ranks:
         return np.repeat(self.n_candidates, self.n_relevant)
 
     @cached_property
-    def fits(self) -> dict[Any, Any]:
-        """What was computed from these ranks, by what computes it (an estimator), so that several metrics share it."""
-        return {}
+    def fits(self) -> Cache:
+        """What estimators have computed from these ranks, so that several metrics share it."""
+        return Cache(max(LIMIT, 16 * self.above.nbytes))
 
     @cached_property
     def by_grade(self) -> Ints:

@@ -187,12 +187,8 @@ class BiasVariance(Correction):
         """Return the correction with the gamma that is used for these ranks."""
         if self.gamma != "auto":
             return self
-
-        key = (self, name)
-        if key not in ranks.fits:
-            ranks.fits[key] = least_risk([replace(self, gamma=gamma) for gamma in GAMMAS], parts, ranks, name)
-        found: BiasVariance = ranks.fits[key]
-        return found
+        choices = [replace(self, gamma=gamma) for gamma in GAMMAS]
+        return ranks.fits.get((self, name), lambda: least_risk(choices, parts, ranks, name))
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         return super(BiasVariance, self.chosen(parts, ranks, name)).terms(parts, ranks, name)

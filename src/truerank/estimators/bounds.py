@@ -233,11 +233,8 @@ def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) 
 
 def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readings:
     """Return how the tables of these items are read; all metrics share it."""
-    key = ("readings", draws)
-    if key not in ranks.fits:
-        own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
-        ranks.fits[key] = readings(draws, Ended(*(numbers[items] for numbers in own)))
-    return ranks.fits[key]
+    own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
+    return ranks.fits.get(("readings", draws), lambda: readings(draws, Ended(*(numbers[items] for numbers in own))))
 
 
 def _possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:

@@ -379,9 +379,7 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
 
 def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     """Return the distinct cases, and the case of each relevant item."""
-    if "cases" not in ranks.fits:
-        ranks.fits["cases"] = _distinct_cases(ranks)
-    return ranks.fits["cases"]
+    return ranks.fits.get("cases", lambda: _distinct_cases(ranks))
 
 
 def _distinct_cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:

@@ -68,12 +68,12 @@ class MaximumEntropy(Pooled):
         )
 
     def laws(self, ranks: Ranks) -> Laws:
-        if self not in ranks.fits:
-            law, untied = require_design(ranks, str(self)).law(str(self)), ranks.break_ties("random", rng=0)
-            groups = observed(ranks)
-            found = (self._law_of(untied, group.items, group.seen.cells, law) for group in groups)
-            ranks.fits[self] = Laws(groups, tuple(found))
-        return ranks.fits[self]
+        return ranks.fits.get(self, lambda: self._fit(ranks))
+
+    def _fit(self, ranks: Ranks) -> Laws:
+        law, untied = require_design(ranks, str(self)).law(str(self)), ranks.break_ties("random", rng=0)
+        groups = observed(ranks)
+        return Laws(groups, tuple(self._law_of(untied, group.items, group.seen.cells, law) for group in groups))
 
     def _law_of(self, ranks: Ranks, items: Ints, within: Cells, law: Law) -> Floats:
         m = int(ranks.item_draws[items[0]])
@@ -97,9 +97,8 @@ class Multinomial(Estimator):
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         require_design(ranks, name).law(name)
-        if self not in ranks.fits:
-            ranks.fits[self] = learn_prior(ranks)
-        table = MultinomialTable(ranks.fits[self], int((ranks.n_relevant > 0).sum()))
+        prior = ranks.fits.get(self, lambda: learn_prior(ranks))
+        table = MultinomialTable(prior, int((ranks.n_relevant > 0).sum()))
         return table.terms(parts, ranks, name)
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:

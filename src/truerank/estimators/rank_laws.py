@@ -313,11 +313,13 @@ def _remember(kept: dict[Any, Any], key: Any, value: Any) -> None:
 
 def observed(ranks: Ranks) -> tuple[Observed, ...]:
     """Return the groups of relevant items and how likely each count makes what was drawn for them."""
-    if "observed" not in ranks.fits:
-        untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
-        within = cells(int(ranks.item_irrelevant.max(initial=0)))
-        ranks.fits["observed"] = tuple(_group(untied, items, within) for items in _groups(ranks))
-    return ranks.fits["observed"]
+    return ranks.fits.get("observed", lambda: _observe(ranks))
+
+
+def _observe(ranks: Ranks) -> tuple[Observed, ...]:
+    untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
+    within = cells(int(ranks.item_irrelevant.max(initial=0)))
+    return tuple(_group(untied, items, within) for items in _groups(ranks))
 
 
 def _sizes(ranks: Ranks, items: Ints) -> Ints:
