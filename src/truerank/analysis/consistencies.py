@@ -296,16 +296,15 @@ class _SampledCounts(NamedTuple):
 
 def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
     """Return what samples of m draws show of the items, which may have weights."""
-    key = (_SampledCounts, m, law)
-    if weight is None and key in ranks.fits:
-        known: _SampledCounts = ranks.fits[key]
-        return known
+    if weight is None:
+        return ranks.fits.get((_SampledCounts, m, law), lambda: _weighted_counts(ranks, m, law, None))
+    return _weighted_counts(ranks, m, law, weight)
+
+
+def _weighted_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
     first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
     times = _pooled_counts(ranks, m, law, item_weights(weight, ranks), group, first.size)
-    found = _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
-    if weight is None:
-        ranks.fits[key] = found
-    return found
+    return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
 
 
 def _pooled_counts(ranks: Ranks, m: int, law: Law, weight: Floats, group: Ints, n_groups: int) -> Floats:

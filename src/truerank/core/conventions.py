@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from truerank.core import InputError
@@ -66,7 +66,7 @@ class Convention:
             reason = f": {self.refused[key]}" if key in self.refused else ""
             choices = ", ".join(self.metrics)
             raise InputError(f"{text} can't be computed as {self.name} does{reason}; choose from {choices}.")
-        return Definition(found.theirs, found.text.replace("@k", f"@{k}"), found.weights, found.ties)
+        return replace(found, text=found.text.replace("@k", f"@{k}"))
 
 
 def convention(name: object) -> Convention:

@@ -58,48 +58,32 @@ def entries_of(indptr: AnyArray, groups: AnyArray) -> tuple[Ints, Ints]:
 
 def to_fields(ranks: Nested, n: ArrayLike, grades: Nested | None) -> dict[str, Any]:
     """Return above, n_candidates, indptr and grades, the relevant items in order of their ranks."""
-    flat, indptr = _flatten(ranks)
-    instance = owners(indptr)
-    candidates = per_instance("n", n, indptr.size - 1)
-    _check_range(flat, candidates[instance], indptr)
+    numbers, indptr = _flatten("ranks", ranks)
+    flat, instance, candidates = as_ints("ranks", numbers), owners(indptr), per_instance("n", n, indptr.size - 1)
+    limit = candidates[instance]
+    if (at := first_true((flat < 1) | (flat > limit))) is not None:
+        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} in instance {instance[at]}.")
     order = np.lexsort((flat, instance))
     flat = flat[order]
-    _check_distinct(flat, instance, indptr)
-    marks = None if grades is None else check_grades(_flat_grades(grades), flat.size)[order]
+    if (at := first_true((flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1]))) is not None:
+        raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice in instance {instance[at]}.")
+    marks = None if grades is None else check_grades(_flatten("grades", grades)[0], flat.size)[order]
     return {"above": flat - places(indptr), "n_candidates": candidates, "indptr": indptr, "grades": marks}
 
 
 def sizes(ranks: Nested) -> Ints:
     """Return how many ranks each instance has."""
-    return np.diff(_flatten(ranks)[1])
+    return np.diff(_flatten("ranks", ranks)[1])
 
 
-def _flatten(ranks: Nested) -> tuple[Ints, Ints]:
-    if isinstance(ranks, np.ndarray) and ranks.ndim == 1 and ranks.dtype.kind in "iuf":
-        return as_ints("ranks", ranks), np.arange(ranks.size + 1)
-    nested = [np.ndim(entry) > 0 for entry in as_list("ranks", ranks, "numbers, or of lists of them")]
+def _flatten(name: str, values: Nested) -> tuple[Any, Ints]:
+    """Return the numbers of all instances, and the boundaries of the instances."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf":
+        return values, np.arange(values.size + 1)
+    nested = [np.ndim(entry) > 0 for entry in as_list(name, values, "numbers, or of lists of them")]
     if not any(nested):
-        return as_ints("ranks", list(ranks)), np.arange(len(nested) + 1)
+        return list(values), np.arange(len(nested) + 1)
     if not all(nested):
-        raise InputError("`ranks` must hold either numbers or lists of numbers, got both.")
-    lengths = np.array([np.size(entry) for entry in ranks], dtype=np.int64)
-    return as_ints("ranks", list(itertools.chain.from_iterable(np.atleast_1d(row) for row in ranks))), bounds(lengths)
-
-
-def _flat_grades(grades: Nested) -> list[Any] | Nested:
-    nested = any(np.ndim(entry) > 0 for entry in as_list("grades", grades, "numbers, or of lists of them"))
-    return list(itertools.chain.from_iterable(np.atleast_1d(row) for row in grades)) if nested else grades
-
-
-def _check_range(flat: Ints, limit: Ints, indptr: Ints) -> None:
-    if (at := first_true((flat < 1) | (flat > limit))) is not None:
-        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} {_where(at, indptr)}.")
-
-
-def _check_distinct(flat: Ints, instance: Ints, indptr: Ints) -> None:
-    if (at := first_true((flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1]))) is not None:
-        raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice {_where(at, indptr)}.")
-
-
-def _where(position: int, indptr: Ints) -> str:
-    return f"in instance {int(np.searchsorted(indptr, position, side='right')) - 1}"
+        raise InputError(f"`{name}` must hold either numbers or lists of numbers, got both.")
+    rows = [np.atleast_1d(row) for row in values]
+    return list(itertools.chain.from_iterable(rows)), bounds([row.size for row in rows])

@@ -45,21 +45,8 @@ def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
     raise InputError(f"`{name}` must store the items of each user in ascending order.")
 
 
-def in_order(matrix: Any, name: str) -> sp.csr_array:
-    """Return a sparse matrix of real numbers in CSR form, with ascending columns and no repeated entries.
-
-    A matrix that already has this form is not copied; `name` is what to call it in messages.
-
-    Examples
-    --------
-    >>> in_order(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "the matrix").indices.tolist()
-    [0, 1]
-    """
-    _check_entries(matrix, name)
-    return _in_order(matrix)
-
-
 def _in_order(matrix: Any) -> sp.csr_array:
+    """Return a matrix in CSR form, with ascending columns and no repeated entries; not a copy if it has this form."""
     if matrix.format == "csr" and _ascends(matrix, repeats=False):
         return sp.csr_array(matrix)
     # floats, so that values of repeated pairs do not overflow when they are added up
@@ -107,9 +94,7 @@ def _check_finite(matrix: Any, name: str) -> None:
         entries = matrix.tocoo()
         at = int(np.argmin(np.isfinite(entries.data)))
         user, item = (int(numbers[at]) for numbers in entries.coords)
-        raise InputError(
-            f"the values of {name} must be finite, got {entries.data[at]} for user {user} and item {item}."
-        )
+        raise InputError(f"the values of {name} must be finite, got {entries.data[at]} for user {user}, item {item}.")
 
 
 def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
@@ -145,26 +130,18 @@ def from_lists(
     ([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]], ('1 item is repeated in a list of `test` and counts once',))
     """
     refuse_pairs(lists, f"`{name}`")
-    users, items = _numbers(lists, name)
+    rows = [_row(items, user, name) for user, items in enumerate(lists)]
+    users = owners(bounds([row.size for row in rows]))
+    items: Ints = np.concatenate([*rows, np.zeros(0)], dtype=np.int64, casting="unsafe")
     width = int(items.max(initial=0)) + 1 if n_items is None else n_items
     if items.size and not 0 <= items.min() <= items.max() < width:
         raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
     height = len(lists) if n_users is None else max(n_users, len(lists))
     matrix = sp.csr_array(sp.coo_array((np.ones(items.size, np.float32), (users, items)), shape=(height, width)))
     matrix.data[:] = 1
-    repeated = items.size - matrix.nnz
-    words = (
-        "item is repeated in a list of `{}` and counts once",
-        "items are repeated in a list of `{}` and count once",
-    )
-    return matrix, (counted(repeated, *words).format(name),) if repeated else ()
-
-
-def _numbers(lists: Sequence[Any], name: str) -> tuple[Ints, Ints]:
-    """Return user and item of each entry of the lists."""
-    rows = [_row(items, user, name) for user, items in enumerate(lists)]
-    users = owners(bounds([row.size for row in rows]))
-    return users, np.concatenate([*rows, np.zeros(0)], dtype=np.int64, casting="unsafe")
+    repeated, where = items.size - matrix.nnz, f"in a list of `{name}`"
+    note = counted(repeated, f"item is repeated {where} and counts once", f"items are repeated {where} and count once")
+    return matrix, (note,) if repeated else ()
 
 
 def _row(items: Any, user: int, name: str) -> AnyArray:
@@ -203,10 +180,13 @@ def as_matrix(given: Matrix, name: str) -> Matrix:
     matrix = given if sp.issparse(given) else to_numpy(given, name)
     if matrix.ndim != 2:
         raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
-    return in_order(matrix, name) if sp.issparse(matrix) else matrix
+    if not sp.issparse(matrix):
+        return matrix
+    _check_entries(matrix, name)
+    return _in_order(matrix)
 
 
-def as_dense(matrix: Matrix) -> AnyArray:
+def as_dense(matrix: Any) -> AnyArray:
     """Return a matrix as an array of floats; a dense one is returned unchanged.
 
     Examples
@@ -214,5 +194,4 @@ def as_dense(matrix: Matrix) -> AnyArray:
     >>> as_dense(sp.csr_array([[1, 0]]))
     array([[1., 0.]])
     """
-    plain: Any = matrix
-    return to_numpy(plain.toarray() if sp.issparse(plain) else plain, "scores")
+    return to_numpy(matrix.toarray() if sp.issparse(matrix) else matrix, "scores")

@@ -18,28 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import (
-    AnyArray,
-    Bools,
-    Floats,
-    InputError,
-    Ints,
-    as_ids,
-    as_ints,
-    as_list,
-    as_rng,
-    check_bounds,
-    check_choice,
-    check_counts,
-    check_grades,
-    check_order,
-    counted,
-    frozen,
-    per_instance,
-    same_arrays,
-    same_scores,
-)
+from truerank.core import checks
 from truerank.core.caching import LIMIT, Cache
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, as_ints, counted, frozen
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
 from truerank.core.samples import DESIGNS, Design, Rng, Sample
 from truerank.core.tables import fact_table
@@ -142,24 +123,26 @@ class Ranks:
         counts = as_ints("above", above)
         equal = np.zeros_like(counts) if tied is None else as_ints("tied", tied)
         ends = np.arange(counts.size + 1) if indptr is None else as_ints("indptr", indptr)
-        check_bounds(counts, equal, ends)
-        n = per_instance("n_candidates", n_candidates, ends.size - 1)
-        check_counts(counts, equal, n, ends)
-        fitted = None if sample is None else _checked_sample(sample).fitted(counts, equal, n, ends)
-        check_order(counts, equal, ends, None if fitted is None else fitted.drawn)
+        checks.check_bounds(counts, equal, ends)
+        n = checks.per_instance("n_candidates", n_candidates, ends.size - 1)
+        checks.check_counts(counts, equal, n, ends)
+        if sample is not None:
+            checks.check_kind("sample", sample, Sample)
+            sample = sample.fitted(counts, equal, n, ends)
+        checks.check_order(counts, equal, ends, None if sample is None else sample.drawn)
         arrays = {
             "above": counts,
             "tied": equal,
             "n_candidates": n,
             "indptr": ends,
             "ids": None if ids is None else as_ids("ids", ids, ends.size - 1).copy(),
-            "scored": None if scored is None else per_instance("scored", scored, ends.size - 1),
-            "grades": None if grades is None else check_grades(grades, counts.size),
-            "same_score": None if grades is None else same_scores(same_score, counts, equal, ends),
+            "scored": None if scored is None else checks.per_instance("scored", scored, ends.size - 1),
+            "grades": None if grades is None else checks.check_grades(grades, counts.size),
+            "same_score": None if grades is None else checks.same_scores(same_score, counts, equal, ends),
             "items": None if items is None else as_ids("items", items, counts.size).copy(),
         }
         fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
-        vars(self).update(fixed, depth=depth, sample=fitted, notes=tuple(as_list("notes", notes)))
+        vars(self).update(fixed, depth=depth, sample=sample, notes=tuple(checks.as_list("notes", notes)))
 
     def _with(self, **changes: Any) -> Ranks:
         """Return a copy with other fields, which must be valid already."""
@@ -229,11 +212,11 @@ class Ranks:
         [0.572, 0.0, -0.084]
         """
         n_relevant = sizes(ranks)
-        draws = per_instance("m", m, n_relevant.size)
+        draws = checks.per_instance("m", m, n_relevant.size)
         among = cls.from_ranks(ranks, draws + n_relevant, ids=ids, grades=grades)
         one = np.unique(draws)
         design = DESIGNS.get("uniform")(int(one[0]) if one.size == 1 else None, replace)
-        return dataclasses.replace(among, sample=Sample(design, per_instance("n", n, n_relevant.size)))
+        return dataclasses.replace(among, sample=Sample(design, checks.per_instance("n", n, n_relevant.size)))
 
     @classmethod
     def from_draws(
@@ -320,7 +303,7 @@ class Ranks:
         alone = ("depth", "sample")
         arrays = [name for name in self._fields() if name not in (*alone, "items", "notes")]
         return all(getattr(self, name) == getattr(other, name) for name in alone) and all(
-            same_arrays(getattr(self, name), getattr(other, name)) for name in arrays
+            checks.same_arrays(getattr(self, name), getattr(other, name)) for name in arrays
         )
 
     def __repr__(self) -> str:
@@ -497,7 +480,7 @@ class Ranks:
         """
         same = self.same_score
         if same is None:
-            same = same_scores(None, self.above, self.tied, self.indptr)
+            same = checks.same_scores(None, self.above, self.tied, self.indptr)
         starts = np.flatnonzero(~same)
         sizes = np.diff(np.append(starts, same.size))
         return places(bounds(sizes)), np.repeat(sizes, sizes)
@@ -520,7 +503,7 @@ class Ranks:
         >>> [int(tied.break_ties(how).rank[0]) for how in ("optimistic", "pessimistic")]
         [3, 6]
         """
-        lost, order = break_order(how, self.tied, *self.blocks(), self.grades, as_rng(rng))
+        lost, order = break_order(how, self.tied, *self.blocks(), self.grades, checks.as_rng(rng))
         grades = None if self.grades is None else self.grades[order]
         same = None if self.grades is None else np.zeros(order.size, dtype=np.bool_)
         return self._with(
@@ -587,12 +570,6 @@ def _files() -> Any:
     return import_module("truerank.formats.rank_files")
 
 
-def _checked_sample(sample: object) -> Sample:
-    if not isinstance(sample, Sample):
-        raise InputError(f"`sample` must be a Sample, got {type(sample).__name__}.")
-    return sample
-
-
 def n_named(given: object) -> int:
     """Return how many recommenders are given by name, 0 if it is not a dict."""
     return len(given) if isinstance(given, Mapping) else 0
@@ -627,16 +604,14 @@ def break_order(
     how: TieBreak, tied: Ints, place: Ints, block: Ints, grades: Floats | None, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Return how many ties each relevant item loses, and the order in which grades and items are taken."""
-    check_choice("how", how, get_args(TieBreak))
+    checks.check_choice("how", how, get_args(TieBreak))
     if how == "random":
         lost = _random_losses(tied, place, block, rng)
+        key = rng.random(tied.size) if np.any(block > 1) else None
     else:
         lost = np.zeros_like(tied) if how == "optimistic" else tied
-    if how == "random" and np.any(block > 1):
-        return lost, np.lexsort((rng.random(tied.size), np.cumsum(place == 1)))
-    if grades is None:
-        return lost, np.arange(tied.size)
-    return lost, np.lexsort((-grades if how == "optimistic" else grades, np.cumsum(place == 1)))
+        key = -grades if how == "optimistic" and grades is not None else grades
+    return lost, np.arange(tied.size) if key is None else np.lexsort((key, np.cumsum(place == 1)))
 
 
 def _random_losses(tied: Ints, place: Ints, block: Ints, rng: np.random.Generator) -> Ints:

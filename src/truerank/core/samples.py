@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import (
-    InputError,
-    Ints,
-    as_ints,
-    check_whole,
-    frozen,
-    per_instance,
-    require,
-    require_within,
-    same_arrays,
-)
+from truerank.core import checks
+from truerank.core.checks import InputError, Ints, as_ints, frozen
 from truerank.core.text_forms import Named, Registry
 
 Rng = int | np.random.Generator | None
@@ -42,7 +33,7 @@ class Design(Named, ABC):
 
     def __post_init__(self) -> None:
         if self.m is not None:
-            check_whole("m", self.m, floats=True)
+            checks.check_whole("m", self.m, floats=True)
 
     @property
     def size(self) -> int:
@@ -75,9 +66,7 @@ class Design(Named, ABC):
 
 
 DESIGNS: Registry[Any] = Registry(
-    "sampling design",
-    "'uniform(100)' or 'inverse(2)'",
-    homes=("truerank.sampling.designs",),
+    "sampling design", "'uniform(100)' or 'inverse(2)'", homes=("truerank.sampling.designs",)
 )
 """Every design by its name."""
 
@@ -120,7 +109,7 @@ class Sample:
         if not isinstance(other, Sample):
             return NotImplemented
         arrays = ((self.n_catalogue, other.n_catalogue), (self.drawn, other.drawn))
-        return self.design == other.design and all(same_arrays(mine, his) for mine, his in arrays)
+        return self.design == other.design and all(checks.same_arrays(*pair) for pair in arrays)
 
     def with_arrays(self, n_catalogue: Ints, drawn: Ints | None) -> Sample:
         """Return a sample by the same design with other arrays, which must be valid already."""
@@ -132,20 +121,15 @@ class Sample:
     def fitted(self, above: Ints, tied: Ints, n: Ints, indptr: Ints) -> Sample:
         """Return the sample with one catalogue per instance, or raise `InputError` unless it fits the counts."""
         sizes = np.diff(indptr)
-        catalogue = per_instance("n_catalogue", self.n_catalogue, sizes.size)
+        catalogue, draws = checks.per_instance("n_catalogue", self.n_catalogue, sizes.size), n - sizes
         if self.drawn is not None:
-            _check_drawn(self.drawn, above + tied, np.repeat(n - sizes, sizes))
+            if self.drawn.size != above.size:
+                raise InputError(f"`drawn` must have the length of `above` ({above.size}), got {self.drawn.size}.")
+            checks.require_within("drawn", self.drawn, above + tied, np.repeat(draws, sizes))
         if self.design.m is not None:
             rule = f"be m + relevant items (m = {self.design.m})"
-            require(n == self.design.m + sizes, "n_candidates", rule, n)
+            checks.require(draws == self.design.m, "n_candidates", rule, n)
         filled = sizes > 0
-        self.design.check((catalogue - sizes)[filled], (n - sizes)[filled])
+        self.design.check((catalogue - sizes)[filled], draws[filled])
         self.design.check_drawn(above, self.drawn)
         return self.with_arrays(catalogue, self.drawn)
-
-
-def _check_drawn(drawn: Ints, counted: Ints, highest: Ints) -> None:
-    """Refuse fewer draws for a relevant item than it counts, and more than its instance has."""
-    if drawn.size != counted.size:
-        raise InputError(f"`drawn` must have the length of `above` ({counted.size}), got {drawn.size}.")
-    require_within("drawn", drawn, counted, highest)

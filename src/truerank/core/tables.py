@@ -16,7 +16,7 @@ from numbers import Integral
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, overload
 
-from truerank.core.checks import InputError, counted
+from truerank.core.checks import InputError, check_choice, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +71,7 @@ def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
     """
     import narwhals as nw
 
-    if backend not in (known := get_args(Backend)):
-        raise InputError(f"`backend` must be one of {', '.join(map(repr, known))}, got {backend!r}.")
+    check_choice("backend", backend, get_args(Backend))
     return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -121,13 +120,10 @@ _FORMULA = re.compile(r"(?![-+]?[0-9.]+(e[-+]?[0-9]+)?$)[=+\-@\t\r]", re.IGNOREC
 
 def aligned(header: Sequence[str], rows: TextRows) -> str:
     """Align columns for a terminal: the first to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *rest = [(cell, width) for cell, width in zip(cells, widths, strict=True)]
-        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
-
-    return "\n".join(line(cells) for cells in (header, *rows))
+    first, *rest = zip(header, *rows, strict=True)
+    columns = [[cell.ljust(max(map(len, first))) for cell in first]]
+    columns += [[cell.rjust(max(map(len, column))) for cell in column] for column in rest]
+    return "\n".join(map("  ".join, zip(*columns, strict=True)))
 
 
 def markdown_text(text: str) -> str:
@@ -213,12 +209,10 @@ def delimited(records: Sequence[dict[str, Any]], delimiter: str) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(records[0]), delimiter=delimiter, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _no_formula(value) for name, value in record.items()} for record in records)
+    for record in records:
+        safe = {name: f"'{value}" for name, value in record.items() if isinstance(value, str) and _FORMULA.match(value)}
+        writer.writerow(record | safe)
     return out.getvalue().rstrip("\n")
-
-
-def _no_formula(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def json_text(content: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -105,9 +106,13 @@ def share(
     [1, 4, 9]
     """
     report, prepared = done or (lambda result: None), tasks if prepare is None else map(prepare, tasks)
+    stopped, results = Event(), []
     if threads == 1 or len(tasks) <= 1:
-        return list(_run_here(run, prepared, report))
-    queues, stopped, n_workers = _Queues(), Event(), min(threads, len(tasks))
+        for task in prepared:
+            results.append(run(task, stopped))
+            report(results[-1])
+        return results
+    queues, n_workers = _Queues(), min(threads, len(tasks))
     workers = [Thread(target=_work, args=(run, queues, stopped), daemon=True) for _ in range(n_workers)]
     try:
         for worker in workers:
@@ -158,28 +163,16 @@ class _Queues:
     def drop(self) -> int:
         """Discard the tasks that no thread has begun; return how many."""
         number = 0
-        while not self.waiting.empty():
-            try:
+        with suppress(Empty):
+            while True:
                 self.waiting.get_nowait()
-            except Empty:  # a thread was faster
-                break
-            number += 1
+                number += 1
         return number
 
     def next_finished(self) -> _Finished:
         while True:
-            try:
+            with suppress(Empty):
                 return self.finished.get(timeout=_WAIT)
-            except Empty:
-                continue
-
-
-def _run_here(run: Callable[[Any, Event], Any], tasks: Iterable[Any], report: Callable[[Any], object]) -> Iterator[Any]:
-    never = Event()
-    for task in tasks:
-        result = run(task, never)
-        report(result)
-        yield result
 
 
 def _work(run: Callable[[Any, Event], Any], queues: _Queues, stopped: Event) -> None:
@@ -213,7 +206,8 @@ def _collect(queues: _Queues, tasks: Iterable[Any], ahead: int, report: Callable
         found[one.number], n_open = one, n_open - 1
         if one.error is None:
             report(one.result)
-    for number in sorted(found):
-        if (error := found[number].error) is not None:
-            raise error
-    return [found[number].result for number in sorted(found)]
+    in_order = [found[number] for number in sorted(found)]
+    for one in in_order:
+        if one.error is not None:
+            raise one.error
+    return [one.result for one in in_order]

@@ -189,10 +189,8 @@ class _Fitted(Pooled):
         """Return the law of the ranks: the chance of each cell."""
 
     def laws(self, ranks: Ranks) -> Laws:
-        if self not in ranks.fits:
-            groups = observed(ranks)
-            ranks.fits[self] = Laws(groups, tuple(self.fit(group.seen) for group in groups))
-        return ranks.fits[self]
+        groups = observed(ranks)
+        return ranks.fits.get(self, lambda: Laws(groups, tuple(self.fit(group.seen) for group in groups)))
 
 
 @dataclass(frozen=True)
@@ -248,15 +246,11 @@ class Smooth(Pooled):
 
     def fits(self, ranks: Ranks) -> tuple[SmoothFit, ...]:
         """Return the fit of each group, which also says how well the data determine it."""
-        key = (self, "fit")
-        if key not in ranks.fits:
-            ranks.fits[key] = tuple(smooth_law(group.seen, self.penalty) for group in observed(ranks))
-        return ranks.fits[key]
+        groups = observed(ranks)
+        return ranks.fits.get((self, "fit"), lambda: tuple(smooth_law(group.seen, self.penalty) for group in groups))
 
     def laws(self, ranks: Ranks) -> Laws:
-        if self not in ranks.fits:
-            ranks.fits[self] = Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
-        return ranks.fits[self]
+        return ranks.fits.get(self, lambda: Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks))))
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         """Add a note if a monotone law gives a different result."""
