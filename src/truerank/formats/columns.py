@@ -139,9 +139,7 @@ def position(column: str | int, present: Sequence[str], where: str) -> int | Non
     """Return the position of a column given by name or number (also as text), None if it does not exist."""
     if column in present:
         return _only(str(column), present, where)
-    if is_number(column):
-        return int(column) if 0 <= int(column) < len(present) else None
-    return None
+    return int(column) if is_number(column) and 0 <= int(column) < len(present) else None
 
 
 def require_columns(found: Mapping[str, int], contents: Contents, present: Sequence[str], where: str) -> None:

@@ -7,6 +7,7 @@ Ids in text files are text. If all ids of a column are spelled the way whole num
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +34,14 @@ def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -
     column = decoded(column)
     kind = column.type
     if pa.types.is_integer(kind):
-        return _smallest(column)
+        return _first_cast(column, pa.int64())
     if is_text(kind):
-        return _checked_text(column.cast(pa.large_string()), role, place)
+        text = column.cast(pa.large_string())
+        # fixed-width text does not keep null characters
+        if any((_bytes_of(chunk)[1] == 0).any() for chunk in text.chunks):
+            row = pc.index(pc.match_substring(text, "\0"), True).as_py()
+            raise InputError(f"{place(row)}: the {role} id must not contain a null character.")
+        return text
     if pa.types.is_floating(kind):
         return _whole(column, role, place)
     if pa.types.is_decimal(kind) and kind.scale == 0:
@@ -58,12 +64,7 @@ def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if len(column) == 0 or column.null_count or not all(map(_spelled_as_numbers, column.chunks)):
         return column
-    for kind in (pa.int64(), pa.uint64()):
-        try:
-            return column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return column
+    return _first_cast(column, pa.int64(), pa.uint64())
 
 
 def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
@@ -105,12 +106,7 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def missing(column: pa.ChunkedArray) -> int | None:
     """Return the first row without a value, None if all have one; empty text is not a value."""
-    if is_text(column.type):
-        lacking = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
-    elif column.null_count:
-        lacking = column.is_null()
-    else:
-        return None
+    lacking = pc.fill_null(pc.equal(pc.binary_length(column), 0), True) if is_text(column.type) else column.is_null()
     first = pc.index(lacking, True).as_py()
     return None if first < 0 else first
 
@@ -131,12 +127,12 @@ def missing_word(column: pa.ChunkedArray) -> int | None:
     return first if len(others) and pa.types.is_integer(numbers_if_spelled_so(others).type) else None
 
 
-def _smallest(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return whole numbers as int64 if they fit, else as uint64."""
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
+def _first_cast(column: pa.ChunkedArray, *kinds: pa.DataType) -> pa.ChunkedArray:
+    """Return a column as the first of these types that holds all values; the column itself if none does."""
+    for kind in kinds:
+        with suppress(pa.ArrowInvalid):
+            return column.cast(kind)
+    return column
 
 
 def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
@@ -148,18 +144,6 @@ def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> p
         rule = "text" if np.floor(values[row]) == values[row] else "a whole number or text"
         raise InputError(f"{place(row)}: the {role} id must be {rule}, got {values[row]}.")
     return pa.chunked_array([pa.array(values.astype(np.int64))])
-
-
-def _checked_text(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
-    """Refuse null characters, which fixed-width text does not keep."""
-    row = pc.index(pc.match_substring(column, "\0"), True).as_py() if _has_nulls(column) else -1
-    if row >= 0:
-        raise InputError(f"{place(row)}: the {role} id must not contain a null character.")
-    return column
-
-
-def _has_nulls(column: pa.ChunkedArray) -> bool:
-    return any((_bytes_of(chunk)[1] == 0).any() for chunk in column.chunks)
 
 
 def _spelled_as_numbers(text: pa.Array) -> bool:

@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_elsewhere
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
-from truerank.core.samples import DESIGNS, Sample
+from truerank.core.samples import Sample
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import RANKS, some
 from truerank.formats.sources import load_arrays
 from truerank.formats.writing import check_writable, replacing
 
 PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
-PER_INSTANCE = ("n_candidates", "n_catalogue", "scored", "ids")
+PER_INSTANCE = ("ids", "n_candidates", "n_catalogue", "scored")
+_COLUMNS = {"ids": "id"}
 ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
 
 ENDINGS = (".parquet", ".npz")
@@ -73,13 +74,10 @@ def _from_fields(fields: dict[str, Any]) -> Ranks:
 def to_arrow(ranks: Ranks) -> pa.Table:
     """Return a table with a row per instance; values per relevant item become lists."""
     arrays = _arrays(ranks)
-    columns = {"id": pa.array(arrays["ids"])} if "ids" in arrays else {}
-    columns |= {name: pa.array(arrays[name]) for name in PER_INSTANCE if name in arrays and name != "ids"}
+    columns = {_COLUMNS.get(name, name): pa.array(arrays[name]) for name in PER_INSTANCE if name in arrays}
     offsets = pa.array(ranks.indptr, type=pa.int64())
-    columns |= {
-        name: pa.LargeListArray.from_arrays(offsets, pa.array(arrays[name])) for name in PER_ITEM if name in arrays
-    }
-    return pa.table(columns)
+    lists = {name: pa.array(arrays[name]) for name in PER_ITEM if name in arrays}
+    return pa.table(columns | {name: pa.LargeListArray.from_arrays(offsets, array) for name, array in lists.items()})
 
 
 def from_arrow(table: pa.Table) -> Ranks:
@@ -90,13 +88,10 @@ def from_arrow(table: pa.Table) -> Ranks:
     if len(set(table.column_names)) < len(table.column_names):
         raise InputError(f"a table of ranks must have distinct columns, found {some(table.column_names)}.")
     fields: dict[str, Any] = {"indptr": _bounds(table)}
-    for name in PER_ITEM:
-        if name in table.column_names:
-            fields[name] = _checked(name, _values(name, table[name].combine_chunks().flatten()))
-    for name in PER_INSTANCE:
-        column = "id" if name == "ids" else name
-        if column in table.column_names:
-            fields[name] = _checked(name, _values(column, table[column].combine_chunks()))
+    for name in (*PER_ITEM, *PER_INSTANCE):
+        if (column := _COLUMNS.get(name, name)) in table.column_names:
+            entries = table[column].combine_chunks()
+            fields[name] = _checked(name, _values(column, entries.flatten() if name in PER_ITEM else entries))
     return _from_fields(fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}")))
 
 
@@ -146,15 +141,9 @@ def _extra(text: str | bytes) -> dict[str, Any]:
         raise InputError(f"the depth of stored ranks must be a whole number from 1, got {depth!r}.")
     if notes is not None and not (isinstance(notes, list) and all(isinstance(note, str) for note in notes)):
         raise InputError(f"the notes of stored ranks must be strings, got {notes!r}.")
-    return {"depth": depth, "notes": tuple(notes or ()), "design": _design(design)}
-
-
-def _design(text: object) -> Any:
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise InputError(f"the design of stored ranks must be a string, got {text!r}.")
-    return DESIGNS.read(text)
+    if design is not None and not isinstance(design, str):
+        raise InputError(f"the design of stored ranks must be a string, got {design!r}.")
+    return {"depth": depth, "notes": tuple(notes or ()), "design": design}
 
 
 STATED = ("design", "depth")

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, first_true
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, counted, first_true
 from truerank.core.csr import bounds, owners
 from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
 from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_word, shown
-from truerank.formats.sources import Source
+from truerank.formats.sources import Source, is_list
 from truerank.formats.text_files import Format
 
 _IDS = ("user", "item")
@@ -191,12 +191,15 @@ def check_chosen(columns: Mapping[str, Column] | None, *sources: Opened) -> None
 
 def _one_per_item(rows: Rows) -> Rows:
     """Turn rows that hold whole lists into one row per item."""
-    nested = [role for role in rows.table.column_names if _is_list(rows.table[role].type)]
+    nested = [role for role in rows.table.column_names if is_list(rows.table[role].type)]
     if not nested:
         return rows
     if "user" in nested:
         raise InputError(f"{rows.name} must have one user per row, got lists of users.")
-    lists = {role: _plain_lists(rows, role) for role in nested}
+    lists = {role: rows.table[role].combine_chunks() for role in nested}
+    for role, column in lists.items():
+        if (row := missing(column)) is not None:
+            raise rows.error(row, f"the {role} is missing")
     sizes = {role: pc.list_value_length(column).to_numpy(zero_copy_only=False) for role, column in lists.items()}
     for role in nested[1:]:
         if (row := first_true(sizes[role] != sizes[nested[0]])) is not None:
@@ -205,19 +208,8 @@ def _one_per_item(rows: Rows) -> Rows:
     flat = {role: pa.chunked_array([column.flatten()]) for role, column in lists.items()}
     table = pa.table({role: flat.get(role, rows.table[role].take(parents)) for role in rows.table.column_names})
     empty = int((sizes[nested[0]] == 0).sum())
-    notes = (*rows.notes, f"{empty} empty {'list' if empty == 1 else 'lists'} in {rows.name}") if empty else rows.notes
+    notes = (*rows.notes, f"{counted(empty, 'empty list', 'empty lists')} in {rows.name}") if empty else rows.notes
     return Rows(table, rows.name, lambda row: rows.place(int(parents[row])), notes, parents)
-
-
-def _plain_lists(rows: Rows, role: str) -> pa.Array:
-    column = rows.table[role].combine_chunks()
-    if (row := missing(column)) is not None:
-        raise rows.error(row, f"the {role} is missing")
-    return column
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _check_complete(rows: Rows) -> None:
@@ -225,8 +217,7 @@ def _check_complete(rows: Rows) -> None:
         raise InputError(f"{rows.name} has no rows.")
     for role in rows.table.column_names:
         column = decoded(rows.table[role])
-        row = missing(column)
-        if row is not None:
+        if (row := missing(column)) is not None:
             raise rows.error(row, f"the {role} is missing")
         if role in _IDS and is_text(column.type) and (row := missing_word(column)) is not None:
             raise rows.error(row, f"the {role} is missing: {column[row].as_py()!r} stands for no value")

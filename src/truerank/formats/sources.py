@@ -89,9 +89,12 @@ def _array_size(array: pa.Array) -> int:
     if pa.types.is_dictionary(array.type) and not pa.types.is_primitive(array.type.value_type):
         lengths = pc.binary_length(array.dictionary).cast(pa.int64())
         return array.nbytes + (pc.sum(lengths.take(array.indices)).as_py() or 0)
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
-        return array.nbytes + _array_size(array.flatten())
-    return int(array.nbytes)
+    return array.nbytes + (_array_size(array.flatten()) if is_list(array.type) else 0)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's types of lists."""
+    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -133,13 +136,13 @@ _UNREADABLE = (
 
 
 @contextmanager
-def unreadable(name: str) -> Iterator[None]:
+def unreadable(name: str, *others: type[Exception]) -> Iterator[None]:
     """Turn errors while reading a file (truncated, damaged, not what its first bytes promise) into one sentence."""
     try:
         yield
     except InputError:
         raise
-    except _UNREADABLE as error:
+    except (*_UNREADABLE, *others) as error:
         raise InputError(f"can't read {name}: {reason(error)}.") from error
     except MemoryError as error:
         raise InputError(f"can't read {name}: it needs more memory than is available.") from error
@@ -192,10 +195,8 @@ class File:
             with pa.OSFile(str(self.path)) as file:
                 yield file, file.size()
 
-    @contextmanager
-    def _archive(self) -> Iterator[zipfile.ZipFile]:
-        with zipfile.ZipFile(self.path if self.content is None else io.BytesIO(self.content)) as archive:
-            yield archive
+    def _archive(self) -> zipfile.ZipFile:
+        return zipfile.ZipFile(self.path if self.content is None else io.BytesIO(self.content))
 
     def members(self) -> list[str] | None:
         """Return the files in a zip file, None if this is not a zip file."""
@@ -229,9 +230,9 @@ def locate(path: str | Path) -> File:
         return _inside(File(Path("-"), content=_standard_input()))
     try:
         mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"there is no file {str(path)!r}.") from error
     except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise InputError(f"there is no file {str(path)!r}.") from error
         raise InputError(f"can't read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
     if stat.S_ISDIR(mode):
         files = [file for pattern in ("*", "*/*") for file in sorted(Path(path).glob(pattern)) if file.is_file()]
@@ -251,15 +252,7 @@ def _inside(file: File) -> File:
     """Return the file itself, or the one in it if it is a zip file."""
     with unreadable(str(file)):
         members = file.members()
-    if members is None:
-        return file
-    return File(file.path, _choose(members, str(file.path)), file.content)
-
-
-def _parts_hint(names: Sequence[str]) -> str:
-    """Return what to do about several Parquet files, which may be the parts of one table."""
-    several = sum(name.endswith(".parquet") for name in names) > 1
-    return ", or give all parts as one table (pyarrow.parquet.read_table reads a directory)" if several else ""
+    return file if members is None else File(file.path, _choose(members, str(file.path)), file.content)
 
 
 def _choose(names: Sequence[str], where: str) -> str:
@@ -269,27 +262,25 @@ def _choose(names: Sequence[str], where: str) -> str:
     found = usual or visible
     if len(found) != 1:
         some = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
+        several = sum(name.endswith(".parquet") for name in found) > 1
+        hint = ", or give all parts as one table (pyarrow.parquet.read_table reads a directory)" if several else ""
         raise InputError(
             f"{where!r} must hold one file of events ({', '.join(_USUAL_NAMES)}, *.inter or *.rating), or only one "
-            f"file, found {some or 'none'}; name the file itself{_parts_hint(found)}."
+            f"file, found {some or 'none'}; name the file itself{hint}."
         )
     return found[0]
 
 
-_UNREADABLE_ARRAYS = (*_UNREADABLE, KeyError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, ValueError)
+_NOT_AN_ARRAY = (KeyError, SyntaxError, tokenize.TokenError, TypeError, ValueError)
 
 
 def load_array(path: str | Path) -> AnyArray:
     """Return the array in an .npy file, memory-mapped; pickled objects are refused."""
     _check_file(path)
-    try:
+    with unreadable(repr(str(path)), *_NOT_AN_ARRAY):
         with Path(path).open("rb") as file:
             _header(file, repr(str(path)))
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except InputError:
-        raise
-    except _UNREADABLE_ARRAYS as error:
-        raise InputError(f"can't read an array from {str(path)!r} ({reason(error)}).") from error
 
 
 def load_arrays(path: str | Path) -> dict[str, AnyArray]:
@@ -298,16 +289,11 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
     The declared sizes of the arrays are compared with the size of the file before anything is read.
     """
     _check_file(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            packed = sum(member.compress_size for member in members)
-            check_unpacked(repr(str(path)), sum(member.file_size for member in members), packed)
-            return {member.filename.removesuffix(".npy"): _member(archive, member, str(path)) for member in members}
-    except InputError:
-        raise
-    except _UNREADABLE_ARRAYS as error:
-        raise InputError(f"can't read arrays from {str(path)!r} ({reason(error)}).") from error
+    with unreadable(repr(str(path)), *_NOT_AN_ARRAY), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        packed = sum(member.compress_size for member in members)
+        check_unpacked(repr(str(path)), sum(member.file_size for member in members), packed)
+        return {member.filename.removesuffix(".npy"): _member(archive, member, str(path)) for member in members}
 
 
 def _check_file(path: str | Path) -> None:

@@ -18,6 +18,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -185,10 +186,6 @@ def _write_csv(file: BinaryIO, tables: Iterator[pa.Table], delimiter: str = ",")
             writer.write_table(table)
 
 
-def _write_tsv(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
-    _write_csv(file, tables, "\t")
-
-
 def _write_json_lines(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
     for table in tables:
         file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in table.to_pylist())
@@ -202,8 +199,8 @@ def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
     for table in tables:
         # a run needs scores: without them the reversed rank stands for one
         scores = table["score"] if "score" in table.column_names else pc.negate(table["rank"])
-        columns = (pc.cast(each, pa.string()) for each in (table["user"], table["item"], table["rank"], scores))
-        user, item, rank, score = columns
+        given = (table["user"], table["item"], table["rank"], scores)
+        user, item, rank, score = (pc.cast(column, pa.string()) for column in given)
         _check_run_ids(user=user, item=item)
         lines = pc.binary_join_element_wise(user, "Q0", item, rank, score, "truerank\n", " ")
         file.write("".join(lines.to_pylist()).encode())
@@ -222,7 +219,7 @@ def _check_run_ids(**columns: pa.ChunkedArray) -> None:
 
 _WRITERS: dict[str, Callable[[BinaryIO, Iterator[pa.Table]], None]] = {
     ".csv": _write_csv,
-    ".tsv": _write_tsv,
+    ".tsv": partial(_write_csv, delimiter="\t"),
     ".jsonl": _write_json_lines,
     ".parquet": _write_parquet,
     **dict.fromkeys(RUN_ENDINGS, _write_run),
