@@ -226,14 +226,14 @@ def test_a_generator_is_not_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: tr.IALS(factors=0), "`factors` must be at least 1, got 0."),
-        (lambda: tr.IALS(factors=2.5), "`factors` must be a whole number, got 2.5."),  # type: ignore[arg-type]
+        (lambda: tr.IALS(factors=0), "`factors` must be a whole number from 1, got 0."),
+        (lambda: tr.IALS(factors=2.5), "`factors` must be a whole number from 1, got 2.5."),  # type: ignore[arg-type]
         (lambda: tr.IALS(regularization=0.0), "`regularization` must be above 0.0, got 0.0."),
         (lambda: tr.IALS(alpha=-1.0), "`alpha` must be at least 0.0, got -1.0."),
         (lambda: tr.IALS(alpha=float("nan")), "`alpha` must be a finite number, got nan."),
-        (lambda: tr.IALS(sweeps=0), "`sweeps` must be at least 1, got 0."),
+        (lambda: tr.IALS(sweeps=0), "`sweeps` must be a whole number from 1, got 0."),
         (lambda: tr.ItemKNN(power=0.0), "`power` must be above 0.0, got 0.0."),
-        (lambda: tr.ItemKNN(neighbours=0), "`neighbours` must be at least 1, got 0."),
+        (lambda: tr.ItemKNN(neighbours=0), "`neighbours` must be a whole number from 1, got 0."),
         (lambda: tr.ItemKNN(keep="both"), "`keep` must be 'column' or 'row', got 'both'."),  # type: ignore[arg-type]
         (lambda: tr.EASE(regularization=-1.0), "`regularization` must be above 0.0, got -1.0."),
         (lambda: tr.Popularity().fit([[0]], threads=0), "`threads` must be a whole number from 1, got 0."),

@@ -136,7 +136,7 @@ def as_list(name: str, values: Any, of: str = "") -> list[Any]:
 
 
 def as_path(path: Any) -> Path:
-    """Return a path, or raise `InputError` if it is none."""
+    """Return a path, or raise `InputError` if it is not one."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"a path must be text or a Path, got {path!r}.")
     return Path(path)
@@ -160,7 +160,7 @@ def as_rng(rng: Any) -> np.random.Generator:
 
 
 def check_kind(name: str, value: object, kind: type, how: str = "") -> None:
-    """Raise `InputError` unless a value is of a class; `how` says where it is had.
+    """Raise `InputError` unless a value is of a class; `how` says how to get one.
 
     Examples
     --------

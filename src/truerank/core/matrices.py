@@ -93,8 +93,8 @@ def _check_finite(matrix: Any, name: str) -> None:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         entries = matrix.tocoo()
         at = int(np.argmin(np.isfinite(entries.data)))
-        user, item = (int(numbers[at]) for numbers in entries.coords)
-        raise InputError(f"the values of {name} must be finite, got {entries.data[at]} for user {user}, item {item}.")
+        pair = f"user {entries.coords[0][at]} and item {entries.coords[1][at]}"
+        raise InputError(f"the values of {name} must be finite, got {entries.data[at]} for {pair}.")
 
 
 def float_type(number: np.dtype[Any]) -> np.dtype[Any]:

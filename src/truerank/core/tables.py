@@ -76,7 +76,7 @@ def frame(columns: Mapping[str, Any], backend: Backend) -> Any:
 
 
 class Framed(ABC):
-    """Something with columns, which can be had as a dataframe."""
+    """Something with columns, which can be converted to a dataframe."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class Framed(ABC):
 TextRows = Sequence[Sequence[str]]
 
 _LINE_END = re.compile(r"\s*[\r\n\v\f\x85\u2028\u2029]\s*")
-# what Markdown would take for markup; an underscore inside a word is none
+# what Markdown would take for markup; an underscore inside a word is not markup
 _MARKUP = re.compile(r"[\\`*|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=\])\(|~(?=~)")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -438,7 +438,7 @@ class Tabular(Framed, Generic[Row]):
         """Return everything at full precision, separated by commas.
 
         Text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, has an
-        apostrophe before it. So it is in TSV.
+        apostrophe before it; TSV is the same.
         """
         return self.to_table().to_csv()
 

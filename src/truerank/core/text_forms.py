@@ -71,7 +71,7 @@ def write(value: Any) -> str:
 
 
 def _argument(field: Field[Any], value: Any, needed: bool) -> str:
-    """Return how an argument is written; `needed` says that one behind it is, so that its place must be filled."""
+    """Return how an argument is written; `needed` says that a later one is, so that its place must be filled."""
     needed = (needed and value is not None) or field.metadata.get("always_written", False)
     if value == field.default and not (needed and _is_positional(field)):
         return ""

@@ -1,4 +1,4 @@
-"""How many threads to use, how to share work among them, and a bar that shows how far it has come."""
+"""How many threads to use, how to share work among them, and a bar that shows its progress."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _Finished(NamedTuple):
 
 
 class _Queues:
-    """Tasks with their numbers, None among them where a thread shall end, and what came of the finished ones."""
+    """Tasks with their numbers, where None tells a thread to end, and the outcomes of finished tasks."""
 
     def __init__(self) -> None:
         self.waiting: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()

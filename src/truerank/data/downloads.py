@@ -29,6 +29,7 @@ CHECKSUMS = {
 _BLOCK = 1 << 16
 _SILENT, _LONGEST = 30, 3600
 """Seconds without any byte, and in total, after which a download is stopped; the next attempt resumes it."""
+_RESUMED = "the next attempt resumes it"
 _LARGEST = 1 << 30
 """Bytes of a file; those of GroupLens have a quarter of it at most."""
 
@@ -103,15 +104,11 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
             bar.update(len(block))
             _check_size(part, file.tell())
             if time.monotonic() > end:
-                raise TimeoutError(
-                    f"stopped after {_LONGEST} seconds at {file.tell()} bytes; the next attempt resumes it"
-                )
+                raise TimeoutError(f"stopped after {_LONGEST} seconds at {file.tell()} bytes; {_RESUMED}")
         file.flush()
         os.fsync(file.fileno())
     if total is not None and part.stat().st_size < total:
-        raise ConnectionError(
-            f"the connection broke at {part.stat().st_size} of {total} bytes; the next attempt resumes it"
-        )
+        raise ConnectionError(f"the connection broke at {part.stat().st_size} of {total} bytes; {_RESUMED}")
 
 
 def _opened(part: Path, *, append: bool) -> BinaryIO:

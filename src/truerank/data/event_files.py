@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -163,14 +164,13 @@ def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]
 
 
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
-    times = part.times("time") if "time" in part else None
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
     values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,
         item_ids,
-        times=None if times is None else times[rows],
+        times=part.times("time")[rows] if "time" in part else None,
         ratings=part.finite("rating")[rows] if "rating" in part else None,
         positions=rows,
         notes=part.notes,
@@ -207,12 +207,5 @@ def _at_least(least: float, data: Interactions) -> Interactions:
         (kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])),
         shape=(int(users.sum()), int(items.sum())),
     )
-    return Interactions(
-        matrix,
-        None if data.user_ids is None else data.user_ids[users],
-        None if data.item_ids is None else data.item_ids[items],
-        times=kept.times,
-        ratings=kept.ratings,
-        positions=kept.positions,
-        notes=(*data.notes, note) if lost[0] else data.notes,
-    )
+    notes = (*data.notes, note) if lost[0] else data.notes
+    return replace(kept, events=matrix, user_ids=data.names[users], item_ids=data.item_names[items], notes=notes)

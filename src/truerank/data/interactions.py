@@ -122,9 +122,8 @@ class Interactions:
             matrix, notes = from_lists(given, name, n_users, n_items)
             found = cls(matrix, notes=notes)
         else:
-            raise InputError(
-                f"`{name}` must be a sparse matrix or a list of item numbers per user, got {type(given).__name__}."
-            )
+            kinds, got = "a sparse matrix or a list of item numbers per user", type(given).__name__
+            raise InputError(f"`{name}` must be {kinds}, got {got}.")
         for axis, (size, what) in enumerate(((n_users, "users"), (n_items, "items"))):
             if size is not None and found.shape[axis] != size:
                 raise InputError(f"`{name}` must have {size} {what}, got {found.shape[axis]}.")
@@ -249,11 +248,10 @@ class Interactions:
         """
         import pyarrow as pa
 
+        relevance = None if np.all(self.values == 1) else self.values
         columns = {"user": self.names[self.users], "item": self.item_names[self.items]}
-        if not np.all(self.values == 1):
-            columns["relevance"] = self.values
-        columns |= {"time": self.times} if self.times is not None else {}
-        return pa.table(columns | ({"rating": self.ratings} if self.ratings is not None else {}))
+        extra = {"relevance": relevance, "time": self.times, "rating": self.ratings}
+        return pa.table(columns | {name: array for name, array in extra.items() if array is not None})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the interactions as Arrow data, so that readers of tables take them."""
@@ -305,13 +303,11 @@ PerUser = Interactions | Sequence[Sequence[int]] | Sequence[AnyArray] | Any
 
 
 def check_same_names(one: Interactions, other: Interactions, names: str) -> None:
-    """Raise `InputError` if both name their users or items and the names differ; `names` is how to call the two."""
+    """Raise `InputError` if both name their users or items and the names differ; `names` is what to call the two."""
     for role in ("user", "item"):
         mine, yours = getattr(one, f"{role}_ids"), getattr(other, f"{role}_ids")
         if mine is None or yours is None or np.array_equal(mine, yours):
             continue
         at = int(np.argmin(mine == yours)) if mine.shape == yours.shape else 0
-        raise InputError(
-            f"{names} must have the same {role}s in the same order, got {role}s "
-            f"{mine.tolist()[at]!r} and {yours.tolist()[at]!r} at position {at}."
-        )
+        got = f"{role}s {mine.tolist()[at]!r} and {yours.tolist()[at]!r} at position {at}"
+        raise InputError(f"{names} must have the same {role}s in the same order, got {got}.")

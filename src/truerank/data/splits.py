@@ -26,23 +26,14 @@ from truerank.core.matrices import float_type
 from truerank.core.tables import Cell, Table
 from truerank.data.event_files import grouped, read_parts
 from truerank.data.interactions import Interactions, check_same_names
-from truerank.formats.arrow_tables import open_source
+from truerank.formats import arrow_tables, text_files, writing
 from truerank.formats.columns import INTERACTIONS, Column
 from truerank.formats.ids import as_names, id_column, is_text, shown
 from truerank.formats.sources import Source
-from truerank.formats.text_files import with_header
-from truerank.formats.writing import make_folder, replacing
 
 TimeOrder = Literal["user", "all"]
-
-
 Repeats = Literal["drop", "hold out"]
 """What happens to held-out events whose item is among the user's training items."""
-
-
-def check_repeats(repeats: str) -> None:
-    """Raise `InputError` unless it is one of the choices."""
-    check_choice("repeats", repeats, get_args(Repeats))
 
 
 @dataclass(frozen=True)
@@ -81,16 +72,14 @@ class Split:
     repeats: Repeats = "drop"
 
     def __post_init__(self) -> None:
-        check_repeats(self.repeats)
+        check_choice("repeats", self.repeats, get_args(Repeats))
         for name, part in (("train", self.train), ("test", self.test)):
             if not isinstance(part, Interactions):
                 raise InputError(f"`{name}` must be Interactions, as `Interactions.of` makes them, got {part!r}.")
             object.__setattr__(self, name, part.merged())
         if self.train.shape != self.test.shape:
-            raise InputError(
-                f"`train` and `test` must have the same users and items, got shapes "
-                f"{self.train.shape} and {self.test.shape}."
-            )
+            shapes = f"{self.train.shape} and {self.test.shape}"
+            raise InputError(f"`train` and `test` must have the same users and items, got shapes {shapes}.")
         check_same_names(self.train, self.test, "`train` and `test`")
 
     def _repr_html_(self) -> str:
@@ -197,10 +186,11 @@ def read_split(
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    train_part, test_part = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
-    parts = (("train", train_part), ("test", test_part))
-    merged = [f"{name}: {note}" for name, part in parts for note in part.notes]
-    return Split(train_part, test_part, (*merged, *describe(train_part, test_part), *_leaks(train_part, test_part)))
+    train_part, test_part = (
+        part.merged() for part in read_parts([train, test], columns, text_files.with_header(None, header))
+    )
+    notes = (*describe(train_part, test_part), *_leaks(train_part, test_part))
+    return Split(train_part, test_part, notes)
 
 
 def check_pairs(train: Interactions, test: Interactions) -> None:
@@ -238,33 +228,25 @@ def later(train: Interactions, test: Interactions, within: TimeOrder) -> Bools:
 
 
 def describe(train: Interactions, test: Interactions) -> list[str]:
-    """Count the users without held-out events, and the users and items that are only held out."""
+    """Return the notes of both parts, and count users without held-out events and users and items only held out."""
+    own = [f"{name}: {note}" for name, part in (("train", train), ("test", test)) for note in part.notes]
     users, held_users = np.diff(train.indptr) > 0, np.diff(test.indptr) > 0
+    unknown = "with held-out events"
     items, held_items = (np.bincount(part.items, minlength=part.n_items) > 0 for part in (train, test))
     counts = [
         (~held_users, "user has no held-out event", "users have no held-out event"),
-        (
-            held_users & ~users,
-            "user with held-out events has no training event",
-            "users with held-out events have no training event",
-        ),
+        (held_users & ~users, f"user {unknown} has no training event", f"users {unknown} have no training event"),
         (held_items & ~items, "held-out item has no training event", "held-out items have no training event"),
     ]
-    return [counted(int(which.sum()), one, many) for which, one, many in counts if which.any()]
+    return own + [counted(int(which.sum()), one, many) for which, one, many in counts if which.any()]
 
 
 def _leaks(train: Interactions, test: Interactions) -> list[str]:
     """Count what `Split.check` would refuse."""
     shared, late = int(train.contains(test).sum()), int(later(train, test, "user").sum())
-    words = [
-        (shared, "pair is both in train and in test", "pairs are both in train and in test"),
-        (
-            late,
-            "training event is later than a held-out event of the same user",
-            "training events are later than a held-out event of the same user",
-        ),
-    ]
-    return [counted(number, one, many) for number, one, many in words if number]
+    pairs = f"{counted(shared, 'pair is', 'pairs are')} both in train and in test"
+    events = counted(late, "training event is", "training events are")
+    return [pairs] * bool(shared) + [f"{events} later than a held-out event of the same user"] * bool(late)
 
 
 def _file_called(name: str, folder: Path) -> Path:
@@ -282,7 +264,7 @@ _DIGEST = b"truerank_split"
 
 def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...], repeats: str) -> None:
     """Write both parts, and the names of users and items in their order."""
-    make_folder(folder)
+    writing.make_folder(folder)
     named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
     about = json.dumps({"named": named, "notes": notes, "repeats": repeats})
     tables = {
@@ -292,7 +274,7 @@ def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tu
         "test": _to_table(test),
     }
     digest = _digest(about, train, test)
-    with replacing(*(folder / f"{name}.parquet" for name in tables)) as files:
+    with writing.replacing(*(folder / f"{name}.parquet" for name in tables)) as files:
         for table, file in zip(tables.values(), files, strict=True):
             known = table.schema.metadata or {}
             pq.write_table(table.replace_schema_metadata({**known, _DIGEST: digest}), file)
@@ -314,7 +296,7 @@ def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ..
     for path in paths.values():
         if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
             raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
-    tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
+    tables = {name: arrow_tables.open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
     extra = _metadata(tables["users"], paths["users"])
     named, notes = (extra.get(name) if isinstance(extra, dict) else None for name in ("named", "notes"))
     if not isinstance(named, dict) or set(named) != {"user", "item"}:

@@ -14,7 +14,7 @@ from truerank.core.csr import places
 from truerank.core.samples import Rng
 from truerank.data.event_files import grouped, read_interactions
 from truerank.data.interactions import Interactions
-from truerank.data.splits import Repeats, Split, check_repeats, describe
+from truerank.data.splits import Repeats, Split, describe
 from truerank.formats.sources import Source
 
 Events = Interactions | Source
@@ -252,20 +252,15 @@ def _events(data: Events) -> Interactions:
 
 def _split(data: Interactions, held: Bools, repeats: Repeats) -> Split:
     """Divide the events, and merge those of the same pair in each part, so that neither part sees the other."""
-    check_repeats(repeats)
     train, test = data.select(~held).merged(), data.select(held)
     known = train.contains(test)
     notes = [*data.notes]
     if repeats == "drop" and known.any():
-        words = (
-            "held-out event repeats a training pair and is dropped",
-            "held-out events repeat a training pair and are dropped",
-        )
-        notes.append(f"{counted(int(known.sum()), *words)} (repeats='drop')")
+        one, many = "event repeats a training pair and is", "events repeat a training pair and are"
+        notes.append(f"{counted(int(known.sum()), f'held-out {one}', f'held-out {many}')} dropped (repeats='drop')")
         test = test.select(~known)
     test = test.merged()
-    merged = [f"{name}: {note}" for name, part in (("train", train), ("test", test)) for note in part.notes]
-    return Split(train, test, (*notes, *merged, *describe(train, test)), repeats)
+    return Split(train, test, (*notes, *describe(train, test)), repeats)
 
 
 def _sizes(data: Interactions) -> Ints:

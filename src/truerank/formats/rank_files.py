@@ -15,10 +15,8 @@ from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
-from truerank.formats.arrow_tables import open_source
+from truerank.formats import arrow_tables, sources, writing
 from truerank.formats.columns import RANKS, some
-from truerank.formats.sources import load_arrays
-from truerank.formats.writing import check_writable, replacing
 
 PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
 PER_INSTANCE = ("ids", "n_candidates", "n_catalogue", "scored")
@@ -31,7 +29,7 @@ ENDINGS = (".parquet", ".npz")
 
 def check_path(path: str | Path) -> str:
     """Return the ending of a path to save to, or raise `InputError` if `Ranks.save` can't write it."""
-    return check_writable(path, ENDINGS)
+    return writing.check_writable(path, ENDINGS)
 
 
 def write_ranks(ranks: Ranks, path: str | Path) -> None:
@@ -39,7 +37,7 @@ def write_ranks(ranks: Ranks, path: str | Path) -> None:
     design = None if ranks.design is None else str(ranks.design)
     extra = json.dumps({"depth": ranks.depth, "notes": ranks.notes, "design": design})
     kind = check_path(path)
-    with replacing(path) as (file,):
+    with writing.replacing(path) as (file,):
         if kind == ".npz":
             np.savez_compressed(file, allow_pickle=False, **_arrays(ranks), truerank=np.array(extra))
         else:
@@ -49,8 +47,8 @@ def write_ranks(ranks: Ranks, path: str | Path) -> None:
 def read_ranks(path: str | Path) -> Ranks:
     """Read what `write_ranks` wrote."""
     if Path(path).suffix.lower() != ".npz":
-        return from_arrow(open_source(path, RANKS, {}, None).whole())
-    arrays = load_arrays(path)
+        return from_arrow(arrow_tables.open_source(path, RANKS, {}, None).whole())
+    arrays = sources.load_arrays(path)
     if not {"truerank", "above", "tied", "n_candidates", "indptr"} <= set(arrays):
         raise InputError(f"{str(path)!r} was not written by Ranks.save.")
     extra = _extra(str(arrays["truerank"]))

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from truerank.core.checks import InputError, Ints
+from truerank.core.checks import InputError, Ints, counted
 from truerank.formats.columns import Contents, is_number
 from truerank.formats.ids import numbers_if_spelled_so
 from truerank.formats.sources import HEAD, File, locate, unreadable
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = re.compile(r"\r\n|\n|\r")  # as the readers of Arrow divide lines
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Layout:
         except pa.ArrowInvalid as error:
             for number, fields in self.records(file):
                 if len(fields) != len(self.names):
-                    expected = f"expected {_count(len(self.names), 'field')}, got {len(fields)}"
-                    raise InputError(f"{file}, line {number}: {expected}.") from error
+                    expected = counted(len(self.names), "field", "fields")
+                    raise InputError(f"{file}, line {number}: expected {expected}, got {len(fields)}.") from error
             raise
         return table, (not_utf8(file),) if self.latin else ()
 
@@ -86,15 +86,13 @@ class Layout:
                 return self._read(stream, self.delimiter, columns, text, encoding)
         if self.even:
             try:
+                blank = "\t" if b"\t" in file.head() else " "
                 with file.open() as stream:
-                    return self._read(stream, self._blank(file), columns, text, encoding)
+                    return self._read(stream, blank, columns, text, encoding)
             except pa.ArrowInvalid:
                 pass  # further down it may be uneven
         lines = (b" ".join(line.split()) for line in file.read().splitlines())
         return self._read(pa.BufferReader(b"\n".join(lines)), " ", columns, text, encoding)
-
-    def _blank(self, file: File) -> str:
-        return "\t" if b"\t" in file.head() else " "
 
     def _read(
         self, stream: Any, delimiter: str, columns: Sequence[int], text: Collection[int], encoding: str
@@ -134,11 +132,6 @@ class Layout:
         return f"{file}, row {row + 1}"
 
 
-def fields_of(line: str, delimiter: str, *, quoted: bool = True) -> list[str]:
-    """Divide one line into fields."""
-    return next((fields for _, fields in _split([line], delimiter, quoted)), [])
-
-
 def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
     """Decode content as UTF-8, or else as Latin-1; also return whether it is the latter.
 
@@ -156,11 +149,6 @@ def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
         if cut and error.start > max(len(content) - 4, 0):
             return content[: error.start].decode(), False
         return content.decode("latin-1"), True
-
-
-def lines_of(text: str) -> list[str]:
-    """Divide text into lines as the file readers do: at LF, CR LF or CR alone."""
-    return _LINE_END.split(text)
 
 
 def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
@@ -185,10 +173,6 @@ def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def not_utf8(file: File) -> str:
     """Return the note that a file was read as Latin-1."""
     return f"{file} is not UTF-8 and was read as Latin-1"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 Format = Literal["csv", "csv-header", "csv-no-header", "movielens", "trec"]
@@ -234,22 +218,121 @@ def detect(
     file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
 ) -> Layout:
     """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
-    cut = len(head) >= HEAD
-    text, latin = decode(head, cut=cut)
-    lines = lines_of(text)
-    skip = next((number for number, line in enumerate(lines) if line.strip()), None)
-    if skip is None:
-        raise InputError(f"{file} is empty.")
-    whole = lines[:-1] if cut and len(lines) > skip + 1 else lines
-    sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
-    if given == "trec":
-        return _trec_layout(file, sample, _as_trec(file, sample[0]), contents, skip)
-    if given is None and (found := _trec(sample)) and (kind := _settle(file, *found, contents, chosen, len(sample))):
-        return _trec_layout(file, sample, kind, contents, skip)
-    return _delimited(file, sample, skip, latin, contents, chosen, given)
+    return _Detection(file, contents, chosen, given).layout(head)
 
 
-def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
+@dataclass(frozen=True)
+class _Detection:
+    """Finds out how a text file is divided."""
+
+    file: File
+    contents: Contents
+    chosen: Mapping[str, str | int]
+    given: Format | None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether columns are chosen by number."""
+        return any(map(is_number, self.chosen.values()))
+
+    def layout(self, head: bytes) -> Layout:
+        """Return how the file is divided, from its first bytes."""
+        cut = len(head) >= HEAD
+        text, latin = decode(head, cut=cut)
+        lines = _LINE_END.split(text)
+        skip = next((number for number, line in enumerate(lines) if line.strip()), None)
+        if skip is None:
+            raise InputError(f"{self.file} is empty.")
+        whole = lines[:-1] if cut and len(lines) > skip + 1 else lines
+        sample = [line for line in whole[skip : skip + _LINES] if line.strip()]
+        if (kind := self._trec(sample)) is None:
+            return self._delimited(sample, skip, latin)
+        even = not any(map(_UNEVEN.search, sample)) and len({"\t" in line for line in sample}) == 1
+        return Layout(" ", _TREC[kind], skip, even=even, quoted=False, fixed=True)
+
+    def _trec(self, lines: Sequence[str]) -> str | None:
+        """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
+        if self.given == "trec":
+            kind, sure = self._as_trec(lines[0]), True
+        elif self.given is None and (found := _may_be_trec(lines)):
+            kind, sure = found
+        else:
+            return None
+        if kind != self.contents.trec:
+            if self.given or (sure and len(lines) > 1 and not self.numbered):
+                raise self._wrong_kind(kind)
+            return None
+        if sure or (kind == "run" and not self.numbered):
+            return kind
+        if self.numbered:
+            return None
+        argument = self.contents.format_argument
+        raise InputError(
+            f"{self.file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, "
+            "relevance) or MovieLens ratings (user, item, rating, time): choose with "
+            f"{argument}='trec' or {argument}='movielens'."
+        )
+
+    def _as_trec(self, line: str) -> str:
+        sizes = {len(names): kind for kind, names in _TREC.items()}
+        if (count := len(line.split())) not in sizes:
+            raise InputError(f"{self.file} is not in a TREC format: a run has 6 columns and qrels have 4, got {count}.")
+        return sizes[count]
+
+    def _wrong_kind(self, kind: str) -> InputError:
+        contents = self.contents
+        if kind == "run":
+            return InputError(f"{self.file} holds ranked lists, not {contents.what}{contents.lists_need}.")
+        hint = f"; if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
+        applies = 4 in contents.unnamed
+        return InputError(
+            f"{self.file} holds relevant items (TREC qrels), not {contents.what}{hint if applies else ''}."
+        )
+
+    def _delimited(self, lines: Sequence[str], skip: int, latin: bool) -> Layout:
+        delimiter = _delimiter(lines[0])
+        quoted = delimiter not in ("::", " ")
+        # one line at a time: quoted fields may be open at the end of the head
+        split = (next((row for _, row in _split([line], delimiter, quoted)), []) for line in lines)
+        stripped = ([field.strip() for field in row] for row in split)
+        fields = next(stripped)
+        even = delimiter != " " or _UNEVEN.search(lines[0]) is None
+        if self._has_header(fields, stripped):
+            typed = [_RECBOLE.fullmatch(name) for name in fields]
+            names = tuple(form[1] if form else name for form, name in zip(typed, fields, strict=True))
+            return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
+        name = self.file.plain_name
+        whole = self.given == "movielens" or delimiter == "::" or name == "u.data" or name.endswith(".rating")
+        return Layout(delimiter, self._unnamed(fields), skip, even, quoted, whole, unnamed=True)
+
+    def _has_header(self, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+        """Whether the first line holds names: text only and, if columns are chosen by number, unlike all others."""
+        if self.given in ("movielens", "csv-header", "csv-no-header"):
+            return self.given == "csv-header"
+        if any(map(_NUMBER.fullmatch, fields)):
+            return False
+        named = not self.numbered or self.contents.recognises(fields) or _RECBOLE.fullmatch(fields[0])
+        if named or any(all(map(_NUMBER.fullmatch, column)) for column in zip(*rows, strict=False)):
+            return True
+        header = self.contents.format_argument.replace("format", "header")
+        hint = self.contents.header_hint or f"give {header}=True or {header}=False"
+        raise InputError(f"{self.file} may begin with a header or with a row, because all of it is text: {hint}.")
+
+    def _unnamed(self, fields: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of columns without a header: the usual ones, or else their numbers."""
+        if self.given == "movielens":
+            if len(fields) != len(_MOVIELENS):
+                raise InputError(f"{self.file} must have 4 columns (user, item, rating, time), got {len(fields)}.")
+            return _MOVIELENS
+        usual, needed = self.contents.unnamed.get(len(fields)), self.contents.needed
+        if usual is None and not set(needed) <= set(self.chosen):
+            count = counted(len(fields), "column", "columns")
+            example = ", ".join(f"{role}={number}" for number, role in enumerate(needed))
+            raise InputError(f"{self.file} has no header and {count}: give the columns by number, as in {example}.")
+        return usual or tuple(map(str, range(len(fields))))
+
+
+def _may_be_trec(lines: Sequence[str]) -> tuple[str, bool] | None:
     """Return the TREC format that lines may have, and whether they can hardly be anything else."""
     rows = [line.split() for line in lines]
     if len({len(row) for row in rows}) != 1 or any("," in line or "::" in line for line in lines):
@@ -261,108 +344,6 @@ def _trec(lines: Sequence[str]) -> tuple[str, bool] | None:
         usual = set(columns[1]) <= {"0", "Q0"}
         return "qrels", usual or not all(map(_NUMBER.fullmatch, columns[2]))
     return None
-
-
-def _settle(
-    file: File, kind: str, sure: bool, contents: Contents, chosen: Mapping[str, str | int], n_lines: int
-) -> str | None:
-    """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
-    numbered = any(map(is_number, chosen.values()))
-    if kind != contents.trec:
-        if sure and n_lines > 1 and not numbered:
-            raise _wrong_kind(file, kind, contents)
-        return None
-    if sure or (kind == "run" and not numbered):
-        return kind
-    if numbered:
-        return None
-    raise InputError(
-        f"{file} has four columns of numbers and no header, which may be TREC qrels (user, iteration, item, relevance) "
-        "or MovieLens ratings (user, item, rating, time): choose with "
-        f"{contents.format_argument}='trec' or {contents.format_argument}='movielens'."
-    )
-
-
-def _wrong_kind(file: File, kind: str, contents: Contents) -> InputError:
-    if kind == "run":
-        return InputError(f"{file} holds ranked lists, not {contents.what}{contents.lists_need}.")
-    hint = f"; if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
-    applies = 4 in contents.unnamed
-    return InputError(f"{file} holds relevant items (TREC qrels), not {contents.what}{hint if applies else ''}.")
-
-
-def _as_trec(file: File, line: str) -> str:
-    sizes = {len(names): kind for kind, names in _TREC.items()}
-    if (count := len(line.split())) not in sizes:
-        raise InputError(f"{file} is not in a TREC format: a run has 6 columns and qrels have 4, got {count}.")
-    return sizes[count]
-
-
-def _trec_layout(file: File, lines: Sequence[str], kind: str, contents: Contents, skip: int) -> Layout:
-    if kind != contents.trec:
-        raise _wrong_kind(file, kind, contents)
-    even = not any(map(_UNEVEN.search, lines)) and len({"\t" in line for line in lines}) == 1
-    return Layout(" ", _TREC[kind], skip, even=even, quoted=False, fixed=True)
-
-
-def _delimited(
-    file: File,
-    lines: Sequence[str],
-    skip: int,
-    latin: bool,
-    contents: Contents,
-    chosen: Mapping[str, str | int],
-    given: Format | None,
-) -> Layout:
-    delimiter = _delimiter(lines[0])
-    quoted = delimiter not in ("::", " ")
-    split = ([field.strip() for field in fields_of(line, delimiter, quoted=quoted)] for line in lines)
-    fields = next(split)
-    even = delimiter != " " or _UNEVEN.search(lines[0]) is None
-    if _has_header(file, fields, split, contents, chosen, given):
-        typed = [_RECBOLE.fullmatch(name) for name in fields]
-        names = tuple(form[1] if form else name for form, name in zip(typed, fields, strict=True))
-        return Layout(delimiter, names, skip + 1, even, quoted, fields == _MOVIELENS_HEADER, latin=latin)
-    names = _unnamed(file, fields, contents, chosen, given)
-    whole = delimiter == "::" or file.plain_name == "u.data" or file.plain_name.endswith(".rating")
-    return Layout(delimiter, names, skip, even, quoted, whole or given == "movielens", unnamed=True)
-
-
-def _has_header(
-    file: File,
-    fields: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    contents: Contents,
-    chosen: Mapping[str, str | int],
-    given: Format | None,
-) -> bool:
-    """Whether the first line holds names: text only, and, if columns are chosen by number, not text like all others."""
-    if given in ("movielens", "csv-header", "csv-no-header"):
-        return given == "csv-header"
-    if any(map(_NUMBER.fullmatch, fields)):
-        return False
-    named = not any(map(is_number, chosen.values())) or contents.recognises(fields) or _RECBOLE.fullmatch(fields[0])
-    if named or any(all(map(_NUMBER.fullmatch, column)) for column in zip(*rows, strict=False)):
-        return True
-    header = contents.format_argument.replace("format", "header")
-    hint = contents.header_hint or f"give {header}=True or {header}=False"
-    raise InputError(f"{file} may begin with a header or with a row, because all of it is text: {hint}.")
-
-
-def _unnamed(
-    file: File, fields: Sequence[str], contents: Contents, chosen: Mapping[str, str | int], given: Format | None
-) -> tuple[str, ...]:
-    """Return the names of columns without a header: the usual ones, or else their numbers."""
-    if given == "movielens":
-        if len(fields) != len(_MOVIELENS):
-            raise InputError(f"{file} must have 4 columns (user, item, rating, time), got {len(fields)}.")
-        return _MOVIELENS
-    usual = contents.unnamed.get(len(fields))
-    if usual is None and not set(contents.needed) <= set(chosen):
-        count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
-        example = ", ".join(f"{role}={number}" for number, role in enumerate(contents.needed))
-        raise InputError(f"{file} has no header and {count}: give the columns by number, as in {example}.")
-    return usual or tuple(str(number) for number in range(len(fields)))
 
 
 def _delimiter(line: str) -> str:
@@ -395,7 +376,7 @@ def read_negatives(path: str | Path) -> list[Ints]:
     """
     file = locate(path)
     with unreadable(str(file)):
-        lines = lines_of(decode(file.read())[0])
+        lines = _LINE_END.split(decode(file.read())[0])
     rows: dict[int, Ints] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_rng
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_rng, check_whole
 from truerank.core.threads import progress_bar, share
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels import library
@@ -48,8 +48,7 @@ def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats
     """
     wide = _widened(factors)
     solutions = np.empty((matrix.shape[0], wide.shape[1]))
-    run = _solve_rows if library.load() is None else _compiled_solve_rows
-    _run_rows(run, matrix, threads, wide, alpha * _gram_of(wide, threads), penalties, solutions)
+    _run_rows(_solve_rows, matrix, threads, wide, alpha * _gram_of(wide, threads), penalties, solutions)
     return solutions[:, : factors.shape[1]].copy()
 
 
@@ -75,8 +74,7 @@ def improve(
     """
     wide, solutions = _widened(factors), _widened(start)
     everywhere = mirrored(alpha * _gram_of(wide, threads)).astype(np.float32)
-    run = _improve_rows if library.load() is None else _compiled_improve_rows
-    _run_rows(run, matrix, threads, wide, everywhere, penalties, solutions)
+    _run_rows(_improve_rows, matrix, threads, wide, everywhere, penalties, solutions)
     return solutions[:, : factors.shape[1]].astype(np.float64)
 
 
@@ -93,8 +91,9 @@ def _widened(factors: Floats) -> AnyArray:
 
 def _gram_of(factors: AnyArray, threads: int) -> Floats:
     """Return the sum of the outer products of all rows with themselves."""
-    gram = _gram if library.load() is None else _compiled_gram
-    return np.sum(share(lambda cut, _: gram(factors, *cut), _cuts(np.arange(len(factors) + 1), _ROWS), threads), axis=0)
+    return np.sum(
+        share(lambda cut, _: _gram(factors, *cut), _cuts(np.arange(len(factors) + 1), _ROWS), threads), axis=0
+    )
 
 
 def _cuts(indptr: Ints, size: int) -> list[tuple[int, int]]:
@@ -104,23 +103,20 @@ def _cuts(indptr: Ints, size: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def _compiled_gram(factors: AnyArray, start: int, stop: int) -> Floats:
+def _gram(factors: AnyArray, start: int, stop: int) -> Floats:
+    if library.load() is None:
+        chosen = factors[start:stop].astype(np.float64)
+        return chosen.T @ chosen
     width = factors.shape[1]
     total, products = np.empty((width, width)), np.empty((width, width), np.float32)
     library.call("sum_squares", factors, width, start, stop, total, products)
     return total
 
 
-def _gram(factors: AnyArray, start: int, stop: int) -> Floats:
-    chosen = factors[start:stop].astype(np.float64)
-    return chosen.T @ chosen
-
-
-def _compiled_solve_rows(rows: library.RowsArgument, start: int, stop: int, factors: AnyArray, *arrays: Floats) -> None:
-    library.call("solve_rows", rows, start, stop, library.MatrixArgument.of(factors), *arrays)
-
-
 def _solve_rows(rows: library.RowsArgument, start: int, stop: int, factors: AnyArray, *arrays: Floats) -> None:
+    if library.load() is not None:
+        library.call("solve_rows", rows, start, stop, library.MatrixArgument.of(factors), *arrays)
+        return
     (begin, columns), (shared_gram, penalties, solutions) = rows.arrays, arrays
     for row in range(start, stop):
         chosen = factors[columns[begin[row] : begin[row + 1]]].astype(np.float64)
@@ -128,15 +124,12 @@ def _solve_rows(rows: library.RowsArgument, start: int, stop: int, factors: AnyA
         solutions[row] = np.linalg.solve(matrix, chosen.sum(axis=0))
 
 
-def _compiled_improve_rows(
-    rows: library.RowsArgument, start: int, stop: int, factors: AnyArray, *arrays: AnyArray
-) -> None:
-    *given, solutions = arrays
-    library.call("improve_rows", rows, start, stop, library.MatrixArgument.of(factors), *given, _STEPS, solutions)
-
-
 def _improve_rows(rows: library.RowsArgument, start: int, stop: int, factors: AnyArray, *arrays: AnyArray) -> None:
-    (begin, columns), (everywhere, penalties, solutions) = rows.arrays, arrays
+    *given, solutions = arrays
+    if library.load() is not None:
+        library.call("improve_rows", rows, start, stop, library.MatrixArgument.of(factors), *given, _STEPS, solutions)
+        return
+    (begin, columns), (everywhere, penalties) = rows.arrays, given
     for row in range(start, stop):
         chosen = factors[columns[begin[row] : begin[row + 1]]].astype(np.float64)
         matrix = everywhere + chosen.T @ chosen + penalties[row] * np.eye(factors.shape[1])
@@ -227,10 +220,10 @@ class IALS(Recommender[FactorModel]):
     rng: int | np.random.Generator | None = None
 
     def __post_init__(self) -> None:
-        check_number("factors", self.factors, at_least=1, whole=True)
+        check_whole("factors", self.factors)
         check_number("alpha", self.alpha, at_least=0.0)
         check_number("regularization", self.regularization, above=0.0)
-        check_number("sweeps", self.sweeps, at_least=1, whole=True)
+        check_whole("sweeps", self.sweeps)
         check_number("init_scale", self.init_scale, above=0.0)
         check_number("frequency_exponent", self.frequency_exponent)
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import Bools, Floats, check_choice
+from truerank.core.checks import Bools, Floats, check_choice, check_whole
 from truerank.core.threads import progress_bar, share
 from truerank.data.interactions import Interactions
 from truerank.kernels import library
@@ -243,7 +243,7 @@ class ItemKNN(Recommender[SimilarityModel]):
     def __post_init__(self) -> None:
         check_number("power", self.power, above=0.0)
         if self.neighbours is not None:
-            check_number("neighbours", self.neighbours, at_least=1, whole=True)
+            check_whole("neighbours", self.neighbours)
         check_choice("keep", self.keep, get_args(Keep))
 
     def _learn(self, train: Interactions, threads: int, progress: bool) -> SimilarityModel:

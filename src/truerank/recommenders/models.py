@@ -15,29 +15,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, InputError, as_path
+from truerank.core.checks import AnyArray, Floats, InputError, as_number, as_path
 from truerank.core.matrices import Matrix
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
-from truerank.formats.sources import load_arrays
-from truerank.formats.writing import check_writable, replacing
+from truerank.formats import sources, writing
 from truerank.scoring.scorers import ArrayScorer, Factors, Ids, Similarity
 
 _PARTS = ("data", "indices", "indptr", "shape")
 
 
-def _write(path: str | Path, recommender: Any, arrays: dict[str, AnyArray]) -> None:
-    """Write arrays, with the name and settings of the recommender, a dataclass, that made them."""
-    check_writable(path, (".npz",))
-    settings = {name: _plain(value) for name, value in asdict(recommender).items()}
-    about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
-    with replacing(path) as (file,):
-        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
-
-
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return the name and the settings of the recommender as a dict, and the arrays."""
-    arrays = load_arrays(path)
+    arrays = sources.load_arrays(path)
     try:
         about = json.loads(str(arrays.pop("about", "")))
     except (ValueError, RecursionError) as error:
@@ -120,8 +110,14 @@ class _Learnt(ArrayScorer):
 
     def save(self, path: str | Path) -> None:
         """Write to an `.npz` file, which `load_model` reads."""
+        writing.check_writable(path, (".npz",))
+        recommender: Any = self.recommender
+        settings = {name: _plain(value) for name, value in asdict(recommender).items()}
+        about = {"truerank": version("truerank"), "recommender": type(recommender).__name__, "settings": settings}
         names = {"user_ids": self.user_ids, "item_ids": self.item_ids}
-        _write(path, self.recommender, self._arrays() | {name: ids for name, ids in names.items() if ids is not None})
+        arrays = self._arrays() | {name: ids for name, ids in names.items() if ids is not None}
+        with writing.replacing(path) as (file,):
+            np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
 
     @abstractmethod
     def _arrays(self) -> dict[str, AnyArray]:
@@ -162,13 +158,10 @@ class SimilarityModel(_Learnt, Similarity):
         return _pack("similarity", self.similarity) | _pack("history", self.history)
 
 
-def check_number(
-    name: str, value: float, *, at_least: float | None = None, above: float | None = None, whole: bool = False
-) -> None:
-    """Raise `InputError` unless a setting is a finite number, or a whole one, within its bound."""
-    kind = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
-        raise InputError(f"`{name}` must be a {'whole' if whole else 'finite'} number, got {value!r}.")
+def check_number(name: str, value: float, *, at_least: float | None = None, above: float | None = None) -> None:
+    """Raise `InputError` unless a setting is a finite number within its bound."""
+    if isinstance(value, bool) or not math.isfinite(as_number(value)):
+        raise InputError(f"`{name}` must be a finite number, got {value!r}.")
     if at_least is not None and value < at_least:
         raise InputError(f"`{name}` must be at least {at_least}, got {value}.")
     if above is not None and value <= above:

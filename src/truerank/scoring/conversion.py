@@ -7,7 +7,7 @@ for its own models. An adapter uses the factors of a model where it has them, an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,23 +15,8 @@ import scipy.sparse as sp
 from truerank.core.checks import AnyArray, InputError, Ints, check_kind
 from truerank.scoring.scorers import Factors, FunctionScorer, Ids, ScoreMatrix, Scorer, Similarity, n_arguments
 
-
-class HasScores(Protocol):
-    """A model with its own method that returns scores."""
-
-    def scores(self, users: Ints) -> Any:
-        """Return the scores of these users for all items."""
-
-
-class HasFactors(Protocol):
-    """A model with factors, such as those of implicit."""
-
-    user_factors: Any
-    item_factors: Any
-
-
-Scoreable = Scorer | HasScores | HasFactors | AnyArray | Callable[[Ints], Any] | Callable[[Ints, Ints], Any] | Any
-"""What `as_scorer` accepts; also any SciPy sparse matrix, and tensors."""
+Scoreable = Scorer | AnyArray | Callable[[Ints], Any] | Callable[[Ints, Ints], Any] | Any
+"""What `as_scorer` accepts; also SciPy sparse matrices, tensors, and models with scores or factors of their own."""
 
 
 def as_scorer(model: Scoreable, data: Any = None, *, user_ids: Ids = None, item_ids: Ids = None) -> Scorer:
@@ -85,10 +70,10 @@ def _converted(model: Any, data: Any) -> Scorer:
         return FunctionScorer(model, pairs=n_arguments(model) == 2)
     name = type(model).__name__
     if callable(getattr(model, "fit", None)):
-        raise InputError(
-            f"{name} has no scores yet: fit it first, as in {name}(...).fit(train); if it is fitted, give its factors, "
-            "similarity or score matrix, or a function."
+        hint = (
+            f"fit it first, as in {name}(...).fit(train); if it is fitted, give its factors, similarity or score matrix"
         )
+        raise InputError(f"{name} has no scores yet: {hint}, or a function.")
     raise InputError(f"can't get scores from {name}; give factors, a similarity, a score matrix or a function.")
 
 
@@ -153,9 +138,8 @@ def _implicit(model: Any, data: Any) -> Scorer | None:
     if learned == ["user_factors"]:
         return Factors(_on_cpu(model.user_factors), _on_cpu(model.item_factors))
     if data is None:
-        raise InputError(
-            f"{type(model).__name__} keeps no histories of users; give `train`, or tr.as_scorer(model, user_items)."
-        )
+        name = type(model).__name__
+        raise InputError(f"{name} keeps no histories of users; give `train`, or tr.as_scorer(model, user_items).")
     return Similarity(model.similarity, data)
 
 
@@ -202,7 +186,11 @@ def _cornac(model: Any, data: Any) -> Scorer | None:
         raise InputError(f"{type(model).__name__} must be fitted before it can score.")
     users, items = _cornac_ids(model.uid_map, model.num_users), _cornac_ids(model.iid_map, model.num_items)
     ids: dict[str, Any] = {"user_ids": users, "item_ids": items}
-    by_score = FunctionScorer(lambda users: _cornac_scores(model, users), **ids)
+
+    def scores(users: Ints) -> AnyArray:
+        return np.stack([np.ravel(model.score(user))[: model.num_items] for user in users.tolist()])
+
+    by_score = FunctionScorer(scores, **ids)
     if not recommender.is_ann_supported(model) or sp.issparse(own := model.get_user_vectors()):
         return by_score
     kinds = {
@@ -227,19 +215,17 @@ def _cornac_ids(numbers: dict[Any, int], size: int) -> AnyArray:
     return np.array([name for name, number in sorted(numbers.items(), key=lambda pair: pair[1]) if number < size])
 
 
-def _cornac_scores(model: Any, users: Ints) -> AnyArray:
-    return np.stack([np.ravel(model.score(user))[: model.num_items] for user in users.tolist()])
-
-
 def _lenskit(model: Any, data: Any) -> Scorer | None:
     """Pipelines of LensKit: embeddings where its scorer uses them, else the pipeline itself, run for each user."""
+    from lenskit.als import ImplicitMFScorer
     from lenskit.data import ItemList
     from lenskit.pipeline import Pipeline
 
     if not isinstance(model, Pipeline):
         return None
     component: Any = model.component("scorer")
-    if _uses_embeddings(component):
+    # then scores are inner products with the trained vector of the user, and nothing is added to them
+    if isinstance(component, ImplicitMFScorer) and component.config.user_embeddings == "prefer":
         ids = {"user_ids": component.users.ids(), "item_ids": component.items.ids()}
         return Factors(component.user_embeddings, component.item_embeddings, **ids)
     users, items = _vocabularies(model)
@@ -250,13 +236,6 @@ def _lenskit(model: Any, data: Any) -> Scorer | None:
         return _below_others(np.stack([one.scores() for one in lists]))
 
     return FunctionScorer(scores, user_ids=users.ids(), item_ids=items.ids())
-
-
-def _uses_embeddings(component: Any) -> bool:
-    """Whether scores are inner products with the trained vector of the user, and nothing is added to them."""
-    from lenskit.als import ImplicitMFScorer
-
-    return isinstance(component, ImplicitMFScorer) and component.config.user_embeddings == "prefer"
 
 
 def _vocabularies(pipeline: Any) -> tuple[Any, Any]:
@@ -367,9 +346,8 @@ def _torch(model: Any, data: Any) -> Scorer | None:
 def _check_mode(model: Any) -> None:
     """Refuse a module in training mode."""
     if model.training:
-        raise InputError(
-            f"{type(model).__name__} is in training mode, in which dropout is random; call model.eval() first."
-        )
+        name = type(model).__name__
+        raise InputError(f"{name} is in training mode, in which dropout is random; call model.eval() first.")
 
 
 def _on_its_device(model: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_ids, as_ints, check_whole, to_numpy
+from truerank.core.checks import AnyArray, InputError, Ints, as_ids, check_whole, to_numpy
 from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
@@ -205,10 +205,8 @@ class Factors(ArrayScorer):
         self.item_bias = None if item_bias is None else to_numpy(item_bias, "`item_bias`")
         users, items = self.user_factors.shape, self.item_factors.shape
         if len(users) != 2 or len(items) != 2 or users[1] != items[1]:
-            raise InputError(
-                "`user_factors` and `item_factors` must be two-dimensional with the same number of columns, "
-                f"got shapes {users} and {items}."
-            )
+            rule = "two-dimensional with the same number of columns"
+            raise InputError(f"`user_factors` and `item_factors` must be {rule}, got shapes {users} and {items}.")
         if self.item_bias is not None and self.item_bias.shape != items[:1]:
             got = self.item_bias.shape
             raise InputError(f"`item_bias` must have one number for each of {items[0]} items, got shape {got}.")
@@ -462,9 +460,8 @@ def n_arguments(function: Callable[..., Any]) -> int:
 def _named(role: str, ids: Ids, size: int | None) -> tuple[AnyArray | None, int | None]:
     """Return the names and the number of users or items, each None if not given."""
     if size is not None:
-        size = int(as_ints(f"n_{role}s", size)[0])
-        if size < 0:
-            raise InputError(f"`n_{role}s` must be at least 0, got {size}.")
+        check_whole(f"n_{role}s", size, 0, floats=True)
+        size = int(size)
     if ids is None:
         return None, size
     names = as_ids(f"{role}_ids", ids, size)
@@ -564,15 +561,10 @@ def match_names(names: AnyArray, own: AnyArray, needed: Ints, role: str) -> Ints
     order = np.argsort(own, kind="stable")
     ascending = own[order]
     if np.any(twice := ascending[1:] == ascending[:-1]):
-        raise InputError(
-            f"the scorer's `{role}_ids` must be distinct, got {ascending.tolist()[int(np.argmax(twice))]!r} twice."
-        )
-    if _is_text(names) != _is_text(own):
-        kinds = {True: "text", False: "numbers"}
-        raise InputError(
-            f"the scorer's `{role}_ids` are {kinds[_is_text(own)]}, such as {_first(own)}, but the data have "
-            f"{kinds[_is_text(names)]}, such as {_first(names)}."
-        )
+        first = ascending.tolist()[int(np.argmax(twice))]
+        raise InputError(f"the scorer's `{role}_ids` must be distinct, got {first!r} twice.")
+    if (names.dtype.kind in "US") != (own.dtype.kind in "US"):
+        raise InputError(f"the scorer's `{role}_ids` are {_kind(own)}, but the data have {_kind(names)}.")
     nearest = np.minimum(np.searchsorted(ascending, names), max(own.size - 1, 0))
     found = ascending[nearest] == names if own.size else np.zeros(names.size, dtype=np.bool_)
     if not found[needed].all():
@@ -581,9 +573,6 @@ def match_names(names: AnyArray, own: AnyArray, needed: Ints, role: str) -> Ints
     return np.where(found, order[nearest], -1)
 
 
-def _is_text(ids: AnyArray) -> bool:
-    return ids.dtype.kind in "US"
-
-
-def _first(ids: AnyArray) -> str:
-    return repr(ids.tolist()[0]) if ids.size else "none"
+def _kind(ids: AnyArray) -> str:
+    kind = "text" if ids.dtype.kind in "US" else "numbers"
+    return f"{kind}, such as {ids.tolist()[0]!r}" if ids.size else kind
