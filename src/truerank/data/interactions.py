@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from truerank.core import csr, matrices, tables
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, counted, refuse_masked
-from truerank.core.csr import bounds, owners
-from truerank.core.matrices import ascending, float_type, from_lists
-from truerank.core.tables import fact_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +67,7 @@ class Interactions:
     def __post_init__(self) -> None:
         may_merge = all(getattr(self, name) is None for name in ALIGNED)
         put = object.__setattr__
-        put(self, "events", ascending(self.events, "matrix", may_merge=may_merge))
+        put(self, "events", matrices.ascending(self.events, "matrix", may_merge=may_merge))
         for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
             if (given := getattr(self, name)) is not None:
                 put(self, name, as_ids(name, given, size))
@@ -85,7 +83,7 @@ class Interactions:
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""
-        return fact_table("Interactions", self.facts(), self.notes).to_html()
+        return tables.fact_table("Interactions", self.facts(), self.notes).to_html()
 
     def facts(self) -> dict[str, str]:
         """Return how many users, items and events there are, and what range times and ratings have."""
@@ -117,9 +115,9 @@ class Interactions:
         if isinstance(given, Interactions):
             found = given.merged()
         elif sp.issparse(given):
-            found = cls(ascending(given, name, may_merge=True))
+            found = cls(matrices.ascending(given, name, may_merge=True))
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            matrix, notes = from_lists(given, name, n_users, n_items)
+            matrix, notes = matrices.from_lists(given, name, n_users, n_items)
             found = cls(matrix, notes=notes)
         else:
             kinds, got = "a sparse matrix or a list of item numbers per user", type(given).__name__
@@ -184,7 +182,7 @@ class Interactions:
     @property
     def users(self) -> Ints:
         """User of each event."""
-        return owners(self.indptr)
+        return csr.owners(self.indptr)
 
     @cached_property
     def n_repeats(self) -> int:
@@ -267,8 +265,8 @@ class Interactions:
         >>> data.select(np.array([False, True, True])).matrix.toarray().tolist()
         [[0.0, 1.0], [0.0, 1.0]]
         """
-        indptr = bounds(chosen)[self.indptr]
-        values = self.values[chosen].astype(float_type(self.values.dtype), copy=False)
+        indptr = csr.bounds(chosen)[self.indptr]
+        values = self.values[chosen].astype(matrices.float_type(self.values.dtype), copy=False)
         matrix = sp.csr_array((values, self.items[chosen], indptr), shape=self.shape)
         aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}
         return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)

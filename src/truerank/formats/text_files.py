@@ -292,7 +292,7 @@ class _Detection:
     def _delimited(self, lines: Sequence[str], skip: int, latin: bool) -> Layout:
         delimiter = _delimiter(lines[0])
         quoted = delimiter not in ("::", " ")
-        # one line at a time: quoted fields may be open at the end of the head
+        # one line at a time, so that an open quote does not swallow the lines after it
         split = (next((row for _, row in _split([line], delimiter, quoted)), []) for line in lines)
         stripped = ([field.strip() for field in row] for row in split)
         fields = next(stripped)

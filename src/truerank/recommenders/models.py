@@ -30,12 +30,12 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     arrays = sources.load_arrays(path)
     try:
         about = json.loads(str(arrays.pop("about", "")))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} was not written by the `save` of a model.") from error
+    except (ValueError, RecursionError):
+        about = None
     kinds = {"recommender": str, "settings": dict}
     if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
         raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
-    return {name: about[name] for name in kinds}, arrays
+    return about, arrays
 
 
 def _pack(name: str, matrix: Matrix) -> dict[str, AnyArray]:
