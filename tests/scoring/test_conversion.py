@@ -98,7 +98,7 @@ def test_what_gives_no_scores(scorer: Any, message: str) -> None:
         ),
         (lambda: tr.Similarity(np.ones(3), [[0]]), "`similarity` must be two-dimensional"),
         (lambda: tr.Similarity(np.eye(3), [[3]]), r"`history` must hold items 0\.\.2, got 3\.\.3"),
-        (lambda: tr.FunctionScorer(len, n_items=2.5), "`n_items` must hold whole numbers"),  # type: ignore[arg-type]
+        (lambda: tr.FunctionScorer(len, n_items=2.5), "`n_items` must be a whole number from 0, got 2.5"),  # type: ignore[arg-type]
         (lambda: tr.FunctionScorer(len, n_items=-1), "`n_items` must be a whole number from 0, got -1"),
         (lambda: tr.FunctionScorer(len, n_items=2, item_ids=["a"]), r"`item_ids` must have 2 entries"),
         (lambda: tr.Scorer(), "abstract"),  # type: ignore[abstract]
