@@ -13,10 +13,18 @@ from tqdm import tqdm
 
 import truerank as tr
 from truerank.core.checks import Floats
-from truerank.evaluation.comparisons import TestName
-from truerank.evaluation.matching import matched
-from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest, adjusted
-from truerank.evaluation.resampling import Bootstrap, BootstrapOutcome, Randomisation
+from truerank.evaluation.comparisons import matched
+from truerank.evaluation.paired_tests import (
+    Bootstrap,
+    BootstrapOutcome,
+    LikelihoodTest,
+    PairedSample,
+    Randomisation,
+    StudentOutcome,
+    StudentTest,
+    TestName,
+    adjusted,
+)
 
 
 def some_ranks(n: int, names: str = "AB", seed: int = 0) -> dict[str, tr.Ranks]:
