@@ -170,7 +170,7 @@ def test_instances_are_matched_by_id() -> None:
 def test_unmatched_instances_are_refused_or_counted() -> None:
     ranks = some_ranks(50)
     fewer = {"A": ranks["A"][3:], "B": ranks["B"][:49]}
-    with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) are missing"):
+    with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) is missing"):
         tr.compare(fewer, "ap")
     result = tr.compare(fewer, "ap", unmatched="drop")
     assert result.differences == tr.compare({"A": ranks["A"][3:49], "B": ranks["B"][3:49]}, "ap").differences

@@ -279,7 +279,7 @@ def _ids(ranks: Ranks) -> AnyArray:
 
 
 def _by_position(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
-    """Check that there are as many instances everywhere, and say that positions match them."""
+    """Check that all have the same number of instances, and return a note that these are matched by position."""
     if any(one.ids is not None for one in ranks.values()):
         without = next(name for name, one in ranks.items() if one.ids is None)
         raise InputError(f"instances are matched by id, but the ranks of {without!r} have none.")
@@ -306,8 +306,9 @@ def _by_id(
     for name, alone in extra.items():
         if unmatched == "refuse" and alone.size:
             shown = ", ".join(map(repr, alone[:3].tolist())) + (", ..." if alone.size > 3 else "")
-            missing = f"{counted(alone.size, 'instance', 'instances')} of {name!r} ({shown}) are missing"
-            raise InputError(f"{missing} from another recommender; leave them out with unmatched='drop'.")
+            missing = counted(alone.size, f"instance of {name!r} ({shown}) is", f"instances of {name!r} ({shown}) are")
+            hint = "leave such instances out with unmatched='drop'"
+            raise InputError(f"{missing} missing from another recommender; {hint}.")
     if common.size == 0:
         raise InputError(f"the recommenders {', '.join(map(repr, ids))} have no instance in common.")
     words = ("instance that not all recommenders have is", "instances that not all recommenders have are")

@@ -336,10 +336,11 @@ def summary(
     exact_range : ExactRange, optional
         What is known of the exact metric.
     weights : array of float, optional
-        1 by default.
+        1 by default, or those of the part.
     part : Part, optional
         The part of the relevant items of the ranks that the values are about.
     """
+    weights = weights if part is None else part.weights
     where = ~np.isnan(values)
     own, sizes = values[where], None if weights is None else weights[where]
     clusters = None if ranks.clusters is None else ranks.clusters[where]

@@ -183,8 +183,7 @@ def cells_of(
             for found, part in zip(values_by_part(broken[name], terms, parts[name]), parts[name], strict=True):
                 own = ranks[name][part.rows] if part.name else ranks[name]
                 known, items = exact_range(name, metric, part), None if part.items is None else part
-                weights = None if items is None else items.weights
-                cells[name, part.name, at] = summary(found, own, metric, ties, known, weights=weights, part=items)
+                cells[name, part.name, at] = summary(found, own, metric, ties, known, part=items)
     return cells
 
 

@@ -465,49 +465,34 @@ def covariances_of_totals(runs: Floats) -> Floats:
 
 
 def sampling_variance(own: Floats, total: Floats | None) -> float:
-    """Return the variance over samples of a total difference.
+    r"""Return the variance over samples of a total difference, or the most that it can be.
+
+    If both recommenders see the same candidates, what they have in common cancels. Several runs show how much that is.
+    Single runs only bound it: with variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the
+    covariance of the values is at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
+    :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
+    also at most :math:`V_a + V_b`, since C is assumed not to be negative.
 
     Parameters
     ----------
     own : array of shape (2, 2)
         Covariances of the two totals over samples; off the diagonal 0 for single runs, which do not show it.
     total : array of shape (2, 2), optional
-        Covariances of the totals over samples and instances, if both recommenders see the same candidates: single runs
-        then have the bound of `shared_variance`. Several runs show what the candidates have in common.
+        Covariances of the totals over samples and instances, if both recommenders see the same candidates.
 
     Examples
     --------
     >>> sampling_variance(np.eye(2), None)
     2.0
+    >>> sampling_variance(np.eye(2), np.array([[3.0, 2.5], [2.5, 3.0]]))
+    1.0
     """
     if total is None or own[0, 1] != 0:
         return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
-    return shared_variance(np.diag(own), total)
-
-
-def shared_variance(own: Floats, total: Floats) -> float:
-    r"""Return the most that a difference can vary over samples if both recommenders see the same candidates.
-
-    With variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the covariance of the values is
-    at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
-    :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
-    also at most :math:`V_a + V_b`, since C is taken not to be negative.
-
-    Parameters
-    ----------
-    own : array of length 2
-        Variances over samples.
-    total : array of shape (2, 2)
-        Covariances of the values, over samples and instances.
-
-    Examples
-    --------
-    >>> shared_variance(np.array([1.0, 1.0]), np.array([[3.0, 2.5], [2.5, 3.0]]))
-    1.0
-    """
-    between = np.sqrt(np.maximum(np.diag(total) - own, 0.0))
+    variances = np.diag(own)
+    between = np.sqrt(np.maximum(np.diag(total) - variances, 0.0))
     most = total[0, 0] + total[1, 1] - 2 * total[0, 1] - (between[0] - between[1]) ** 2
-    return float(np.clip(most, 0.0, own.sum()))
+    return float(np.clip(most, 0.0, variances.sum()))
 
 
 def _order_probability(difference: float, error: float) -> float:
