@@ -21,8 +21,7 @@ import truerank as tr
 from real_ranks import real_ranks, resamples, samples, save
 from truerank.core.checks import Floats
 from truerank.evaluation.intervals import Units
-from truerank.evaluation.paired_tests import LikelihoodOutcome
-from truerank.evaluation.resampling import BootstrapOutcome
+from truerank.evaluation.paired_tests import BootstrapOutcome, LikelihoodOutcome
 
 METRICS = ("ndcg@10", "recall@10", "rr")
 SIZES = (100, 1000)

@@ -19,7 +19,7 @@ import truerank as tr
 from real_ranks import real_ranks, resamples, samples, save
 from truerank.core.checks import Floats
 from truerank.evaluation.intervals import Interval, Units, attainable, student_interval
-from truerank.evaluation.resampling import BootstrapOutcome
+from truerank.evaluation.paired_tests import BootstrapOutcome
 
 METRICS = ("ndcg@10", "recall@10", "rr")
 SIZES = (100, 1000)

@@ -83,7 +83,7 @@ def test_designs_by_their_text_form() -> None:
     table = tr.estimators.correction_table("ap~cls", "uniform(4)", n=21)
     assert table.tolist() == tr.estimators.correction_table("ap~cls", design=4, n=21).tolist()
     for given in ("inverse(3)", ["inverse(3)"], tr.InverseSampling(3)):
-        assert "inverse(3)" in {each.design for each in tr.plan(exact, "ap", sizes=[5], designs=given, rng=0).designs}
+        assert "inverse(3)" in {each.design for each in tr.plan(exact, "ap", given, rng=0).designs}
     sampled = tr.Ranks(above=[1], n_candidates=11, sample=tr.Sample("uniform(10)", n_catalogue=100))
     assert sampled.design == tr.UniformSampling(10)
 

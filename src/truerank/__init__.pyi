@@ -37,11 +37,11 @@ from .evaluation.groups import by_activity as by_activity
 from .evaluation.groups import by_column as by_column
 from .evaluation.groups import by_popularity as by_popularity
 from .evaluation.intervals import Interval as Interval
+from .evaluation.paired_tests import Bootstrap as Bootstrap
 from .evaluation.paired_tests import PairedTest as PairedTest
+from .evaluation.paired_tests import Randomisation as Randomisation
 from .evaluation.per_instance import values as values
 from .evaluation.per_instance import values_frame as values_frame
-from .evaluation.resampling import Bootstrap as Bootstrap
-from .evaluation.resampling import Randomisation as Randomisation
 from .metrics.base import Metric as Metric
 from .ranking.among_samples import rank_sampled as rank_sampled
 from .ranking.batches import RankCounter as RankCounter

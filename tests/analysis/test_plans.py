@@ -1,6 +1,7 @@
 """Plans against simulation."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ PILOT = {"old": tr.Ranks.from_ranks(OLD, n=300), "new": tr.Ranks.from_ranks(NEW,
 
 
 def test_probability_on_these_users_is_that_of_simulated_runs() -> None:
-    found = tr.plan(PILOT, ["rr", "rr~bv(0.1)"], sizes=[20]).designs
+    found = tr.plan(PILOT, ["rr", "rr~bv(0.1)"], 20).designs
     design = tr.UniformSampling(20)
     for each in found[1:]:
         rights = []
@@ -27,8 +28,8 @@ def test_probability_on_these_users_is_that_of_simulated_runs() -> None:
         assert np.mean(rights) == pytest.approx(each.probability, abs=5 * error + 0.005)
 
 
-def test_so_many_users_bring_the_order_out_with_that_probability() -> None:
-    exact = tr.plan(PILOT, "recall@10", sizes=[]).designs[0]
+def test_that_many_users_establish_the_order_with_that_probability() -> None:
+    exact = tr.plan(PILOT, "recall@10", design=[]).designs[0]
     assert (exact.m, exact.right, exact.probability, exact.repetitions) == (None, True, 1.0, 1)
     difference = tr.values(PILOT["new"], "recall@10") - tr.values(PILOT["old"], "recall@10")
     drawn = RNG.choice(difference, size=(4000, int(exact.users))).mean(axis=1)
@@ -36,21 +37,21 @@ def test_so_many_users_bring_the_order_out_with_that_probability() -> None:
     assert np.mean(drawn > 0) + np.mean(drawn == 0) / 2 == pytest.approx(0.95, abs=0.03)
 
 
-def test_an_order_that_sampling_reverses_never_comes_out() -> None:
+def test_an_order_that_sampling_reverses_is_never_established() -> None:
     toy = {
         "A": tr.Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
         "C": tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
     }
-    exact, sampled = tr.plan(toy, "ap", sizes=[99]).designs
+    exact, sampled = tr.plan(toy, "ap", design=[99]).designs
     assert (exact.right, sampled.right) == (True, False)
     assert math.isinf(sampled.users)
     assert math.isinf(sampled.repetitions)
     assert sampled.probability < 0.5
-    assert "never" in str(tr.plan(toy, "ap", sizes=[99]))
+    assert "never" in str(tr.plan(toy, "ap", design=[99]))
 
 
 def test_sizes_and_wrong_arguments() -> None:
-    assert [each.m for each in tr.plan(PILOT, "rr", sizes=[10, 1000]).designs] == [None, 10]
+    assert [each.m for each in tr.plan(PILOT, "rr", design=[10, 1000]).designs] == [None, 10]
     with pytest.raises(tr.InputError, match="two recommenders"):
         tr.plan({"old": PILOT["old"]}, "rr")
     with pytest.raises(tr.InputError, match="`probability`"):
@@ -61,21 +62,21 @@ def test_sizes_and_wrong_arguments() -> None:
 
 def test_figure_6_of_the_paper() -> None:
     study = {name: embedded().ranks[name] for name in "XY"}
-    [plain] = tr.plan(study, "recall@10", sizes=[950, 970], probability=0.6).sizes
+    [plain] = tr.plan(study, "recall@10", design=[950, 970], probability=0.6).sizes
     assert plain.right_from == 956  # published: more than 1,000
     assert plain.enough is not None
     assert 956 < plain.enough < 1_000
-    [corrected] = tr.plan(study, "recall@10~bv(0.1)", sizes=[48, 56], probability=0.52).sizes
+    [corrected] = tr.plan(study, "recall@10~bv(0.1)", design=[48, 56], probability=0.52).sizes
     assert corrected.right_from == 52  # published: less than 60
-    [at_60] = tr.plan(study, "recall@10~bv(0.1)", sizes=[60]).designs
+    [at_60] = tr.plan(study, "recall@10~bv(0.1)", design=[60]).designs
     assert (at_60.right, at_60.m, at_60.scores) == (True, 60, 60.0)
 
 
-def test_enough_candidates_bring_out_the_order() -> None:
-    found = tr.plan(PILOT, "recall@10", sizes=[10, 100])
+def test_enough_candidates_establish_the_order() -> None:
+    found = tr.plan(PILOT, "recall@10", design=[10, 100])
     [sizes] = found.sizes
     assert sizes.enough is not None
-    below, at = (tr.plan(PILOT, "recall@10", sizes=[size]).designs[1] for size in (sizes.enough - 1, sizes.enough))
+    below, at = (tr.plan(PILOT, "recall@10", design=[size]).designs[1] for size in (sizes.enough - 1, sizes.enough))
     assert below.probability < 0.95 <= at.probability
     assert found.conclusions[-1].startswith(f"recall@10: the expected order is correct from {sizes.right_from}")
 
@@ -83,7 +84,7 @@ def test_enough_candidates_bring_out_the_order() -> None:
 @pytest.mark.parametrize("other", [[3, 2, 1], [2, 1, 3]])
 def test_equally_good_recommenders_have_no_order(other: list[int]) -> None:
     same = {"A": tr.Ranks.from_ranks([1, 2, 3] * 20, n=9), "B": tr.Ranks.from_ranks(other * 20, n=9)}
-    found = tr.plan(same, ["rr", "ndcg@2"], sizes=[4], designs=[tr.InverseSampling(2)], rng=0)
+    found = tr.plan(same, ["rr", "ndcg@2"], [4, tr.InverseSampling(2)], rng=0)
     assert {each.right for each in found.designs} == {None}
     assert all(math.isnan(each.probability) and math.isinf(each.users) for each in found.designs)
     assert {(each.ordered, each.right_from, each.enough) for each in found.sizes} == {(False, None, None)}
@@ -92,15 +93,15 @@ def test_equally_good_recommenders_have_no_order(other: list[int]) -> None:
     assert str(found).count("no order") == len(found.designs)
 
 
-def test_a_plan_says_if_the_pilot_does_not_show_the_order_that_it_supposes() -> None:
-    assert not any("verdict" in note for note in tr.plan(PILOT, "rr", sizes=[20]).notes)
+def test_a_plan_says_if_the_pilot_does_not_show_the_order_that_it_assumes() -> None:
+    assert not any("verdict" in note for note in tr.plan(PILOT, "rr", design=[20]).notes)
     few = {name: one[:10] for name, one in PILOT.items()}
-    (note,) = [note for note in tr.plan(few, ["rr", "rr~bv(0.1)"], sizes=[20]).notes if "verdict" in note]
+    (note,) = [note for note in tr.plan(few, ["rr", "rr~bv(0.1)"], 20).notes if "verdict" in note]
     assert note.startswith("rr: the verdict on the pilot is 'no difference found', so the order of its means")
     assert tr.compare(few, "rr")["new", "old"].verdict == "no difference found"
     sampled = {name: tr.UniformSampling(20).draw(one, rng=1) for name, one in PILOT.items()}
     assert any(
-        "not determined by this sample" in note for note in tr.plan(sampled, "recall@5", sizes=[20], rng=1).notes
+        "not determined by this sample" in note for note in tr.plan(sampled, "recall@5", design=[20], rng=1).notes
     )
 
 
@@ -109,7 +110,7 @@ def test_a_sampled_pilot_says_about_the_same_as_an_exact_one() -> None:
     old, new = rng.geometric(0.01, size=2_000).clip(1, 1_000), rng.geometric(0.02, size=2_000).clip(1, 1_000)
     pilot = {"old": tr.Ranks.from_ranks(old, n=1_000), "new": tr.Ranks.from_ranks(new, n=1_000)}
     sampled = {name: tr.UniformSampling(200).draw(one, rng=9) for name, one in pilot.items()}
-    exact, found = (tr.plan(ranks, "rr~bv(0.1)", sizes=[100], rng=1) for ranks in (pilot, sampled))
+    exact, found = (tr.plan(ranks, "rr~bv(0.1)", design=[100], rng=1) for ranks in (pilot, sampled))
     assert any("smooth law" in note for note in found.notes)
     for a, b in zip(exact.designs, found.designs, strict=True):
         assert (a.design, a.right) == (b.design, b.right)
@@ -119,7 +120,7 @@ def test_a_sampled_pilot_says_about_the_same_as_an_exact_one() -> None:
 
 def test_inverse_sampling_is_planned_by_draws() -> None:
     design, pilot = tr.InverseSampling(2), {name: one[:20] for name, one in PILOT.items()}
-    found = tr.plan(pilot, "rr", sizes=[], designs=[design], rng=0).designs[1]
+    found = tr.plan(pilot, "rr", design, rng=0).designs[1]
     assert (found.design, found.m, found.right) == ("inverse", None, True)
     draws = [[tr.estimate(design.draw(one, rng=seed), "rr").mean for one in pilot.values()] for seed in range(100)]
     differences = np.diff(draws, axis=1).ravel()
@@ -127,3 +128,28 @@ def test_inverse_sampling_is_planned_by_draws() -> None:
     z = stats.norm.ppf(found.probability)
     assert z == pytest.approx(differences.mean() / differences.std(), rel=0.4)
     assert found.scores == pytest.approx(np.mean([design.draw(PILOT["new"], rng=1).n_scored]), rel=0.5)
+
+
+def test_designs_in_all_their_forms() -> None:
+    given: list[Any] = [20, "uniform(20)", tr.UniformSampling(20), np.int64(20)]
+    found = tr.plan(PILOT, "rr", given)
+    assert found == tr.plan(PILOT, "rr", design=20)
+    assert [each.design for each in found.designs] == ["all candidates", "uniform(20)"]
+    with pytest.raises(tr.InputError, match="the number of candidates to sample must be given"):
+        tr.plan(PILOT, "rr", "uniform")
+
+
+def test_sampling_with_replacement_is_told_apart() -> None:
+    found = tr.plan(PILOT, "recall@10", [30, "uniform(30, replace)", "uniform(1000, replace)"])
+    assert [each.design for each in found.designs[1:]] == [
+        "uniform(30)",
+        "uniform(30, replace)",
+        "uniform(1000, replace)",
+    ]
+    assert found.designs[2].difference == pytest.approx(
+        tr.risk(PILOT["new"], "recall@10", "uniform(30, replace)").mean
+        - tr.risk(PILOT["old"], "recall@10", "uniform(30, replace)").mean
+    )
+    assert [each.design for each in found.sizes] == ["uniform", "uniform(replace)"]
+    assert found.conclusions[1].startswith("recall@10: the expected order is correct from ")
+    assert found.conclusions[2].startswith("recall@10 with uniform(replace): the expected order is correct from ")

@@ -1,5 +1,6 @@
 """All results print, convert, iterate and index alike."""
 
+import json
 from importlib.metadata import version
 from typing import Any
 
@@ -21,7 +22,7 @@ RESULTS: list[Any] = [
     COMPARED[0],
     tr.risk(RANKS["A"], "ap", 10),
     tr.consistency(RANKS, "ap"),
-    tr.plan(RANKS, "ap", sizes=[10], rng=0),
+    tr.plan(RANKS, "ap", 10, rng=0),
     tr.audit({"X": {"recall@10": 0.6}, "Y": {"recall@10": 0.5}}, n=100, design=20),
 ]
 over_all = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
@@ -50,7 +51,9 @@ def test_forms(result: Any) -> None:
     assert result.to_frame("polars").height == len(records)
     assert list(result.to_frame().columns) == result.to_frame("pyarrow").column_names == list(records[0])
     assert r"\begin{tabular}" in result.to_latex()
-    assert "<table>" in result._repr_html_()
+    assert result.to_markdown().startswith("| ")
+    assert "<table>" in result._repr_html_() == result.to_html()
+    assert len(json.loads(result.to_json())["rows"]) == len(records)
     assert set(map(type, result.to_dict().values())) <= {int, float}
     assert len(result.to_dict(safe=True)) == len(result.to_dict()) > 0
     assert result.to_csv().count("\n") == len(records)

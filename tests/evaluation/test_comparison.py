@@ -13,10 +13,18 @@ from tqdm import tqdm
 
 import truerank as tr
 from truerank.core.checks import Floats
-from truerank.evaluation.comparisons import TestName
-from truerank.evaluation.matching import matched
-from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest, adjusted
-from truerank.evaluation.resampling import Bootstrap, BootstrapOutcome, Randomisation
+from truerank.evaluation.comparisons import matched
+from truerank.evaluation.paired_tests import (
+    Bootstrap,
+    BootstrapOutcome,
+    LikelihoodTest,
+    PairedSample,
+    Randomisation,
+    StudentOutcome,
+    StudentTest,
+    TestName,
+    adjusted,
+)
 
 
 def some_ranks(n: int, names: str = "AB", seed: int = 0) -> dict[str, tr.Ranks]:
@@ -162,7 +170,7 @@ def test_instances_are_matched_by_id() -> None:
 def test_unmatched_instances_are_refused_or_counted() -> None:
     ranks = some_ranks(50)
     fewer = {"A": ranks["A"][3:], "B": ranks["B"][:49]}
-    with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) are missing"):
+    with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) is missing"):
         tr.compare(fewer, "ap")
     result = tr.compare(fewer, "ap", unmatched="drop")
     assert result.differences == tr.compare({"A": ranks["A"][3:49], "B": ranks["B"][3:49]}, "ap").differences

@@ -8,10 +8,10 @@ import pytest
 
 import truerank as tr
 from truerank.estimators.corrected import Assumption
-from truerank.evaluation.matching import entrants_of
+from truerank.evaluation.comparisons import entrants_of
+from truerank.evaluation.intervals import added_up
 from truerank.evaluation.paired_tests import LikelihoodTest
 from truerank.evaluation.paired_values import Task, paired_parts
-from truerank.evaluation.partial_results import added_up
 
 RNG = np.random.default_rng(0)
 USERS, ITEMS = 300, 400

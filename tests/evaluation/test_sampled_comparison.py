@@ -11,7 +11,7 @@ import truerank as tr
 from tests.reference import lower_end
 from truerank.core.checks import Floats, Ints
 from truerank.evaluation.exact_ranges import bound_values
-from truerank.evaluation.resampling import bootstrap_totals, exchange_totals
+from truerank.evaluation.paired_tests import bootstrap_totals, exchange_totals
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 STUDY = {name: embedded().ranks[name][:1_500].break_ties("random", rng=0) for name in "XY"}
@@ -251,7 +251,7 @@ def test_totals_of_resamples_have_the_multinomial_law() -> None:
 def test_totals_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     values, found = np.random.default_rng(0).random((20_000, 2)), []
     for threads in (1, 3):
-        monkeypatch.setattr("truerank.evaluation.resampling.available_threads", lambda number=threads: number)
+        monkeypatch.setattr("truerank.evaluation.paired_tests.available_threads", lambda number=threads: number)
         found.append(bootstrap_totals(values, np.full(200, 20_000), np.random.default_rng(1)))
         found.append(exchange_totals(values, 200, np.random.default_rng(1)))
     np.testing.assert_array_equal(found[0], found[2])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.evaluation.estimates import weighted_summary
+from truerank.evaluation.estimates import summary
 
 
 @pytest.mark.parametrize("cuts", [[], [1], [100, 101], [7, 50, 300]])
@@ -19,8 +19,8 @@ def test_parts_merge_to_the_whole(name: str, cuts: list[int]) -> None:
     values = tr.values(ranks, metric) * weights * rng.random(400)
     values[::19] = np.nan
     rows = np.split(np.arange(400), cuts)
-    parts = [weighted_summary(values[own], weights[own], ranks[own], metric, "expected") for own in rows]
-    found, whole = reduce(add, parts), weighted_summary(values, weights, ranks, metric, "expected")
+    parts = [summary(values[own], ranks[own], metric, "expected", weights=weights[own]) for own in rows]
+    found, whole = reduce(add, parts), summary(values, ranks, metric, "expected", weights=weights)
     assert (found.n, found.n_undefined, found.n_tied) == (whole.n, whole.n_undefined, whole.n_tied)
     expected = (whole.mean, whole.standard_error, whole.weight, *whole.confidence_interval())
     assert (found.mean, found.standard_error, found.weight, *found.confidence_interval()) == pytest.approx(

@@ -15,16 +15,7 @@ import numpy as np
 from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole
 from truerank.core.ranks import Ranks
 from truerank.core.tables import Cell, Table, Tabular, json_text
-from truerank.estimators.corrected import (
-    ASSUMING,
-    AnyMetric,
-    Assumption,
-    as_metrics,
-    as_sampled,
-    check_assumption,
-    counted,
-)
-from truerank.estimators.corrected import metric as as_metric
+from truerank.estimators import corrected
 from truerank.estimators.worst_laws import smooth_conditions
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.per_instance import values
@@ -65,7 +56,7 @@ class Audit(Tabular[Interval]):
         system, metric = key if isinstance(key, tuple) and len(key) == 2 else (self.systems[0], key)
         if not isinstance(key, tuple) and len(self.systems) > 1:
             raise InputError(f"name the system too, as in audit[{system!r}, {metric!r}].")
-        name = str(as_metric(metric))
+        name = str(corrected.metric(metric))
         if system not in self.systems or name not in self.metrics:
             raise InputError(f"the audit has rows {self.systems} and columns {self.metrics}, got {key!r}.")
         return self.ranges[self.systems.index(system) * len(self.metrics) + self.metrics.index(name)]
@@ -75,7 +66,7 @@ class Audit(Tabular[Interval]):
         first, second = self[a, metric], self[b, metric]
         if first.low <= second.high and second.low <= first.high:
             return None
-        return a if (first.low > second.high) != as_metric(metric).lower_is_better else b
+        return a if (first.low > second.high) != corrected.metric(metric).lower_is_better else b
 
     @property
     def conclusions(self) -> tuple[str, ...]:
@@ -115,14 +106,14 @@ class Audit(Tabular[Interval]):
 
 def audit(
     published: Mapping[str, Mapping[str, Number]],
-    metrics: AnyMetric | Sequence[AnyMetric] | None = None,
+    metrics: corrected.AnyMetric | Sequence[corrected.AnyMetric] | None = None,
     *,
     n: int,
     design: AnyDesign,
     users: int | None = None,
     rounding: float | None = None,
     level: float = 0.95,
-    assume: Assumption = "nothing",
+    assume: corrected.Assumption = "nothing",
 ) -> Audit:
     """Return what published sampled metrics can mean: all exact values that are compatible with them.
 
@@ -166,7 +157,7 @@ def audit(
     note: the errors of means over 6040 users are taken into account
     """
     _check(published, n, users)
-    check_assumption(assume)
+    corrected.check_assumption(assume)
     check_level(level)
     if rounding is not None and not 0 <= as_number(rounding) < math.inf:
         raise InputError(f"`rounding` must be a number from 0, got {rounding!r}.")
@@ -174,10 +165,10 @@ def audit(
     drawn.law("an audit")
     drawn.check(np.array([n - 1]), drawn.size)
     names = dict.fromkeys(name for numbers in published.values() for name in numbers)
-    asked = as_metrics(list(names) if metrics is None else metrics)
+    asked = corrected.as_metrics(list(names) if metrics is None else metrics)
     laws = _Laws.of(n, assume)
     targets = [laws.mean(values(laws.ranks, metric.estimated)) for metric in asked]
-    shown = {name: _Shown.of(as_metric(name), drawn, laws) for name in names}
+    shown = {name: _Shown.of(corrected.metric(name), drawn, laws) for name in names}
     ranges: list[Interval] = []
     for system, numbers in published.items():
         ends = _ends(numbers, shown, users, rounding, level)
@@ -199,7 +190,7 @@ class _Laws:
     conditions: Any = None
 
     @classmethod
-    def of(cls, n: int, assume: Assumption) -> _Laws:
+    def of(cls, n: int, assume: corrected.Assumption) -> _Laws:
         ranks = Ranks.from_ranks(np.arange(1, n + 1), n=n)
         size = (n - 1) // _TOP + 1
         if assume == "smooth":
@@ -221,11 +212,11 @@ class _Shown:
 
     @classmethod
     def of(cls, metric: Metric, design: SamplingDesign, laws: _Laws) -> _Shown:
-        sampled = as_sampled(laws.ranks[:1], design)
+        sampled = corrected.as_sampled(laws.ranks[:1], design)
         terms = metric.terms(sampled)
         if len(terms) > 1 or terms[0].weight is not None:
             raise InputError(f"{metric} depends on grades, which published means do not contain; use a plain metric.")
-        table = counted(terms[0], sampled, np.array([0]))[0]
+        table = corrected.counted(terms[0], sampled, np.array([0]))[0]
         expected = _expected(table, laws.ranks.above, design)
         return cls(laws.mean(expected), np.unique(table))
 
@@ -341,8 +332,8 @@ def _check(published: Mapping[str, Mapping[str, Number]], n: int, users: int | N
                 raise InputError(f"{name} of {system} must be a number such as 0.6619, got {value!r}.")
 
 
-def _notes(users: int | None, assume: Assumption) -> tuple[str, ...]:
+def _notes(users: int | None, assume: corrected.Assumption) -> tuple[str, ...]:
     errors = "the numbers are taken to be exact expectations"
     if users is not None:
         errors = f"the errors of means over {users} users are taken into account"
-    return (errors,) if assume == "nothing" else (errors, f"the ranges hold {ASSUMING[assume]}")
+    return (errors,) if assume == "nothing" else (errors, f"the ranges hold {corrected.ASSUMING[assume]}")

@@ -6,20 +6,20 @@ are the expected sampled metrics (eq. 16) as functions of m, and every m at whic
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from truerank.analysis.risks import check_exact, item_weights, risk, tied_counts
 from truerank.core.checks import Bools, Floats, InputError, Ints, as_ints, as_list, as_number, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.tables import Cell, Record, Table, Tabular
+from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Case, Corrected, Correction, CountedItems, SumsBySize
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.estimates import estimate
@@ -75,10 +75,8 @@ class Consistency(Tabular[Record]):
     def orders(self) -> list[tuple[int, str]]:
         """Return the orders from best to worst, each with the smallest size from which it holds."""
         places = np.flatnonzero(np.append(True, _changes(self.curves)))
-        return [(int(self.sizes[place]), self._order_at(int(place))) for place in places]
-
-    def _order_at(self, place: int) -> str:
-        return self._best_first({name: float(curve[place]) for name, curve in self.curves.items()})
+        means = [{name: float(curve[place]) for name, curve in self.curves.items()} for place in places]
+        return [(int(self.sizes[place]), self._best_first(own)) for place, own in zip(places, means, strict=True)]
 
     def _best_first(self, means: dict[str, float]) -> str:
         """Names from best to worst; those that differ by no more than rounding are joined by =, in the given order."""
@@ -140,7 +138,7 @@ def consistency(
 
     Examples
     --------
-    The paper's toy example, in which any order comes out (section 4.2):
+    The paper's toy example, in which the order depends on the sample size (section 4.2):
 
     >>> import truerank as tr
     >>> toy = {
@@ -168,7 +166,7 @@ def consistency(
             raise InputError("every recommender must have an instance with a relevant item.")
     chosen_sizes = _sizes(ranks, sizes, growth, kind)
 
-    with tqdm(desc="expectations", disable=None if progress else True, delay=1.0, leave=False) as bar:
+    with progress_bar("expectations", progress, delay=1.0, leave=False) as bar:
         expected = {name: expected_curve(chosen, one, kind, chosen_sizes, bar.update) for name, one in ranks.items()}
         curves = {name: at(chosen_sizes) for name, at in expected.items()}
         while sizes is None and (between := _between_changes(curves, chosen_sizes)).size:
@@ -353,7 +351,7 @@ def _corrected_curve(
         missing = np.flatnonzero(np.isnan(curve))
         progress(sizes.size - missing.size)
         for place in missing:
-            curve[place] = risk(ranks, metric, dataclasses.replace(kind, m=int(sizes[place]))).mean
+            curve[place] = risk(ranks, metric, replace(kind, m=int(sizes[place]))).mean
             progress(1)
         return curve
 
@@ -418,17 +416,14 @@ def _sum_over_tied(ranks: Ranks, items: Ints, weight: Floats, term: Term, sizes:
         g, t, N = ranks.above[mine], ranks.tied[mine], ranks.item_n[mine] - n_relevant
         for place, m in enumerate(sizes.tolist()):
             values = _sampled_term(term, int(i), int(n_relevant))(np.arange(m + 1.0), np.full(m + 1, float(m)))
-            phi = _lookup(np.concatenate([[0.0], np.cumsum(values)]))
+            phi = partial(_looked_up, np.concatenate([[0.0], np.cumsum(values)]))
             low, high = moments(phi, np.stack([g, g + t + 1]), m + 1, N + 1, HYPERGEOMETRIC)[0]
             total[place] += weight[mine] @ ((high - low) * ((N + 1) / ((m + 1) * (t + 1))))
     return total
 
 
-def _lookup(table: Floats) -> Callable[[Floats, Floats], Floats]:
-    def at(h: Floats, _size: Floats) -> Floats:
-        return table[h.astype(np.int64)]
-
-    return at
+def _looked_up(table: Floats, h: Floats, _size: Floats) -> Floats:
+    return table[h.astype(np.int64)]
 
 
 def expected_term(term: Term, above: Floats, i: Ints, n_relevant: Ints, n: Ints, m: Ints, law: Law) -> Floats:
@@ -480,24 +475,15 @@ def _counts_above(ranks: Ranks, largest: int, law: Law) -> tuple[Ints, Ints, Flo
 
     An item with ties is at several counts, with a share at each, that do for all samples of at most `largest` draws.
     """
-    alone = _tied_alone(ranks, law)
+    N, (place, block) = ranks.item_n - ranks.item_n_relevant, ranks.blocks()
+    alone = np.flatnonzero((ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC))
     items = np.setdiff1d(np.arange(ranks.above.size), alone)
     free = items[ranks.tied[items] == 0]
     tied = items[ranks.tied[items] > 0]
-    N, (place, block) = ranks.item_n - ranks.item_n_relevant, ranks.blocks()
-    spread = [
-        tied_counts(
-            [numbers[at : at + 1] for numbers in (ranks.above, ranks.tied, place, block)],
-            min(largest, int(N[at])), int(N[at]), law,
-        )
-        for at in tied
-    ]  # fmt: skip
+    spread = []
+    for at in tied:
+        own = [numbers[at : at + 1] for numbers in (ranks.above, ranks.tied, place, block)]
+        spread.append(tied_counts(own, min(largest, int(N[at])), int(N[at]), law))
     item = np.concatenate([free, *(np.full(share.size, at) for at, (_, share) in zip(tied, spread, strict=True))])
     above = np.concatenate([ranks.above[free].astype(np.float64), *(counts for counts, _ in spread)])
     return alone, item, above, np.concatenate([np.ones(free.size), *(share for _, share in spread)])
-
-
-def _tied_alone(ranks: Ranks, law: Law) -> Ints:
-    """Return the items whose ties, among irrelevant ones only, have a law in closed form."""
-    _, block = ranks.blocks()
-    return np.flatnonzero((ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC))

@@ -7,23 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice, repeat
-from typing import Any
 
 import numpy as np
 
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, InputError, as_ints, as_list, as_number, as_rng
+from truerank.core.checks import Floats, InputError, as_list, as_number, as_rng
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.pooled import plausible_ranks
-from truerank.evaluation.comparisons import compare
+from truerank.evaluation.comparisons import compare, matched
 from truerank.evaluation.differences import Difference
-from truerank.evaluation.matching import matched
 from truerank.evaluation.per_instance import values
 from truerank.metrics.base import Metric
-from truerank.sampling.designs import AnyDesign, SamplingDesign, UniformSampling, as_design
+from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 
 # samples that are drawn where moments have no closed form, and where estimators state their own error
 _DRAWS = 20
@@ -71,41 +69,27 @@ class Planned:
         return cls(mean, of_users, of_sampling, parts[0].n, scores)
 
 
-def unsampled(pilot: Mapping[str, Ranks], metric: Metric) -> Planned:
+def _unsampled(pilot: Mapping[str, Ranks], metric: Metric) -> Planned:
     """Return the difference if all candidates are ranked."""
-    first, second = (values(one, metric) for one in pilot.values())
+    old, new = (values(one, metric) for one in pilot.values())
     scores = np.mean([one.draws[one.n_relevant > 0].mean() for one in pilot.values()])
-    return Planned.of(second - first, np.zeros(first.size), float(scores))
+    return Planned.of(new - old, np.zeros(old.size), float(scores))
 
 
-def by_law(pilot: Mapping[str, Ranks], metrics: Sequence[Metric], design: SamplingDesign) -> list[Planned]:
-    """Return the differences under a uniform design, exactly; both recommenders see samples of their own."""
-    first, second = (risks(one, list(metrics), design) for one in pilot.values())
-    return [
-        Planned.of(b.expected - a.expected, a.variance + b.variance, float(design.size))
-        for a, b in zip(first, second, strict=True)
-    ]
-
-
-def by_draws(pilot: Mapping[str, Ranks], metric: Metric, design: SamplingDesign, rng: np.random.Generator) -> Planned:
+def _by_draws(pilot: Mapping[str, Ranks], metric: Metric, design: SamplingDesign, rng: np.random.Generator) -> Planned:
     """Return the difference from repeated draws, for designs and estimators whose moments have no closed form."""
     first = [design.draw(one, rng=rng) for one in pilot.values()]
-    pooled = any(recommended(metric, run).pools_instances for run in first)
+    taken = [recommended(metric, run) for run in first]
+    pooled = any(each.pools_instances for each in taken)
     more = range(1, _POOLED_DRAWS if pooled else _DRAWS)
     runs = [first, *([design.draw(one, rng=rng) for one in pilot.values()] for _ in more)]
     scores = float(np.mean([(run.n_scored - run.n_relevant).mean() for pair in runs for run in pair]))
-    found = _of_runs(np.array([_difference(pair, metric) for pair in runs]), scores)
-    return replace(found, of_sampling=found.n * _stated_variance(first, metric)) if pooled else found
-
-
-def _difference(pair: Sequence[Ranks], metric: Metric) -> Floats:
-    first, second = (values(run, metric) for run in pair)
-    return second - first
-
-
-def _stated_variance(pair: Sequence[Ranks], metric: Metric) -> float:
-    """Return the variance over samples of the mean difference, as the estimator states it."""
-    return sum(recommended(metric, run).hidden_error(run) ** 2 for run in pair)
+    found = _of_runs(np.array([values(new, metric) - values(old, metric) for old, new in runs]), scores)
+    if not pooled:
+        return found
+    # the estimator states the error of its mean over samples
+    stated = sum(each.hidden_error(run) ** 2 for each, run in zip(taken, first, strict=True))
+    return replace(found, of_sampling=found.n * stated)
 
 
 def _of_runs(differences: Floats, scores: float) -> Planned:
@@ -120,7 +104,7 @@ def _of_runs(differences: Floats, scores: float) -> Planned:
 
 
 SIZES = (10, 30, 100, 300, 1000)
-"""Sample sizes to look at by default."""
+"""Candidates to sample uniformly, by default."""
 
 # exact pilots that are drawn for a sampled one
 _PLAUSIBLE = 3
@@ -179,6 +163,8 @@ class EnoughCandidates:
     Attributes
     ----------
     metric : str
+    design : str
+        How they are sampled.
     ordered : bool
         Whether there is an order: the exact difference is not 0.
     right_from : int or None
@@ -188,6 +174,7 @@ class EnoughCandidates:
     """
 
     metric: str
+    design: str
     ordered: bool
     right_from: int | None
     enough: int | None
@@ -222,7 +209,7 @@ class Plan(Tabular[Record]):
         return (*map(self._of_users, unsized), *map(self._of_candidates, self.sizes))
 
     @property
-    def _wanted(self) -> str:
+    def _target(self) -> str:
         return f"{100 * self.probability:g} %"
 
     def _of_users(self, each: PlannedDesign) -> str:
@@ -231,19 +218,20 @@ class Plan(Tabular[Record]):
             return f"{way}: {_NO_ORDER}"
         if not each.right:
             return f"{way}: the wrong order is expected, and more users or runs only confirm it."
-        return f"{way}: {_count(each.users)} users establish the order with a probability of {self._wanted}."
+        return f"{way}: {_count(each.users)} users establish the order with a probability of {self._target}."
 
     def _of_candidates(self, each: EnoughCandidates) -> str:
+        name = each.metric if each.design == "uniform" else f"{each.metric} with {each.design}"
         if not each.ordered:
-            return f"{each.metric} with sampled candidates: {_NO_ORDER}"
+            return f"{name} with sampled candidates: {_NO_ORDER}"
         if each.right_from is None:
-            return f"{each.metric}: no number of sampled candidates establishes the order; rank all of them."
+            return f"{name}: no number of sampled candidates establishes the order; rank all of them."
         sampled = "candidate" if each.right_from == 1 else "candidates"
-        start = f"{each.metric}: the expected order is correct from {each.right_from:,} sampled {sampled} on"
+        start = f"{name}: the expected order is correct from {each.right_from:,} sampled {sampled} on"
         if each.enough is None:
             return f"{start}, but one run on these {self.users:,} users is not enough with any number of them."
         run = f"in one run on these {self.users:,} users"
-        return f"{start}; {each.enough:,} establish it with a probability of {self._wanted} {run}."
+        return f"{start}; {each.enough:,} establish it with a probability of {self._target} {run}."
 
 
 def _count(number: float) -> str:
@@ -253,10 +241,8 @@ def _count(number: float) -> str:
 def plan(
     ranks: Mapping[str, Ranks],
     metrics: AnyMetric | Iterable[AnyMetric],
+    design: AnyDesign | Iterable[AnyDesign] = SIZES,
     *,
-    sizes: Iterable[int] = SIZES,
-    designs: AnyDesign | Iterable[AnyDesign] = (),
-    replace: bool = False,
     probability: float = 0.95,
     rng: Rng = None,
 ) -> Plan:
@@ -273,13 +259,9 @@ def plan(
         the sample leaves open, given a smooth law of all ranks.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
-    sizes : iterable of int
-        Numbers of candidates to sample for each user, uniformly; sizes that some user does not have are left out.
-    designs : iterable of SamplingDesign or str (or one of them)
-        Other designs to look at, for instance ``[tr.InverseSampling(2)]`` or ``"inverse(2)"``, with the recommended
-        estimators.
-    replace : bool
-        Whether candidates are sampled with replacement.
+    design : list of SamplingDesign, str or int (or one of them)
+        Ways to sample candidates: ``100`` or ``"uniform(100, replace)"``, uniformly; ``"inverse(2)"``, with the
+        recommended estimators. More candidates than some user has are left out.
     probability : float
         Target probability of finding the order of the exact metric.
     rng : int or numpy.random.Generator, optional
@@ -291,7 +273,7 @@ def plan(
     >>> rng = np.random.default_rng(0)
     >>> old, new = rng.geometric(0.02, size=300), rng.geometric(0.03, size=300)
     >>> pilot = {"old": tr.Ranks.from_ranks(old, n=1_000), "new": tr.Ranks.from_ranks(new, n=1_000)}
-    >>> found = tr.plan(pilot, "ndcg@10", sizes=[100])
+    >>> found = tr.plan(pilot, "ndcg@10", 100)
     >>> [(each.design, each.right) for each in found.designs]
     [('all candidates', True), ('uniform(100)', True)]
     """
@@ -302,25 +284,22 @@ def plan(
     check_ranks(*ranks.values())
     if not 0.5 < as_number(probability) < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
+    several = [design] if isinstance(design, AnyDesign) else as_list("design", design, "sampling designs")
     same, notes = matched(ranks)
-    work = _Work.of(same, chosen, as_rng(rng), replace=replace, probability=probability)
-    usable = [
-        size
-        for size in dict.fromkeys(as_ints("sizes", as_list("sizes", sizes)).tolist())
-        if replace or size <= work.most
-    ]
-    by_size = [work.uniform(size) for size in usable]
-    others = [
-        work.drawn(as_design(each))
-        for each in ([designs] if isinstance(designs, AnyDesign) else as_list("designs", designs))
-    ]
-    names = tuple(same)
+    work = _Work.of(same, chosen, as_rng(rng), probability)
+    designs = [each for each in dict.fromkeys(map(as_design, several)) if work.allows(each)]
+    sizes: dict[SamplingDesign, list[int]] = {}
+    for each in designs:
+        if each.keeps_unbiased:
+            sizes.setdefault(replace(each, m=None), []).append(each.size)
+    rows = [row for each in designs for row in work.rows(each)]
+    first, second = same
     return Plan(
-        (names[0], names[1]),
+        (first, second),
         probability,
-        len(same[names[0]]),
-        (*work.without_sampling(), *(each for row in (*by_size, *others) for each in row)),
-        tuple(work.enough(metric, usable) for metric in chosen if usable and not metric.pools_instances),
+        len(same[first]),
+        (*work.without_sampling(), *rows),
+        tuple(work.enough(each, *kind) for kind in sizes.items() for each in chosen if not each.pools_instances),
         (*notes, *work.notes, *_doubts(same, work)),
     )
 
@@ -336,9 +315,9 @@ def _doubts(ranks: Mapping[str, Ranks], work: _Work) -> list[str]:
     return [note for each, metric in pairs if (note := _doubt(each, work.difference(metric)))]
 
 
-def _doubt(found: Difference, supposed: float) -> str:
-    gain = -supposed if found.lower_is_better else supposed
-    if supposed == 0 or found.finding.winner == (found.recommender if gain > 0 else found.baseline):
+def _doubt(found: Difference, assumed: float) -> str:
+    gain = -assumed if found.lower_is_better else assumed
+    if assumed == 0 or found.finding.winner == (found.recommender if gain > 0 else found.baseline):
         return ""
     uncertain = "so the order of its means, which the plan assumes, is uncertain"
     return f"{found.metric}: the verdict on the pilot is {found.verdict!r}, {uncertain}"
@@ -351,26 +330,25 @@ class _Work:
     pilots: list[dict[str, Ranks]]
     metrics: tuple[Metric, ...]
     rng: np.random.Generator
-    replace: bool
     probability: float
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], rng: np.random.Generator, **asked: Any
+        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], rng: np.random.Generator, probability: float
     ) -> _Work:
         """Return the work on a pilot, for which several exact ones are drawn if it is sampled."""
         if any(one.depth is not None for one in ranks.values()):
             raise InputError("a plan needs whole rankings, but the ranks of this pilot are cut.")
         if all(one.design is None for one in ranks.values()):
-            return cls([dict(ranks)], metrics, rng, **asked)
+            return cls([dict(ranks)], metrics, rng, probability)
         drawn = [
             repeat(one, _PLAUSIBLE) if one.design is None else islice(plausible_ranks(one, rng=rng), _PLAUSIBLE)
             for one in ranks.values()
         ]
         pilots = [dict(zip(ranks, pair, strict=True)) for pair in zip(*drawn, strict=True)]
         note = "the pilot is sampled: all figures, and the order itself, rest on a smooth law fitted to its ranks"
-        return cls(pilots, metrics, rng, notes=(note,), **asked)
+        return cls(pilots, metrics, rng, probability, (note,))
 
     @property
     def most(self) -> int:
@@ -378,37 +356,38 @@ class _Work:
         pilot = self.pilots[0].values()
         return min(int(one.draws[one.n_relevant > 0].min(initial=2**62)) for one in pilot)
 
+    def allows(self, design: SamplingDesign) -> bool:
+        """Whether every user has enough candidates."""
+        return not design.keeps_unbiased or not design.law("a plan").distinct or design.size <= self.most
+
     def without_sampling(self) -> list[PlannedDesign]:
+        """Return what ranking all candidates shows, by each metric that is not corrected."""
         plain = [metric for metric in self.metrics if metric.estimated is metric]
         return [self._row(metric, "all candidates", None, self._exact(metric)) for metric in plain]
 
-    def uniform(self, size: int) -> list[PlannedDesign]:
-        """Return what a number of uniformly sampled candidates shows, by each metric."""
-        design = UniformSampling(size, self.replace)
-        found = self._by_law([metric for metric in self.metrics if not metric.pools_instances], design)
-        found |= self._by_draws([metric for metric in self.metrics if metric.pools_instances], design)
-        return [self._row(metric, str(design), size, found[str(metric)]) for metric in self.metrics]
+    def rows(self, design: SamplingDesign) -> list[PlannedDesign]:
+        """Return what a design shows; corrections from a table of counts are for uniform ones only."""
+        uniform = design.keeps_unbiased
+        fitting = [each for each in self.metrics if uniform or each.estimated is each or each.pools_instances]
+        found = self._by_law([each for each in fitting if uniform and not each.pools_instances], design)
+        for metric in fitting:
+            if str(metric) not in found:
+                parts = [_by_draws(pilot, metric, design, self.rng) for pilot in self.pilots]
+                found[str(metric)] = Planned.mean_of(parts)
+        return [self._row(each, str(design), design.m if uniform else None, found[str(each)]) for each in fitting]
 
-    def drawn(self, design: SamplingDesign) -> list[PlannedDesign]:
-        """Return what another design shows, by each metric that is not corrected from a table of counts."""
-        fitting = [metric for metric in self.metrics if metric.estimated is metric or metric.pools_instances]
-        found = self._by_draws(fitting, design)
-        return [self._row(metric, str(design), None, found[str(metric)]) for metric in fitting]
-
-    def enough(self, metric: Metric, sizes: Sequence[int]) -> EnoughCandidates:
+    def enough(self, metric: Metric, kind: SamplingDesign, sizes: Sequence[int]) -> EnoughCandidates:
         """Return how many candidates are enough, looking at some sizes first and then between them."""
-        most = self.most
+        if self.difference(metric) == 0:
+            return EnoughCandidates(str(metric), str(kind), False, None, None)
 
         @cache
         def row(size: int) -> PlannedDesign:
-            design = UniformSampling(size, self.replace)
-            return self._row(metric, str(design), size, self._by_law([metric], design)[str(metric)])
+            return self._row(metric, "", size, self._by_law([metric], replace(kind, m=size))[str(metric)])
 
-        if self.difference(metric) == 0:
-            return EnoughCandidates(str(metric), False, None, None)
-        right_from = smallest_size(lambda size: bool(row(size).right), sizes, most)
-        enough = smallest_size(lambda size: row(size).probability >= self.probability, sizes, most)
-        return EnoughCandidates(str(metric), True, right_from, enough)
+        right_from = smallest_size(lambda size: bool(row(size).right), sizes, self.most)
+        enough = smallest_size(lambda size: row(size).probability >= self.probability, sizes, self.most)
+        return EnoughCandidates(str(metric), str(kind), True, right_from, enough)
 
     def difference(self, metric: Metric) -> float:
         """Return the exact difference on the users of the pilot; 0 if it is nothing but rounding."""
@@ -416,18 +395,19 @@ class _Work:
         return 0.0 if abs(mean) < _ROUNDING else mean
 
     def _exact(self, metric: Metric) -> Planned:
-        return Planned.mean_of([unsampled(pilot, metric.estimated) for pilot in self.pilots])
+        """Return the difference if all candidates are ranked."""
+        return Planned.mean_of([_unsampled(pilot, metric.estimated) for pilot in self.pilots])
 
     def _by_law(self, metrics: Sequence[Metric], design: SamplingDesign) -> dict[str, Planned]:
-        found = (by_law(pilot, metrics, design) for pilot in self.pilots) if metrics else ()
-        rows = zip(*found, strict=True)
-        return {str(metric): Planned.mean_of(row) for metric, row in zip(metrics, rows, strict=True)}
-
-    def _by_draws(self, metrics: Sequence[Metric], design: SamplingDesign) -> dict[str, Planned]:
-        return {
-            str(metric): Planned.mean_of([by_draws(pilot, metric, design, self.rng) for pilot in self.pilots])
-            for metric in metrics
-        }
+        """Return the differences under a uniform design, exactly; both recommenders see samples of their own."""
+        if not metrics:
+            return {}
+        found: dict[str, list[Planned]] = {str(metric): [] for metric in metrics}
+        for pilot in self.pilots:
+            for a, b in zip(*(risks(one, metrics, design) for one in pilot.values()), strict=True):
+                moments = b.expected - a.expected, a.variance + b.variance
+                found[a.metric].append(Planned.of(*moments, float(design.size)))
+        return {name: Planned.mean_of(parts) for name, parts in found.items()}
 
     def _row(self, metric: Metric, design: str, m: int | None, found: Planned) -> PlannedDesign:
         from scipy.special import ndtr, ndtri

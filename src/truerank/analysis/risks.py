@@ -14,6 +14,7 @@ from truerank.core.checks import Floats, InputError, Ints, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, as_sampled, counted, terms_of_counts
+from truerank.evaluation.intervals import mean_of
 from truerank.evaluation.per_instance import chance, values
 from truerank.metrics.base import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
@@ -180,17 +181,17 @@ class Risk(Tabular[Record]):
     @property
     def mean(self) -> float:
         """Expected value of the mean over the instances where the metric is defined."""
-        return _mean(self.expected)
+        return mean_of(self.expected)
 
     @property
     def mean_bias(self) -> float:
         """Bias of the mean over instances."""
-        return _mean(self.bias)
+        return mean_of(self.bias)
 
     @property
     def standard_deviation(self) -> float:
         """Standard deviation of the mean over instances, whose samples are independent."""
-        return math.sqrt(_mean(self.variance) / max(int((~np.isnan(self.variance)).sum()), 1))
+        return math.sqrt(mean_of(self.variance) / max(int((~np.isnan(self.variance)).sum()), 1))
 
     def _names(self) -> list[tuple[str, ...]]:
         return [(self.metric, str(self.design))]
@@ -198,16 +199,10 @@ class Risk(Tabular[Record]):
     def to_table(self) -> Table:
         """Return one row on the mean over the instances: exact, expected, bias and standard deviation."""
         record = {"metric": self.metric, "design": str(self.design), "instances": self.exact.size}
-        record |= {"exact": _mean(self.exact), "expected": self.mean, "bias": self.mean_bias}
+        record |= {"exact": mean_of(self.exact), "expected": self.mean, "bias": self.mean_bias}
         record |= {"standard_deviation": self.standard_deviation}
         shown = [Cell(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in record.values()]
         return Table(tuple(name.replace("_", " ") for name in record), (tuple(shown),), (record,))
-
-
-def _mean(per_instance: Floats) -> float:
-    """Mean over the instances where there is a value; NaN if there are none."""
-    defined = per_instance[~np.isnan(per_instance)]
-    return float(defined.mean()) if defined.size else math.nan
 
 
 def risk(
@@ -247,9 +242,8 @@ def risk(
     (0.032, 0.026)
     """
     check_ranks(ranks)
-    drawn = as_design(design)
-    supposed = None if assumed is None else as_design(assumed)
-    return risks(ranks, metric, drawn, assumed=supposed, assumed_n=assumed_n)[0]
+    other = None if assumed is None else as_design(assumed)
+    return risks(ranks, metric, as_design(design), assumed=other, assumed_n=assumed_n)[0]
 
 
 def risks(

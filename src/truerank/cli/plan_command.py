@@ -11,29 +11,22 @@ from truerank.cli.output import show_table
 from truerank.core import InputError
 
 
-def _read_sizes(_ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
-    return tuple(options.read_whole(size.strip(), param) for size in text.split(",") if size.strip())
+def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> list[str | int]:
+    return [int(text) if text.isdecimal() else text for text in texts]
 
 
 @click.command()
 @options.sources_argument("RANKS")
 @options.metrics_option()
 @click.option(
-    "--sizes",
-    metavar="M,M,...",
-    default="10,30,100,300,1000",
-    show_default=True,
-    callback=_read_sizes,
-    help="Numbers of candidates to sample for each user.",
-)
-@click.option(
     "--design",
-    "designs",
     metavar="DESIGN",
     multiple=True,
-    help="Another sampling design to look at, e.g. 'inverse(2)'. May be repeated.",
+    default=("10", "30", "100", "300", "1000"),
+    show_default="10, 30, 100, 300, 1000",
+    callback=_read_designs,
+    help="How many candidates to sample, or a design such as 'inverse(2)'. May be repeated.",
 )
-@click.option("--replace", is_flag=True, help="Candidates are sampled with replacement.")
 @click.option(
     "--probability",
     metavar="P",
@@ -53,7 +46,7 @@ def command(sources: dict[str, str], metrics: tuple[str, ...], columns: dict[str
 
     \b
     truerank plan old=a.parquet new=b.parquet -m ndcg@10,'ndcg@10~bv(0.1)'
-    truerank plan a.parquet b.parquet -m ndcg@10 --sizes 100,1000 --design 'inverse(2)'
+    truerank plan a.parquet b.parquet -m ndcg@10 --design 100 --design 'inverse(2)'
     """
     from truerank.analysis.plans import plan
 

@@ -21,10 +21,10 @@ from truerank.engines.spark_frames import (
     merged,
 )
 from truerank.estimators.corrected import recommended
+from truerank.evaluation.comparisons import Unmatched
 from truerank.evaluation.groups import UNKNOWN, Groups
-from truerank.evaluation.matching import Unmatched
+from truerank.evaluation.intervals import Parts, Step
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
-from truerank.evaluation.partial_results import Parts, Step
 from truerank.evaluation.per_instance import Ties, check_ties
 from truerank.formats.ids import shown
 from truerank.formats.rank_files import from_rows

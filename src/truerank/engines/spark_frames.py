@@ -13,7 +13,7 @@ from truerank.core.checks import InputError, as_rng, check_whole, raised_elsewhe
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.engines.workers import stable_hash
-from truerank.evaluation.partial_results import Parts, added_up
+from truerank.evaluation.intervals import Parts, added_up
 from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
 from truerank.metrics.base import Metric
 

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from truerank.core.checks import InputError, by_name, check_choice, counted
+import numpy as np
+
+from truerank.core.checks import AnyArray, InputError, by_name, check_choice, counted
 from truerank.core.ranks import Ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Table, Tabular
-from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, as_metrics, check_assumption
+from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, as_metrics, check_assumption, recommended
+from truerank.evaluation import paired_tests
 from truerank.evaluation.differences import Difference, check_margin, conclusion, differences_table, one_sided
 from truerank.evaluation.exact_ranges import advice, remedy
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import check_level
-from truerank.evaluation.matching import Entrant, Runs, Unmatched, entrants_of
-from truerank.evaluation.paired_tests import (
-    Adjustment,
-    LikelihoodTest,
-    PairedTest,
-    StudentTest,
-    adjusted,
-    adjusted_levels,
-    number_of_tests,
-)
-from truerank.evaluation.paired_values import Key, PairedPart, Task, paired_parts
-from truerank.evaluation.partial_results import engine_of
-from truerank.evaluation.per_instance import Ties
-from truerank.evaluation.resampling import Bootstrap, Randomisation
+from truerank.evaluation.intervals import check_level, engine_of
+from truerank.evaluation.paired_tests import Adjustment, PairedTest, TestName
+from truerank.evaluation.paired_values import Entrant, Key, PairedPart, Task, paired_parts
+from truerank.evaluation.per_instance import Ties, parts_by, untied
 from truerank.metrics.base import Metric
 
-TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
-"""The tests by name."""
+Unmatched = Literal["refuse", "drop"]
+"""What to do with instances that only some recommenders have."""
+Runs = Ranks | Sequence[Ranks]
+"""The ranks of a recommender: one run, or several with different seeds."""
 
-_NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
 _FEW = 30
 
 
@@ -66,7 +58,7 @@ class Comparison(Tabular[Difference]):
         if len(names) != (4 if self.groups else 3):
             wanted = "baseline, metric and group" if self.groups else "baseline and metric"
             raise InputError(f"name recommender, {wanted}, as in result['B', 'A', 'ap'], got {key!r}.")
-        pair, cell = tuple(names[:2]), (self._metric(str(as_metrics(names[2])[0])), *names[3:])
+        pair, cell = tuple(names[:2]), (with_estimator(str(as_metrics(names[2])[0]), self.metrics), *names[3:])
         for each in self.differences:
             if (each.metric, *((each.group,) if self.groups else ())) == cell:
                 if (each.recommender, each.baseline) == pair:
@@ -84,12 +76,7 @@ class Comparison(Tabular[Difference]):
     @property
     def n_tests(self) -> int:
         """Number of tests that p-values, intervals and verdicts are adjusted for: those with a p-value."""
-        return number_of_tests([each.p_value for each in self.differences])
-
-    def _metric(self, name: str) -> str:
-        """Return the name of a metric, which may have an estimator behind the name that was asked for."""
-        estimated = [metric for metric in self.metrics if metric.startswith(f"{name}~")]
-        return estimated[0] if name not in self.metrics and len(estimated) == 1 else name
+        return paired_tests.number_of_tests([each.p_value for each in self.differences])
 
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
@@ -108,6 +95,12 @@ class Comparison(Tabular[Difference]):
     def _numbers(self) -> Iterator[tuple[tuple[str, ...], float]]:
         for each in self.differences:
             yield from each._numbers()
+
+
+def with_estimator(name: str, metrics: Sequence[str]) -> str:
+    """Return the name of a metric among these, which may have an estimator behind the name that was asked for."""
+    estimated = [metric for metric in metrics if metric.startswith(f"{name}~")]
+    return estimated[0] if name not in metrics and len(estimated) == 1 else name
 
 
 def conclusions(result: Comparison) -> tuple[str, ...]:
@@ -221,15 +214,19 @@ def compare(
         same_candidates=same_candidates,
         lower_is_better=tuple(metric.lower_is_better for metric in chosen),
     )
-    method, engine = _as_test(test, replicates, rng, progress), engine_of(ranks)
+    method, engine = paired_tests.as_test(test, replicates, rng, progress), engine_of(ranks)
     if engine is None:
         groups = None if by is None else Groups.of(by)
         entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, ties=ties, rng=rng)
         parts = paired_parts(entrants, chosen, task, method, assume)
         shown = () if by is None else tuple(dict.fromkeys(group for group, _, _ in parts))
     else:
-        step = partial(_step, metrics=chosen, task=task, test=method, ties=ties, assume=assume)
         entrants = {}
+
+        def step(some: Mapping[str, Ranks], within: Groups | None, seed: Rng) -> dict[Key, PairedPart]:
+            own, _ = entrants_of(some, chosen, within, ties=ties, rng=seed)
+            return paired_parts(own, chosen, task, method, assume)
+
         parts, shown, dropped = engine.compared(ranks, chosen, step, by=by, rng=rng, unmatched=unmatched, test=method)
     keys = [
         (group, at, pair) for group in shown or ("",) for at in range(len(chosen)) for pair in range(len(task.pairs))
@@ -243,20 +240,121 @@ def compare(
     return Comparison(task.names, names, final, level, adjustment, tuple(dict.fromkeys(remarks)), shown)
 
 
-def _step(
-    ranks: Mapping[str, Ranks],
-    groups: Groups | None,
-    rng: Rng,
-    *,
+def matched(ranks: Mapping[str, Ranks], unmatched: Unmatched = "refuse") -> tuple[dict[str, Ranks], tuple[str, ...]]:
+    """Return the ranks on their common instances, in the order of the first recommender, and notes.
+
+    Instances are matched by id, or by position if there are no ids. An id that occurs several times, as for a user with
+    several sessions, is matched only if all recommenders list the same ids in the same order.
+
+    Parameters
+    ----------
+    ranks : dict of name to Ranks
+    unmatched : {"refuse", "drop"}
+        What to do with instances that only some recommenders have: raise `InputError`, or drop and count them.
+
+    Examples
+    --------
+    >>> a = Ranks.from_ranks([1, 2, 3], n=9, ids=["ann", "bob", "cyd"])
+    >>> b = Ranks.from_ranks([4, 5], n=9, ids=["cyd", "ann"])
+    >>> both, notes = matched({"A": a, "B": b}, "drop")
+    >>> both["B"].rank.tolist(), notes
+    ([5, 4], ('A: 1 instance that not all recommenders have is left out',))
+    """
+    check_choice("unmatched", unmatched, get_args(Unmatched))
+    if any(one.ids is None for one in ranks.values()):
+        return dict(ranks), _by_position(ranks)
+    ids = {name: _ids(one) for name, one in ranks.items()}
+    if len({own.dtype.kind == "U" for own in ids.values()}) > 1:  # some are text and others numbers
+        ids = {name: own.astype(np.str_) for name, own in ids.items()}
+    first = next(iter(ids.values()))
+    alike = all(np.array_equal(first, own) for own in ids.values())
+    same, notes = (dict(ranks), ()) if alike else _by_id(ranks, ids, unmatched)
+    _check_same_truth(same)
+    return same, notes
+
+
+def _ids(ranks: Ranks) -> AnyArray:
+    return np.arange(len(ranks)) if ranks.ids is None else ranks.ids
+
+
+def _by_position(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
+    """Check that all have the same number of instances, and return a note that these are matched by position."""
+    if any(one.ids is not None for one in ranks.values()):
+        without = next(name for name, one in ranks.items() if one.ids is None)
+        raise InputError(f"instances are matched by id, but the ranks of {without!r} have none.")
+    sizes = {name: len(one) for name, one in ranks.items()}
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        raise InputError(f"without ids, recommenders must have the same number of instances, but {found}.")
+    _check_same_truth(ranks)
+    return ("the instances have no ids and are matched by position",)
+
+
+def _by_id(
+    ranks: Mapping[str, Ranks], ids: Mapping[str, AnyArray], unmatched: Unmatched
+) -> tuple[dict[str, Ranks], tuple[str, ...]]:
+    for name, own in ids.items():
+        distinct, times = np.unique(own, return_counts=True)
+        if distinct.size < own.size:
+            twice = distinct[times > 1].tolist()[0]
+            rule = "so all recommenders must list the same ids in the same order"
+            raise InputError(f"the id {twice!r} occurs several times in {name!r}, {rule}.")
+    first, *others = ids.values()
+    common = first[np.logical_and.reduce([np.isin(first, own) for own in others])]
+    extra = {name: own[~np.isin(own, common)] for name, own in ids.items()}
+    for name, alone in extra.items():
+        if unmatched == "refuse" and alone.size:
+            shown = ", ".join(map(repr, alone[:3].tolist())) + (", ..." if alone.size > 3 else "")
+            missing = counted(alone.size, f"instance of {name!r} ({shown}) is", f"instances of {name!r} ({shown}) are")
+            hint = "leave such instances out with unmatched='drop'"
+            raise InputError(f"{missing} missing from another recommender; {hint}.")
+    if common.size == 0:
+        raise InputError(f"the recommenders {', '.join(map(repr, ids))} have no instance in common.")
+    words = ("instance that not all recommenders have is", "instances that not all recommenders have are")
+    notes = [f"{name}: {counted(alone.size, *words)} left out" for name, alone in extra.items() if alone.size]
+    orders = {name: np.argsort(own) for name, own in ids.items()}
+    places = {name: order[np.searchsorted(ids[name], common, sorter=order)] for name, order in orders.items()}
+    return {name: one[places[name]] for name, one in ranks.items()}, tuple(notes)
+
+
+def _check_same_truth(ranks: Mapping[str, Ranks]) -> None:
+    """Refuse instances whose number of relevant items differs between recommenders."""
+    (first, one), *others = ranks.items()
+    for name, other in others:
+        if np.any(differ := one.n_relevant != other.n_relevant):
+            at = int(np.argmax(differ))
+            instance = repr(_ids(one)[at].item())
+            raise InputError(
+                f"recommenders must have the same relevant items, but instance {instance} has "
+                f"{one.n_relevant[at]} for {first!r} and {other.n_relevant[at]} for {name!r}."
+            )
+
+
+def entrants_of(
+    ranks: Mapping[str, Runs],
     metrics: Sequence[Metric],
-    task: Task,
-    test: PairedTest,
+    groups: Groups | None,
+    *,
+    unmatched: Unmatched = "refuse",
     ties: Ties,
-    assume: Assumption,
-) -> dict[Key, PairedPart]:
-    """Return what some instances show."""
-    entrants, _ = entrants_of(ranks, metrics, groups, ties=ties, rng=rng)
-    return paired_parts(entrants, metrics, task, test, assume)
+    rng: Rng,
+) -> tuple[dict[str, Entrant], tuple[str, ...]]:
+    """Return the recommenders of a comparison on their common instances, and notes on others."""
+    several = {name: [one] if isinstance(one, Ranks) else list(one) for name, one in ranks.items()}
+    if len(numbers := {len(own) for own in several.values()}) > 1 or 0 in numbers:
+        found = ", ".join(f"{name!r} has {len(own)}" for name, own in several.items())
+        raise InputError(f"all recommenders must have the same number of runs, at least one, but {found}.")
+    labels = {name: [name, *(f"{name}, run {at}" for at in range(2, len(own) + 1))] for name, own in several.items()}
+    runs = {label: run for name, own in several.items() for label, run in zip(labels[name], own, strict=True)}
+    same, notes = matched(runs, unmatched)
+    broken = untied(same, ties, rng)
+    parts = parts_by(broken, groups)
+    entrants = {}
+    for name, own_labels in labels.items():
+        first, *_ = own = [broken[label] for label in own_labels]
+        taken = tuple(recommended(metric, first) for metric in metrics)
+        entrants[name] = Entrant(tuple(own), taken, tuple(parts[label] for label in own_labels))
+    return entrants, notes
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -267,22 +365,10 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
     return [(one, base) for one in range(len(names)) if one != base]
 
 
-def _as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bool) -> PairedTest:
-    if isinstance(test, PairedTest):
-        return test
-    tests: dict[str, Callable[[], PairedTest]] = {
-        "likelihood": LikelihoodTest,
-        "t": StudentTest,
-        "bootstrap": partial(Bootstrap, replicates, rng, progress),
-        "randomisation": partial(Randomisation, replicates, rng, progress),
-    }
-    check_choice("test", test, tests, hint=_NOT_OFFERED if str(test) in ("wilcoxon", "sign") else "")
-    return tests[test]()
-
-
 def _adjusted(differences: Sequence[Difference], how: Adjustment, level: float) -> tuple[Difference, ...]:
     given = [each.p_value for each in differences]
-    p_values, levels = adjusted(given, how).tolist(), adjusted_levels(given, how, level).tolist()
+    p_values = paired_tests.adjusted(given, how).tolist()
+    levels = paired_tests.adjusted_levels(given, how, level).tolist()
     return tuple(
         replace(each, adjusted_p_value=p, adjusted_level=own)
         for each, p, own in zip(differences, p_values, levels, strict=True)
@@ -344,7 +430,7 @@ def _rough(differences: Sequence[Difference]) -> list[str]:
 
 def _tests(differences: Sequence[Difference], how: Adjustment) -> list[str]:
     """Return a note on how many tests there are, if there are several."""
-    tests = number_of_tests([each.p_value for each in differences])
+    tests = paired_tests.number_of_tests([each.p_value for each in differences])
     if tests < 2:
         return []
     adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({how.title()})"

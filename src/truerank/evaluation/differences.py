@@ -7,7 +7,7 @@ order asks here, be it a comparison, a gate, a plan, a report, or bold type in a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -195,11 +195,9 @@ class Difference(Tabular[Record]):
         return own | self.confidence_interval()._asdict() | derived
 
     def __str__(self) -> str:
-        low, high = self.confidence_interval()
-        return (
-            f"{self.metric}: {self.recommender} - {self.baseline} = {self.difference:.4f} "
-            f"[{low:.4f}, {high:.4f}], p = {self.adjusted_p_value:.2g}: {self.finding.in_full}"
-        )
+        pair = f"{self.metric}: {self.recommender} - {self.baseline}"
+        numbers = f"{self.difference:.4f} {_interval_text(self)}, p = {self.adjusted_p_value:.2g}"
+        return f"{pair} = {numbers}: {self.finding.in_full}"
 
     def _in_short(self) -> str:
         return str(self)
@@ -220,39 +218,39 @@ class Difference(Tabular[Record]):
 
 def differences_table(differences: Sequence[Difference], adjustment: str, notes: tuple[str, ...] = ()) -> Table:
     """Return a row per difference; `adjustment` is what the header says of intervals and p-values."""
-    grouped = any(each.group for each in differences)
-    sampled = any(each.sampling_error != 0 for each in differences)
-    header = (
-        "",
-        *(("group",) if grouped else ()),
-        *("metric", "mean", "baseline", "difference"),
-        *(("from users, candidates",) if sampled else ()),
-        *(f"{100 * differences[0].level:g} % interval{adjustment}", "relative", f"p{adjustment}", "verdict"),
-    )
-    rows = tuple(_shown(each, grouped=grouped, sampled=sampled) for each in differences)
-    return Table(header, rows, tuple(each.record() for each in differences), notes)
+
+    def column(text: Callable[[Difference], str]) -> list[Cell]:
+        return [Cell(text(each)) for each in differences]
+
+    columns = {
+        "": column(lambda each: f"{each.recommender} - {each.baseline}"),
+        "group": column(lambda each: each.group),
+        "metric": column(lambda each: each.metric),
+        "mean": column(lambda each: f"{each.mean:.4f}"),
+        "baseline": column(lambda each: f"{each.baseline_mean:.4f}"),
+        "difference": [measured(each.difference, each.standard_error) for each in differences],
+        "from users, candidates": column(_parts_of_error),
+        f"{100 * differences[0].level:g} % interval{adjustment}": column(_interval_text),
+        "relative": column(lambda each: f"{each.relative:+.1%}"),
+        f"p{adjustment}": column(lambda each: f"{each.adjusted_p_value:.2g}"),
+        "verdict": column(lambda each: each.verdict),
+    }
+    if not any(each.group for each in differences):
+        del columns["group"]
+    if not any(each.sampling_error != 0 for each in differences):
+        del columns["from users, candidates"]
+    rows = tuple(zip(*columns.values(), strict=True))
+    return Table(tuple(columns), rows, tuple(each.record() for each in differences), notes)
 
 
-def _shown(each: Difference, *, grouped: bool, sampled: bool) -> tuple[Cell, ...]:
+def _interval_text(each: Difference) -> str:
     low, high = each.confidence_interval()
-    return (
-        Cell(f"{each.recommender} - {each.baseline}"),
-        *((Cell(each.group),) if grouped else ()),
-        Cell(each.metric),
-        Cell(f"{each.mean:.4f}"),
-        Cell(f"{each.baseline_mean:.4f}"),
-        measured(each.difference, each.standard_error),
-        *((_parts_of_error(each),) if sampled else ()),
-        Cell(f"[{low:.4f}, {high:.4f}]"),
-        Cell(f"{each.relative:+.1%}"),
-        Cell(f"{each.adjusted_p_value:.2g}"),
-        Cell(each.verdict),
-    )
+    return f"[{low:.4f}, {high:.4f}]"
 
 
-def _parts_of_error(each: Difference) -> Cell:
+def _parts_of_error(each: Difference) -> str:
     known = not math.isnan(each.sampling_error)
-    return Cell(f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown")
+    return f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown"
 
 
 def check_margin(margin: float) -> float:
@@ -355,15 +353,12 @@ def leading(differences: Sequence[Difference]) -> str:
     means = {each.baseline: each.baseline_mean for each in differences}
     means |= {each.recommender: each.mean for each in differences}
     winners = [each.finding.winner for each in differences]
-    beaten = {_other(each, winner) for each, winner in zip(differences, winners, strict=True) if winner is not None}
+    found = [each for each in differences if each.finding.winner is not None]
+    beaten = {each.baseline if each.finding.winner == each.recommender else each.recommender for each in found}
     return max(
         [name for name in means if name not in beaten] or list(means),
         key=lambda name: (winners.count(name), -math.inf if math.isnan(means[name]) else sign * means[name]),
     )
-
-
-def _other(found: Difference, name: str) -> str:
-    return found.baseline if name == found.recommender else found.recommender
 
 
 def seen_from(name: str, differences: Sequence[Difference]) -> list[Difference]:

@@ -15,17 +15,9 @@ from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular, measured
 from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, check_assumption, recommended
 from truerank.estimators.corrected import metric as as_metric
+from truerank.evaluation import intervals
 from truerank.evaluation.exact_ranges import ExactRange, advice, exact_range, remedy
-from truerank.evaluation.intervals import (
-    Interval,
-    Units,
-    attainable,
-    attainable_of_items,
-    attainable_with,
-    check_level,
-    student_interval,
-)
-from truerank.evaluation.partial_results import Moments
+from truerank.evaluation.intervals import Interval, Moments, Units
 from truerank.evaluation.per_instance import Part, Ties, values
 from truerank.metrics.base import Metric
 
@@ -174,7 +166,7 @@ class Estimate(Tabular[Record]):
         (0.18, True, False)
         """
         if self.exact_range is not None:
-            check_level(level)
+            intervals.check_level(level)
             return self.exact_range.interval(level)
         return self.expectation_interval(level)
 
@@ -183,9 +175,9 @@ class Estimate(Tabular[Record]):
 
         The same as `confidence_interval`, except for corrected metrics, where it leaves out the bias.
         """
-        check_level(level)
+        intervals.check_level(level)
         if self.units is None or self.attainable is None:
-            return student_interval(self.mean, self.standard_error, self.n_users or self.n, level)
+            return intervals.student_interval(self.mean, self.standard_error, self.n_users or self.n, level)
         return self.units.interval(level, self.attainable, self.hidden_error)
 
     def __add__(self, other: Estimate) -> Estimate:
@@ -323,71 +315,63 @@ def only_bounds(ranks: Ranks, metric: Metric) -> bool:
 
 
 def summary(
-    per_instance: Floats, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None = None
+    values: Floats,
+    ranks: Ranks,
+    metric: Metric,
+    ties: Ties,
+    exact_range: ExactRange | None = None,
+    *,
+    weights: Floats | None = None,
+    part: Part | None = None,
 ) -> Estimate:
-    """Return the estimate from the values of the instances and what is known of the exact metric."""
-    where = ~np.isnan(per_instance)
-    defined, clusters = per_instance[where], None if ranks.clusters is None else ranks.clusters[where]
-    n, mean = defined.size, float(defined.mean()) if defined.size else math.nan
-    units, hidden = Units.of(defined, clusters=clusters), metric.hidden_error(ranks)
-    moments = Moments.of(mean, defined - mean)
-    error = moments.standard_error if clusters is None else _clustered_error(defined - mean, clusters, n)
+    """Return the estimate from what each instance adds: the sum of that over the sum of the weights.
+
+    Parameters
+    ----------
+    values : array of float
+        The value of each instance, times its weight; or, of a part of the relevant items, what these add.
+    ranks, metric, ties
+        Those of `estimate`.
+    exact_range : ExactRange, optional
+        What is known of the exact metric.
+    weights : array of float, optional
+        1 by default, or those of the part.
+    part : Part, optional
+        The part of the relevant items of the ranks that the values are about.
+    """
+    weights = weights if part is None else part.weights
+    where = ~np.isnan(values)
+    own, sizes = values[where], None if weights is None else weights[where]
+    clusters = None if ranks.clusters is None else ranks.clusters[where]
+    n, units, hidden = own.size, Units.of(own, sizes, clusters), metric.hidden_error(ranks)
+    mean = math.nan if not n else float(own.mean() if sizes is None else own.sum() / sizes.sum())
+    deviations = own - (mean if sizes is None else mean * sizes)
+    moments = Moments.of(mean, deviations, sizes)
+    error = moments.standard_error if clusters is None else _clustered_error(deviations, clusters, moments.weight)
+    whole = intervals.attainable(ranks, metric)
+    ends = whole if part is None else intervals.attainable_of_items(ranks, metric, part.counts, part.weights)
+    biased = [advice(metric, ranks)] if metric.biased(ranks) else []
     found = Estimate(
         metric=str(metric),
         mean=mean,
-        standard_error=math.hypot(error, hidden),
+        standard_error=math.hypot(error, hidden) if part is None else error,
         n=n,
-        n_undefined=per_instance.size - n,
+        n_undefined=values.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=(*metric.notes(ranks), *([advice(metric, ranks)] if metric.biased(ranks) else [])),
+        caveats=(*metric.notes(ranks), *biased, *_part_caveats(metric, part, whole, ends)),
+        weight=None if weights is None else moments.weight,
         n_users=None if clusters is None else units.n,
         moments=moments,
         units=units,
         hidden_error=hidden,
         exact_range=exact_range,
-        attainable=attainable_with(attainable(ranks, metric), defined),
+        attainable=intervals.attainable_with(ends, own if sizes is None else own / sizes),
     )
     if found.determined or exact_range is None:
         return found
     remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
     return replace(found, exact_range=remedied)
-
-
-def weighted_summary(
-    values: Floats, weights: Floats, ranks: Ranks, metric: Metric, ties: Ties, part: Part | None = None
-) -> Estimate:
-    """Return an estimate whose instances have weights: the sum of what they add over the sum of their weights.
-
-    Parameters
-    ----------
-    values : array of float
-        What each instance adds: its value times its weight; or, of a part of the relevant items, what these add.
-    weights : array of float
-    ranks, metric, ties
-        Those of `estimate`.
-    part : Part, optional
-        The part of the relevant items of the ranks that the values are about.
-    """
-    plain, where = summary(values, ranks, metric, ties), ~np.isnan(values)
-    own, sizes, clusters = values[where], weights[where], None if ranks.clusters is None else ranks.clusters[where]
-    mean = float(own.sum() / sizes.sum()) if plain.n else math.nan
-    deviations = own - mean * sizes
-    moments = Moments.of(mean, deviations, sizes)
-    whole = attainable(ranks, metric)
-    ends = whole if part is None else attainable_of_items(ranks, metric, part.counts, weights)
-    return replace(
-        plain,
-        mean=mean,
-        standard_error=(
-            moments.standard_error if clusters is None else _clustered_error(deviations, clusters, moments.weight)
-        ),
-        weight=moments.weight,
-        caveats=(*plain.caveats, *_part_caveats(metric, part, whole, ends)),
-        moments=moments,
-        units=Units.of(own, sizes, clusters),
-        attainable=attainable_with(ends, own / sizes),
-    )
 
 
 def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own: Interval | None) -> list[str]:
@@ -467,7 +451,8 @@ def chance_level(ranks: Ranks, metric: Metric, found: Estimate) -> ChanceLevel:
     # a random order is one in which everything ties
     random = replace(ranks, above=first, tied=np.repeat(ranks.draws, ranks.n_relevant), same_score=one_block)
     best = random.break_ties("optimistic")
-    return ChanceLevel(found.mean, _mean(values(random, metric)), _mean(values(best, metric)), found.n)
+    at_random, at_best = (intervals.mean_of(values(each, metric)) for each in (random, best))
+    return ChanceLevel(found.mean, at_random, at_best, found.n)
 
 
 # fewer instances rarely distinguish a weak recommender from chance
@@ -495,8 +480,11 @@ def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Es
     if ranks.depth is not None or ranks.drawn is not None or len(ranks) < _ENOUGH or _mean_place(ranks) < _SUSPICIOUS:
         return ()
     some = ranks[np.unique(np.linspace(0, len(ranks) - 1, _SOME).astype(np.int64))]
-    known = [pair for pair in zip(metrics, estimates, strict=True) if _has_chance(*pair)]
-    levels = {str(metric): (chance_level(some, metric, cell), cell.confidence_interval()) for metric, cell in known}
+    levels = {
+        str(metric): (chance_level(some, metric, cell), cell.confidence_interval())
+        for metric, cell in zip(metrics, estimates, strict=True)
+        if metric.estimated is metric and not metric.lower_is_better and cell.n >= _ENOUGH
+    }
     if any(low > 2 * level.random for level, (low, _) in levels.values()):
         return ()
     poor = {name: level.random for name, (level, ends) in levels.items() if _is_at_chance(level, *ends)}
@@ -516,15 +504,6 @@ def _mean_place(ranks: Ranks) -> float:
     return float(places.mean()) if places.size else 0.0
 
 
-def _has_chance(metric: Metric, cell: Estimate) -> bool:
-    return metric.estimated is metric and not metric.lower_is_better and cell.n >= _ENOUGH
-
-
 def _is_at_chance(level: ChanceLevel, low: float, high: float) -> bool:
     reach = min(level.random, (level.best - level.random) / 10)
     return low <= level.random and high <= level.random + reach
-
-
-def _mean(per_instance: Floats) -> float:
-    defined = per_instance[~np.isnan(per_instance)]
-    return float(defined.mean()) if defined.size else math.nan

@@ -10,39 +10,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from truerank.core import conventions
 from truerank.core.checks import AnyArray, Floats, InputError, by_name
-from truerank.core.conventions import Convention, Definition, Weights
-from truerank.core.conventions import convention as find_convention
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Table, Tabular
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Assumption, as_metrics, check_assumption, recommended
-from truerank.estimators.corrected import metric as as_metric
-from truerank.evaluation.comparisons import Comparison, compare
+from truerank.evaluation import per_instance
+from truerank.evaluation.comparisons import Comparison, compare, with_estimator
 from truerank.evaluation.differences import found_best
-from truerank.evaluation.estimates import Estimate, chance_notes, only_bounds, summary, weighted_summary
+from truerank.evaluation.estimates import Estimate, chance_notes, only_bounds, summary
 from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
 from truerank.evaluation.groups import Groups
-from truerank.evaluation.list_evaluations import as_list_metric, list_columns, list_notes
-from truerank.evaluation.partial_results import engine_of
-from truerank.evaluation.per_instance import (
-    Part,
-    Ties,
-    checked_terms,
-    parts_by,
-    tie_seed,
-    untied,
-    values,
-    values_by_part,
-)
+from truerank.evaluation.intervals import engine_of
+from truerank.evaluation.list_evaluations import as_list_metric, list_cells, list_notes
+from truerank.evaluation.per_instance import Part, Ties, values_by_part
 from truerank.metrics.base import Metric
+from truerank.recommending.list_metrics import ListMetric
 from truerank.recommending.recommendations import Recommendations
 
 if TYPE_CHECKING:
     from truerank.data.interactions import PerUser
     from truerank.formats.sources import Source
-    from truerank.recommending.list_metrics import ListMetric
 
 
 Evaluable = Ranks | Recommendations
@@ -141,7 +131,7 @@ def evaluate(
     check_ranks(*named.values())
     if convention is not None:
         return _by_convention(named, chosen, convention, ties, rng)
-    groups, seed = None if by is None else Groups.of(by), tie_seed(ties, rng)
+    groups, seed = None if by is None else Groups.of(by), per_instance.tie_seed(ties, rng)
     cells = step(named, groups, seed, progress=progress)
     shown = () if groups is None else tuple(dict.fromkeys(group for _, group, _ in cells))
     notes = {name: list(one.notes) for name, one in named.items()}
@@ -149,7 +139,10 @@ def evaluate(
         for name, one in named.items():
             taken = [recommended(metric, one) for metric in chosen]
             notes[name] += chance_notes(one, taken, [cells[name, "", at] for at in range(len(chosen))])
-    contest = partial(_compared, named, chosen, ties, seed, by=groups, assume=assume)
+
+    def contest() -> Comparison:
+        return compare(per_instance.untied(named, ties, seed), chosen, by=groups, assume=assume)
+
     return _table(tuple(named), chosen, cells, shown, ties, notes, contest)
 
 
@@ -168,23 +161,34 @@ def cells_of(
     progress: bool = False,
 ) -> Cells:
     """Return the estimates of some instances."""
-    broken = untied(ranks, ties, rng)
-    parts = parts_by(broken, groups)
+    broken = per_instance.untied(ranks, ties, rng)
+    parts = per_instance.parts_by(broken, groups)
     taken = [(name, at, recommended(each, one)) for name, one in broken.items() for at, each in enumerate(metrics)]
-    work = [(name, at, metric, checked_terms(broken[name], metric)) for name, at, metric in taken]
+    work = [(name, at, metric, per_instance.checked_terms(broken[name], metric)) for name, at, metric in taken]
     cells: Cells = {}
-    ranges = _Ranges(assume)
+    bounds: dict[tuple[str, str], BoundValues] = {}  # the corrections of one metric share them
+
+    def exact_range(name: str, metric: Metric, part: Part) -> ExactRange | None:
+        """Return what is known of the exact metric; nothing for a part of the items of instances."""
+        one, key = broken[name], (name, str(metric.estimated))
+        if part.items is not None or not only_bounds(one, metric):
+            return None
+        if key not in bounds:
+            bounds[key] = bound_values(one, metric.estimated, assume)
+        return ExactRange.of(bounds[key].take(part.rows), None if one.clusters is None else one.clusters[part.rows])
+
     with progress_bar("metrics", progress, work, delay=1.0) as bar:
         for name, at, metric, terms in bar:
             for found, part in zip(values_by_part(broken[name], terms, parts[name]), parts[name], strict=True):
-                known = ranges.of(name, broken[name], part, metric)
-                cells[name, part.name, at] = _summary(found, part, ranks[name], metric, ties, known)
+                own = ranks[name][part.rows] if part.name else ranks[name]
+                known, items = exact_range(name, metric, part), None if part.items is None else part
+                cells[name, part.name, at] = summary(found, own, metric, ties, known, part=items)
     return cells
 
 
 def _table(
     names: tuple[str, ...],
-    metrics: Sequence[Metric],
+    metrics: Sequence[Metric | ListMetric],
     cells: Cells,
     groups: tuple[str, ...],
     ties: Ties,
@@ -199,96 +203,54 @@ def _table(
         for name in names
     }
     estimates = tuple(cell for row in rows.values() for cell in row)
-    noted = table_notes(notes, rows, groups)
-    return Evaluation(names, tuple(columns), estimates, noted, groups, directions(metrics), contest)
+    noted = by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in notes.items()})
+    signs = tuple(map(_direction, metrics))
+    return Evaluation(names, tuple(columns), estimates, noted, groups, signs, contest)
 
 
-def _column(cells: Cells, place: int, metric: Metric) -> str:
+def _direction(metric: Metric | ListMetric) -> int:
+    """Return whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that describe lists."""
+    return 0 if isinstance(metric, ListMetric) else -1 if metric.estimated.lower_is_better else 1
+
+
+def _column(cells: Cells, place: int, metric: Metric | ListMetric) -> str:
     """Return the name of a column: with the estimator, unless recommenders differ in it."""
     names = {cell.metric for (_, _, at), cell in cells.items() if at == place}
     return names.pop() if len(names) == 1 else str(metric)
-
-
-def _compared(
-    ranks: Mapping[str, Ranks], metrics: Sequence[Metric], ties: Ties, seed: Rng, **options: Any
-) -> Comparison:
-    """Compare what was evaluated, with ties in the same order."""
-    return compare(untied(ranks, ties, seed), metrics, **options)
-
-
-class _Ranges:
-    """What is known of exact metrics: the corrections of one metric share the bounds of all instances."""
-
-    def __init__(self, assume: Assumption) -> None:
-        self.assume = assume
-        self.bounds: dict[tuple[str, str], BoundValues] = {}
-
-    def of(self, name: str, ranks: Ranks, part: Part, metric: Metric) -> ExactRange | None:
-        """Return the range for a part of the instances of a recommender; there is none for a part of their items."""
-        if part.items is not None or not only_bounds(ranks, metric):
-            return None
-        key = (name, str(metric.estimated))
-        if key not in self.bounds:
-            self.bounds[key] = bound_values(ranks, metric.estimated, self.assume)
-        clusters = None if ranks.clusters is None else ranks.clusters[part.rows]
-        return ExactRange.of(self.bounds[key].take(part.rows), clusters)
-
-
-def _summary(
-    values: Floats, part: Part, ranks: Ranks, metric: Metric, ties: Ties, exact_range: ExactRange | None
-) -> Estimate:
-    own = ranks[part.rows] if part.name else ranks
-    if part.items is None:
-        return summary(values, own, metric, ties, exact_range)
-    return weighted_summary(values, part.weights, own, metric, ties, part)
 
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
     """Return a table of metrics of lists, and of the ranks of relevant items in them."""
     if not all(isinstance(one, Recommendations) for one in given.values()):
         raise InputError("lists and ranks can't be in one table.")
-    columns, shown, notes, contest = list_columns(given, metrics, evaluate_ranks, **others)
-    cells = [cell for row in zip(*(column.cells for column in columns), strict=True) for cell in row]
-    width = len(cells) // len(given)
-    rows = {name: cells[place * width : (place + 1) * width] for place, name in enumerate(given)}
-    own = table_notes(list_notes(given, others["train"]), rows, shown)
-    names, signs = tuple(column.name for column in columns), tuple(column.direction for column in columns)
-    return Evaluation(tuple(given), names, tuple(cells), tuple(dict.fromkeys((*own, *notes))), shown, signs, contest)
+    found = list_cells(given, metrics, evaluate_ranks, **others)
+    names = tuple(given)
+    table = _table(names, found.metrics, found.cells, found.groups, "expected", list_notes(given, others["train"]))
+    notes = tuple(dict.fromkeys((*table.notes, *found.notes)))
+    return replace(table, notes=notes, contest=found.contest)
 
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
-    found = find_convention(name)
+    """Return the numbers that a tool would print, under the names that were asked for."""
+    tool = conventions.convention(name)
+    if any(one.design is not None for one in named.values()):
+        raise InputError(f"{tool.name} ranks all candidates, but these ranks are among sampled ones.")
     cells = {
-        (key, "", at): cell
+        (key, "", at): _estimate(tool, one, metric, ties, rng)
         for key, one in named.items()
-        for at, cell in enumerate(_estimates_by(found, one, chosen, ties, rng))
+        for at, metric in enumerate(chosen)
     }
     return _table(tuple(named), chosen, cells, (), ties, {key: one.notes for key, one in named.items()})
 
 
-def _estimates_by(
-    convention: Convention, ranks: Ranks, metrics: Sequence[Metric], ties: Ties, rng: Rng
-) -> list[Estimate]:
-    """Return the number that a tool would print for each metric, under the name that was asked for."""
-    if ranks.design is not None:
-        raise InputError(f"{convention.name} ranks all candidates, but these ranks are among sampled ones.")
-    return [_estimate(convention, ranks, metric, ties, rng) for metric in metrics]
-
-
-def _estimate(convention: Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
-    definition = convention.definition(str(asked))
-    metric = _within_lists(as_metric(definition.text), ranks)
-    policy = definition.ties or ties
-    found = values(ranks, metric, ties=policy, rng=rng)
-    found = np.where(ranks.n_relevant == 0, convention.without_relevant, found)
-    if definition.weights is None:
-        result = summary(found, ranks, metric, policy)
-    else:
-        weights = _weights(definition.weights, metric, ranks)
-        result = weighted_summary(found * weights, weights, ranks, metric, policy)
-    return replace(
-        result, metric=str(asked), caveats=(*_caveats(convention, definition, asked, ranks), *result.caveats)
-    )
+def _estimate(tool: conventions.Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
+    definition = tool.definition(str(asked))
+    metric = _within_lists(as_metrics(definition.text)[0], ranks)
+    policy, weights = definition.ties or ties, _weights(definition.weights, metric, ranks)
+    found = per_instance.values(ranks, metric, ties=policy, rng=rng)
+    found = np.where(ranks.n_relevant == 0, tool.without_relevant, found)
+    result = summary(found if weights is None else found * weights, ranks, metric, policy, weights=weights)
+    return replace(result, metric=str(asked), caveats=(*_caveats(tool, definition, asked, ranks), *result.caveats))
 
 
 def _within_lists(metric: Metric, ranks: Ranks) -> Metric:
@@ -303,8 +265,10 @@ def _within_lists(metric: Metric, ranks: Ranks) -> Metric:
     return replace(metric, k=ranks.depth)  # type: ignore[type-var]
 
 
-def _weights(kind: Weights, metric: Metric, ranks: Ranks) -> Floats:
-    """Return what each instance weighs in a pooled mean."""
+def _weights(kind: conventions.Weights | None, metric: Metric, ranks: Ranks) -> Floats | None:
+    """Return what each instance weighs in a pooled mean; None if all weigh the same."""
+    if kind is None:
+        return None
     most = ranks.n_relevant if kind == "relevant" else np.minimum(ranks.n_relevant, metric.k)  # type: ignore[attr-defined]
     return most.astype(np.float64)
 
@@ -312,12 +276,14 @@ def _weights(kind: Weights, metric: Metric, ranks: Ranks) -> Floats:
 _ORDERS = {"listed": "as they are listed", "id": "by id", "arbitrary": "arbitrarily"}
 
 
-def _caveats(convention: Convention, definition: Definition, asked: Metric, ranks: Ranks) -> list[str]:
+def _caveats(
+    tool: conventions.Convention, definition: conventions.Definition, asked: Metric, ranks: Ranks
+) -> list[str]:
     pooled = f", weighted by {definition.weights} items" if definition.weights else ""
-    notes = [f"{asked} as in {convention.name}: {definition.text}{pooled}"]
-    if ranks.has_ties and definition.ties is None and convention.equal_scores in _ORDERS:
+    notes = [f"{asked} as in {tool.name}: {definition.text}{pooled}"]
+    if ranks.has_ties and definition.ties is None and tool.equal_scores in _ORDERS:
         notes.append(
-            f"{convention.name} orders equal scores {_ORDERS[convention.equal_scores]}: its numbers lie between those "
+            f"{tool.name} orders equal scores {_ORDERS[tool.equal_scores]}: its numbers lie between those "
             "for 'optimistic' and 'pessimistic' ties"
         )
     return notes
@@ -379,19 +345,16 @@ class Evaluation(Tabular[Estimate]):
             return name
         named = as_list_metric(name)
         text = str(as_metrics(name)[0] if named is name else named)
-        estimated = [column for column in self.metrics if column.startswith(f"{text}~")]
-        return estimated[0] if text not in self.metrics and len(estimated) == 1 else text
+        return with_estimator(text, self.metrics)
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record per cell: recommender, group, the fields of the estimate, tied_share, low, high."""
-        return [
-            self._labels(key, cell) | cell.record(level) for key, cell in zip(self._keys(), self.estimates, strict=True)
-        ]
-
-    def _labels(self, key: tuple[str, ...], cell: Estimate) -> dict[str, Any]:
-        if not self.groups:
-            return {"recommender": key[0]}
-        return {"recommender": key[0], "group": key[2], "weight": cell.n if cell.weight is None else cell.weight}
+        records = []
+        for (name, _, *group), cell in zip(self._keys(), self.estimates, strict=True):
+            weight = cell.n if cell.weight is None else cell.weight
+            labels = {"group": group[0], "weight": weight} if group else {}
+            records.append({"recommender": name, **labels, **cell.record(level)})
+        return records
 
     def to_table(self) -> Table:
         """Return a row per recommender and group: means with standard errors, instances, and how many have ties.
@@ -405,14 +368,14 @@ class Evaluation(Tabular[Estimate]):
 
     def _table(self, best: Sequence[bool]) -> Table:
         header = ("", *(("group",) if self.groups else ()), *self.metrics, "instances", "tied")
-        width = len(self.metrics)
-        parts = [self.estimates[start : start + width] for start in range(0, len(self.estimates), width)]
-        labels = [tuple(map(Cell, (key[0], *key[2:]))) for key in list(self._keys())[::width]]
-        rows = tuple(
-            (*label, *_shown(part, best[place * width : (place + 1) * width]))
-            for place, (label, part) in enumerate(zip(labels, parts, strict=True))
-        )
-        return Table(header, rows, tuple(self.rows()), self.notes)
+        keys, width = list(self._keys()), len(self.metrics)
+        cells = [cell.cell(best=first) for cell, first in zip(self.estimates, best, strict=True)]
+        rows = []
+        for start in range(0, len(cells), width):
+            (name, _, *group), first = keys[start], self.estimates[start]
+            ends = str(first.n_instances), f"{first.tied_share:.1%}"
+            rows.append((*map(Cell, (name, *group)), *cells[start : start + width], *map(Cell, ends)))
+        return Table(header, tuple(rows), tuple(self.rows()), self.notes)
 
     @cached_property
     def _best(self) -> list[bool]:
@@ -455,23 +418,6 @@ class Evaluation(Tabular[Estimate]):
         for name, cell in zip(self._names(), self.estimates, strict=True):
             yield name, cell.mean
             yield (*name, "se"), cell.standard_error
-
-
-def _shown(part: Sequence[Estimate], best: Sequence[bool]) -> list[Cell]:
-    means = [cell.cell(best=first) for cell, first in zip(part, best, strict=True)]
-    return [*means, Cell(str(part[0].n_instances)), Cell(f"{part[0].tied_share:.1%}")]
-
-
-def directions(metrics: Sequence[Metric]) -> tuple[int, ...]:
-    """Return 1 for each metric of which more is better, and -1 for the others."""
-    return tuple(-1 if metric.estimated.lower_is_better else 1 for metric in metrics)
-
-
-def table_notes(
-    ranks: Mapping[str, Sequence[str]], rows: Mapping[str, list[Estimate]], groups: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the notes of ranks and estimates once; with several recommenders each names those that it is about."""
-    return by_name({name: [*own, *_cell_notes(rows[name], groups)] for name, own in ranks.items()})
 
 
 def _cell_notes(cells: Sequence[Estimate], groups: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from truerank.core.checks import Floats, Ints
 from truerank.core.ranks import Ranks
 from truerank.estimators.bounds import Bound, best_gamma, enough_draws, is_determined
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected, TableTerm, strongest
-from truerank.evaluation.intervals import Interval, Units, attainable, attainable_with, values_at_one_end
+from truerank.evaluation.intervals import Interval, Units, attainable, attainable_with, mean_of, values_at_one_end
 from truerank.evaluation.paired_tests import Outcome
 from truerank.evaluation.per_instance import sums
 from truerank.metrics.base import Metric, Term, Terms
@@ -31,7 +31,7 @@ class ExactRange:
     least, most : float
         The least value of `lower`, and the largest of `upper`, that any instance could have.
     worst, best : float
-        Means of the exact metric if every relevant item stood last, and first; NaN if it isn't known to be monotone.
+        Means of the exact metric if all relevant items came last, and first; NaN if it isn't known to be monotone.
     assumption : {"nothing", "falling", "smooth"}
         What is assumed of the exact ranks.
     remedy : str
@@ -55,8 +55,8 @@ class ExactRange:
             Units.of(bounds.upper, clusters=clusters),
             float(np.fmin.reduce(bounds.least, initial=math.inf)),
             float(np.fmax.reduce(bounds.most, initial=-math.inf)),
-            _mean_of(bounds.worst),
-            _mean_of(bounds.best),
+            mean_of(bounds.worst),
+            mean_of(bounds.best),
             bounds.assumption,
         )
 
@@ -85,12 +85,6 @@ class ExactRange:
         )
 
 
-def _mean_of(values: Floats) -> float:
-    """Return the mean of what is defined; NaN if nothing is."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else math.nan
-
-
 def _least_of(*ends: float) -> float:
     return -math.inf if any(map(math.isnan, ends)) else min(ends)
 
@@ -106,7 +100,7 @@ def _mean(*parts: tuple[float, float]) -> float:
 
 
 class BoundValues(NamedTuple):
-    """Values of each instance whose expectation is at most, and at least, the exact metric; and how far they can go."""
+    """Values of each instance whose expectation is at most, and at least, the exact metric; and their limits."""
 
     lower: Floats
     upper: Floats
@@ -142,19 +136,10 @@ def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing
     Single values mean little, as those of any correction; their means over many instances bound the exact metric.
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
-    catalogue = ranks.n_catalogue
-    worst, best = (
-        values_at_one_end(ranks.n_relevant, catalogue, metric, ranks.grades, first=first) for first in (False, True)
-    )
-    return BoundValues(
-        sums(ranks, lower),
-        sums(ranks, upper),
-        _extremes(ranks, lower, upper=False),
-        _extremes(ranks, upper, upper=True),
-        worst,
-        best,
-        assumption,
-    )
+    least, most = _extremes(ranks, lower, upper=False), _extremes(ranks, upper, upper=True)
+    whole = ranks.n_relevant, ranks.n_catalogue, metric, ranks.grades
+    worst, best = (values_at_one_end(*whole, first=first) for first in (False, True))
+    return BoundValues(sums(ranks, lower), sums(ranks, upper), least, most, worst, best, assumption)
 
 
 def _bound_terms(ranks: Ranks, metric: Metric, upper: bool, assumption: Assumption) -> tuple[Terms, ...]:
@@ -195,7 +180,7 @@ class BoundedOutcome(Outcome):
     gap : ExactRange
         Of the difference.
     ends : tuple of float
-        Means of the exact metric of both recommenders if every relevant item stood last, and first; NaN if not known.
+        Means of the exact metric of both recommenders if all relevant items came last, and first; NaN if not known.
     """
 
     gap: ExactRange

@@ -1,15 +1,25 @@
-"""Confidence intervals for means: by empirical likelihood, with the values that instances could have; Student's t."""
+"""Means, their errors and confidence intervals, in partial results that add up with ``+``.
+
+`Moments`, `Units`, `ExactRange`, `Estimate` and `PairedPart` are such partial results. A step makes them, by key, from
+some instances of several recommenders. Here there is one part, with all instances; an engine runs the same step on each
+block of a dataframe and adds up what it returns.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from truerank.core.checks import Floats, InputError, Ints, as_number, distinct_columns
 from truerank.core.ranks import Ranks
+from truerank.core.samples import Rng
+from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import item_terms, sums
 from truerank.metrics.base import Metric
 
@@ -289,6 +299,113 @@ class _End:
             a = step if low < step < high else low + (high - low) / 2
         steepness = a * float(self.counts @ (self.sizes / (1 + a * gaps)))
         return float(self.counts @ np.log1p(a * gaps)), a, steepness
+
+
+def mean_of(values: Floats) -> float:
+    """Return the mean of the values that are defined; NaN if none are."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else math.nan
+
+
+Parts = dict[Any, Any]
+"""Partial results, which add up with ``+``, by what they are about: recommender, group, place of the metric, pair."""
+Step = Callable[[Mapping[str, Ranks], Groups | None, Rng], Parts]
+"""Makes partial results of some instances, in these groups; the seed is for random orders of ties."""
+
+
+def added_up(parts: Iterable[Parts]) -> Parts:
+    """Add up what has the same key.
+
+    Examples
+    --------
+    >>> added_up([{"a": 1}, {"b": 2, "a": 3}])
+    {'a': 4, 'b': 2}
+    """
+    total: Parts = {}
+    for part in parts:
+        for key, value in part.items():
+            total[key] = total[key] + value if key in total else value
+    return total
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The mean of independent values v with weights w, which is the sum of v over that of w, and its error.
+
+    The error rests on the deviations e = v - mean w, which sum to 0.
+
+    Attributes
+    ----------
+    n : int
+    mean : float
+        NaN if there are none.
+    weight, ww, ee, ew : float
+        Sums of w, w^2, e^2 and e w.
+
+    Examples
+    --------
+    >>> v = np.array([0.5, 0.4, 0.9])
+    >>> whole = Moments.of(v.mean(), v - v.mean())
+    >>> parts = [Moments.of(own.mean(), own - own.mean()) for own in (v[:1], v[1:])]
+    >>> bool(np.isclose((parts[0] + parts[1]).standard_error, whole.standard_error))
+    True
+    """
+
+    n: int
+    mean: float
+    weight: float
+    ww: float
+    ee: float
+    ew: float = 0.0
+
+    @classmethod
+    def of(cls, mean: float, deviations: Floats, weights: Floats | None = None) -> Moments:
+        """Return the moments from the mean and the deviations; without weights all weigh 1."""
+        n, ee = deviations.size, float(np.square(deviations).sum())
+        if weights is None:
+            return cls(n, mean, n, n, ee)
+        return cls(n, mean, float(weights.sum()), float(weights @ weights), ee, float(deviations @ weights))
+
+    def __add__(self, other: Moments) -> Moments:
+        if not (self.n and other.n):
+            return self if self.n else other
+        weight = self.weight + other.weight
+        mean = self.mean + (other.mean - self.mean) * other.weight / weight
+        (ee, ew), (others_ee, others_ew) = self._around(mean), other._around(mean)
+        return Moments(self.n + other.n, mean, weight, self.ww + other.ww, ee + others_ee, ew + others_ew)
+
+    def _around(self, mean: float) -> tuple[float, float]:
+        """Return the sums of e^2 and e w for the deviations from another mean."""
+        step = mean - self.mean
+        return self.ee - 2 * step * self.ew + step**2 * self.ww, self.ew - step * self.ww
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN below two values."""
+        if self.n < 2:
+            return math.nan
+        return math.sqrt(self.n / (self.n - 1) * max(self.ee, 0.0)) / self.weight
+
+
+ENGINES = {"pyspark": "truerank.engines.spark_evaluation"}
+"""Modules that make and add up partial results of dataframes where they are, by the library of the dataframes.
+
+`evaluated` does so for each recommender alone; `compared` for all of them on their common instances.
+"""
+
+
+def engine_of(ranks: Mapping[str, Any]) -> ModuleType | None:
+    """Return the engine for these ranks; None if they are in this process.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> engine_of({"A": tr.Ranks.from_ranks([1], n=5)}) is None
+    True
+    """
+    libraries = {type(one).__module__.partition(".")[0] for one in ranks.values()}
+    names = libraries & set(ENGINES)
+    return import_module(ENGINES[names.pop()]) if names else None
 
 
 def attainable(ranks: Ranks, metric: Metric) -> Interval | None:

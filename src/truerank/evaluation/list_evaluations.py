@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,9 +11,11 @@ import numpy as np
 from truerank.core.checks import AnyArray, InputError
 from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions, PerUser
+from truerank.estimators.corrected import as_metrics
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.sources import Source
+from truerank.metrics.base import Metric
 from truerank.metrics.built_in import METRICS
 from truerank.ranking.ranks_from_lists import read_lists
 from truerank.recommending.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
@@ -31,19 +32,12 @@ class CountEstimate(Estimate):
         )
 
 
-class ListColumn(NamedTuple):
-    """One metric: its name, and an estimate for each recommender, and for each of its groups if there are groups."""
+class ListCells(NamedTuple):
+    """The metrics, their estimates, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
 
-    name: str
-    cells: tuple[Estimate, ...]
-    direction: int = 0
-    """Whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that only describe lists."""
-
-
-class ListColumns(NamedTuple):
-    """A column per metric, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
-
-    columns: list[ListColumn]
+    metrics: list[Metric | ListMetric]
+    cells: dict[tuple[str, str, int], Estimate]
+    """By recommender, group and the place of the metric."""
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     contest: Callable[[], Any] | None
@@ -53,7 +47,7 @@ Parts = Mapping[str, Mapping[str, Recommendations]]
 """Lists by group and recommender; if there are no groups, the name of the only one is empty."""
 
 
-def list_columns(
+def list_cells(
     named: Mapping[str, Recommendations],
     metrics: Any,
     evaluate_ranks: Callable[..., Any],
@@ -62,8 +56,8 @@ def list_columns(
     truth: Source = None,
     train: PerUser | None = None,
     item_vectors: AnyArray | None = None,
-) -> ListColumns:
-    """Return the parts of a table of metrics of lists and of ranks.
+) -> ListCells:
+    """Return the estimates of metrics of lists and of ranks.
 
     Parameters
     ----------
@@ -76,34 +70,39 @@ def list_columns(
         As in `truerank.evaluate`.
     """
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    chosen = [as_list_metric(metric) for metric in (metrics if several else [metrics])]
+    asked = map(as_list_metric, metrics if several else [metrics])
+    chosen = [each if isinstance(each, ListMetric) else as_metrics(each)[0] for each in asked]
     if not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
-    groups = _groups_of_users(by)
+    groups = None if by is None else Groups.of(by)
+    if groups is not None and groups.of_items:
+        raise InputError("lists are shown by groups of users, but `by` has groups of items.")
     plain = [metric for metric in chosen if not isinstance(metric, ListMetric)]
     ranked = evaluate_ranks(_ranks(named, truth, plain[0]), plain, by=groups) if plain else None
     parts = _parts(named, groups, () if ranked is None else ranked.groups)
     given = _surroundings(named, None if train is None else Interactions.of(train, "train"), item_vectors)
-    others = iter([] if ranked is None else _ranked_columns(ranked, parts))
-    columns = [
-        _column(named, parts, metric, given) if isinstance(metric, ListMetric) else next(others) for metric in chosen
-    ]
+    of_ranks = iter([] if ranked is None else ranked.metrics)
+    cells: dict[tuple[str, str, int], Estimate] = {}
+    for at, metric in enumerate(chosen):
+        if isinstance(metric, ListMetric):
+            whole = {name: metric.notes(lists.cut(metric.k), given[name]) for name, lists in named.items()}
+            own = {
+                (name, group): _estimate(lists[name], metric, given[name], whole[name])
+                for name in named
+                for group, lists in parts.items()
+            }
+        else:
+            own = _ranked_estimates(ranked, next(of_ranks))
+        cells |= {(name, group, at): cell for (name, group), cell in own.items()}
     notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
     contest = None if ranked is None else ranked.contest
-    return ListColumns(columns, () if groups is None else tuple(parts), notes, contest)
+    return ListCells(chosen, cells, () if groups is None else tuple(parts), notes, contest)
 
 
 def list_notes(named: Mapping[str, Recommendations], train: PerUser | None) -> dict[str, tuple[str, ...]]:
     """Return the notes of lists; if there is a catalogue now, without the one that says that there is none."""
     obsolete = set() if train is None else {NO_CATALOGUE}
     return {name: tuple(note for note in lists.notes if note not in obsolete) for name, lists in named.items()}
-
-
-def _groups_of_users(by: Any) -> Groups | None:
-    groups = None if by is None else Groups.of(by)
-    if groups is not None and groups.of_items:
-        raise InputError("lists are shown by groups of users, but `by` has groups of items.")
-    return groups
 
 
 def _parts(named: Mapping[str, Recommendations], groups: Groups | None, ranked: Sequence[str]) -> Parts:
@@ -118,22 +117,13 @@ def _parts(named: Mapping[str, Recommendations], groups: Groups | None, ranked: 
     }
 
 
-def _ranked_columns(evaluation: Any, parts: Parts) -> list[ListColumn]:
-    return [
-        ListColumn(
-            metric,
-            tuple(_ranked(evaluation, name, metric, group) for name in evaluation.recommenders for group in parts),
-            sign,
-        )
-        for metric, sign in zip(evaluation.metrics, evaluation.directions, strict=True)
-    ]
-
-
-def _ranked(evaluation: Any, name: str, metric: str, group: str) -> Estimate:
-    if group and group not in evaluation.groups:
-        return Estimate(metric, math.nan, math.nan, 0)
-    found: Estimate = evaluation[(name, metric, group) if group else (name, metric)]
-    return found
+def _ranked_estimates(evaluation: Any, metric: str) -> dict[tuple[str, str], Estimate]:
+    """Return the estimates of a metric of ranks, by recommender and group."""
+    return {
+        (name, group): evaluation[(name, metric, group) if group else (name, metric)]
+        for name in evaluation.recommenders
+        for group in evaluation.groups or ("",)
+    }
 
 
 def as_list_metric(metric: Any) -> Any:
@@ -156,16 +146,6 @@ def _surroundings(
 ) -> dict[str, Surroundings]:
     first = next(iter(named.values())) if len(named) > 1 else None
     return {name: Surroundings.of(lists, train, item_vectors, first) for name, lists in named.items()}
-
-
-def _column(
-    named: Mapping[str, Recommendations], parts: Parts, metric: ListMetric, given: Mapping[str, Surroundings]
-) -> ListColumn:
-    cells: list[Estimate] = []
-    for name, lists in named.items():
-        caveats = metric.notes(lists.cut(metric.k), given[name])
-        cells += (_estimate(own[name], metric, given[name], caveats) for own in parts.values())
-    return ListColumn(str(metric), tuple(cells))
 
 
 def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings, caveats: tuple[str, ...]) -> Estimate:

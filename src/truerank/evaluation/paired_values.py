@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from truerank.core.checks import Bools, Floats, InputError, Ints
+from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import Assumption
+from truerank.estimators.pooled import plausible_ranks, sampled_again
 from truerank.evaluation.differences import Difference
-from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome
-from truerank.evaluation.intervals import Interval, attainable, attainable_of_items, attainable_with
-from truerank.evaluation.matching import Entrant, covariances_of_totals, shared_name
+from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome, bounds_of_runs, unbiased_bounds
+from truerank.evaluation.intervals import Interval, Moments, attainable, attainable_of_items, attainable_with
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
-from truerank.evaluation.partial_results import Moments
-from truerank.evaluation.per_instance import Part
+from truerank.evaluation.per_instance import Part, checked_terms, values_by_part
 from truerank.metrics.base import Metric
 
 
@@ -308,50 +310,188 @@ def _taken(bounds: BoundValues | None, part: Part) -> BoundValues | None:
     return None if bounds is None or part.items is not None else bounds.take(part.rows)
 
 
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A recommender of a comparison.
+
+    Attributes
+    ----------
+    runs : tuple of Ranks
+    metrics : tuple of Metric
+        As they are evaluated on these runs: with the recommended estimator where one is needed.
+    parts : tuple of lists of Part
+        The parts of the groups in each run.
+    """
+
+    runs: tuple[Ranks, ...]
+    metrics: tuple[Metric, ...]
+    parts: tuple[list[Part], ...]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its candidates are sampled by a design that determines how much its values vary."""
+        return all(run.design is not None and (run.drawn is not None or run.design.keeps_unbiased) for run in self.runs)
+
+    def values(self, metric: Metric) -> list[Floats]:
+        """Return for each part the values of its instances: an array of shape (n_runs, n_instances)."""
+        own = [
+            values_by_part(run, checked_terms(run, metric), parts)
+            for run, parts in zip(self.runs, self.parts, strict=True)
+        ]
+        return [np.array(columns) for columns in zip(*own, strict=True)]
+
+    @cached_property
+    def hidden_errors(self) -> Floats:
+        """Errors of means that the spread of the values does not show: of shape (n_metrics, n_runs, n_parts)."""
+        found = np.zeros((len(self.metrics), len(self.runs), len(self.parts[0])))
+        for at, metric in enumerate(self.metrics):
+            if metric.pools_instances:
+                found[at] = [
+                    [metric.hidden_error(run[part.rows] if part.name else run) for part in parts]
+                    for run, parts in zip(self.runs, self.parts, strict=True)
+                ]
+        return found
+
+    def hidden_error(self, at: int) -> Floats:
+        """Return for each part the hidden error of the mean of a metric over the runs."""
+        return np.asarray(np.sqrt(np.square(self.hidden_errors[at]).sum(axis=0)) / len(self.runs))
+
+    @cached_property
+    def sampling_variances(self) -> Floats:
+        """The variance of totals of the first run over samples, by metric and part; 0 if ranks are exact."""
+        if not self.sampled:
+            unknown = any(run.design is not None for run in self.runs)
+            return np.full((len(self.metrics), len(self.parts[0])), np.nan if unknown else 0.0)
+        return variances_of_totals(self.runs[0], self.metrics, self.parts[0], self.hidden_errors[:, 0])
+
+    def is_bounded(self, at: int) -> bool:
+        """Whether values of a metric are of sampled ranks, and their expectation is not the exact one."""
+        return self.runs[0].design is not None and not self.metrics[at].unbiased(self.runs[0])
+
+    def bounds(self, at: int, assume: Assumption) -> BoundValues | None:
+        """Return bounds of the exact metric for each instance, from all runs; None if the design allows for none."""
+        if not self.is_bounded(at):
+            return unbiased_bounds(self.runs, self.metrics[at], assume)
+        return bounds_of_runs(self.runs, self.metrics[at], assume) if self.sampled else None
+
+
+def shared_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
+    """Return what a metric is called, or refuse biased values that are not among the same kind of candidates."""
+    designs = {name: each.runs[0].design for name, each in entrants.items()}
+    if len(set(designs.values())) > 1 and any(each.metrics[at].biased(each.runs[0]) for each in entrants.values()):
+        candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
+        raise InputError(f"{asked} can only be compared among candidates chosen in one way, but it is {candidates}.")
+    taken = {str(each.metrics[at]) for each in entrants.values()}
+    return taken.pop() if len(taken) == 1 else str(asked)
+
+
+# pairs of samples are drawn until this many values, over all instances, are compared; at least 2 for each instance
+_VALUES = 20_000
+
+_MOST = 50
+
+
+def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part], hidden: Floats) -> Floats:
+    """Return the variance, over samples of candidates, of the total of each metric over the instances of each part.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        One sampled run, by a uniform design.
+    metrics : sequence of Metric
+    parts : sequence of Part
+    hidden : array of shape (n_metrics, n_parts)
+        Errors of the means that the spread of the values does not show, which metrics that pool the instances state.
+
+    Returns
+    -------
+    array of shape (n_metrics, n_parts)
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> from truerank.evaluation.per_instance import split_by
+    >>> exact = tr.Ranks.from_ranks(np.random.default_rng(0).geometric(0.01, 3_000).clip(1, 1_000), n=1_000)
+    >>> sampled = tr.UniformSampling(100).draw(exact, rng=0)
+    >>> found = variances_of_totals(sampled, [tr.metric("ap")], split_by(sampled, None), np.zeros((1, 1)))[0, 0]
+    >>> true = tr.risk(exact, "ap", 100).variance.sum()
+    >>> bool(abs(found / true - 1) < 0.1)
+    True
+    """
+    found = np.square(hidden * [part.weights.sum() for part in parts])
+    plain = [at for at, metric in enumerate(metrics) if not metric.pools_instances]
+    if plain:
+        found[plain] = _drawn_variances(ranks, [metrics[at] for at in plain], parts)
+    return found
+
+
+def _drawn_variances(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part]) -> Floats:
+    rng, found = np.random.default_rng(0), np.zeros((len(metrics), len(parts)))
+    rounds = int(np.clip(np.ceil(_VALUES / max(len(ranks), 1)), 2, _MOST))
+    for exact in islice(plausible_ranks(ranks, rng=rng), rounds):
+        one, other = (sampled_again(exact, ranks, rng=rng) for _ in range(2))
+        for place, metric in enumerate(metrics):
+            found[place] += _half_squares(metric, one, other, parts)
+    return found / rounds
+
+
+def _half_squares(metric: Metric, one: Ranks, other: Ranks, parts: Sequence[Part]) -> Floats:
+    """Return half the squared differences of two runs, summed over each part."""
+    try:
+        pairs = zip(*(values_by_part(run, metric.terms(run), parts) for run in (one, other)), strict=True)
+    except InputError:
+        # draws that end at a cap have no unbiased estimate, even if none of the run that is compared did
+        return np.full(len(parts), np.nan)
+    return np.array([np.nansum(np.square(a - b)) / 2 for a, b in pairs])
+
+
+def covariances_of_totals(runs: Floats) -> Floats:
+    """Return the covariances, over samples, of the totals of mean values over several runs.
+
+    Parameters
+    ----------
+    runs : array of shape (n_runs, n_instances, n_recommenders)
+        Values of runs with different seeds; the j-th runs of all recommenders may share their candidates.
+
+    Examples
+    --------
+    >>> covariances_of_totals(np.array([[[1.0, 1.0]], [[3.0, 5.0]]])).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    gaps = runs - runs.mean(axis=0)
+    products = np.einsum("jua,jub->ab", *2 * [np.nan_to_num(gaps)])
+    return np.asarray(products / (len(runs) - 1) / len(runs))
+
+
 def sampling_variance(own: Floats, total: Floats | None) -> float:
-    """Return the variance over samples of a total difference.
+    r"""Return the variance over samples of a total difference, or the most that it can be.
+
+    If both recommenders see the same candidates, what they have in common cancels. Several runs show how much that is.
+    Single runs only bound it: with variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the
+    covariance of the values is at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
+    :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
+    also at most :math:`V_a + V_b`, since C is assumed not to be negative.
 
     Parameters
     ----------
     own : array of shape (2, 2)
         Covariances of the two totals over samples; off the diagonal 0 for single runs, which do not show it.
     total : array of shape (2, 2), optional
-        Covariances of the totals over samples and instances, if both recommenders see the same candidates: single runs
-        then have the bound of `shared_variance`. Several runs show what the candidates have in common.
+        Covariances of the totals over samples and instances, if both recommenders see the same candidates.
 
     Examples
     --------
     >>> sampling_variance(np.eye(2), None)
     2.0
+    >>> sampling_variance(np.eye(2), np.array([[3.0, 2.5], [2.5, 3.0]]))
+    1.0
     """
     if total is None or own[0, 1] != 0:
         return float(own[0, 0] + own[1, 1] - 2 * own[0, 1])
-    return shared_variance(np.diag(own), total)
-
-
-def shared_variance(own: Floats, total: Floats) -> float:
-    r"""Return the most that a difference can vary over samples if both recommenders see the same candidates.
-
-    With variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the covariance of the values is
-    at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
-    :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
-    also at most :math:`V_a + V_b`, since C is taken not to be negative.
-
-    Parameters
-    ----------
-    own : array of length 2
-        Variances over samples.
-    total : array of shape (2, 2)
-        Covariances of the values, over samples and instances.
-
-    Examples
-    --------
-    >>> shared_variance(np.array([1.0, 1.0]), np.array([[3.0, 2.5], [2.5, 3.0]]))
-    1.0
-    """
-    between = np.sqrt(np.maximum(np.diag(total) - own, 0.0))
+    variances = np.diag(own)
+    between = np.sqrt(np.maximum(np.diag(total) - variances, 0.0))
     most = total[0, 0] + total[1, 1] - 2 * total[0, 1] - (between[0] - between[1]) ** 2
-    return float(np.clip(most, 0.0, own.sum()))
+    return float(np.clip(most, 0.0, variances.sum()))
 
 
 def _order_probability(difference: float, error: float) -> float:

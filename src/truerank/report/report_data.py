@@ -17,13 +17,12 @@ from truerank.core.ranks import Ranks
 from truerank.core.tables import rounded, shown_name
 from truerank.data.splits import Split
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
-from truerank.evaluation.comparisons import Comparison, compare
+from truerank.evaluation.comparisons import Comparison, compare, matched
 from truerank.evaluation.differences import Difference, leading, seen_from
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Interval
-from truerank.evaluation.matching import matched
 from truerank.metrics.base import Metric
 from truerank.sampling.designs import UniformSampling
 
