@@ -55,6 +55,16 @@ def test_graded_metrics() -> None:
     assert only.mean < only.random < only.best
 
 
+@pytest.mark.parametrize("metric", ["ap", "auc"])
+def test_inverse_sampling_without_bias(metric: str) -> None:
+    exact = tr.Ranks.from_ranks([3, 17, 250, 900] * 50, n=1_000)
+    sampled = tr.InverseSampling(2).draw(exact, rng=1)
+    level = chance_level(sampled, metric)
+    assert level.mean == tr.estimate(sampled, f"{metric}~unbiased").mean
+    assert level.random == pytest.approx(chance_level(exact, metric).random, rel=0.2)
+    assert level.best == pytest.approx(1.0)
+
+
 def test_lists_that_were_cut_have_no_chance_level() -> None:
     with pytest.raises(tr.InputError, match="unknown for lists that were cut"):
         chance_level(tr.read_lists({"ann": ["a"]}, {"ann": ["a"]}), "rr")

@@ -300,13 +300,14 @@ def estimate(
     check_ranks(ranks)
     if chance and ranks.depth is not None:
         raise InputError("the chance level needs the number of candidates, which is unknown for lists that were cut.")
-    chosen = recommended(as_metric(metric), ranks)
+    asked = as_metric(metric)
+    chosen = recommended(asked, ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
     found = values(broken, chosen)
     known = exact_range(broken, chosen.estimated, assume) if only_bounds(broken, chosen) else None
     result = summary(found, ranks, chosen, ties, known)
-    return replace(result, chance=chance_level(ranks, chosen, result)) if chance else result
+    return replace(result, chance=chance_level(ranks, asked, result)) if chance else result
 
 
 def only_bounds(ranks: Ranks, metric: Metric) -> bool:
@@ -448,7 +449,7 @@ def chance_level(ranks: Ranks, metric: Metric, found: Estimate) -> ChanceLevel:
     """Return what chance would give instead of an estimate, for whole rankings."""
     first = np.zeros_like(ranks.above)
     one_block = None if ranks.grades is None else ranks.i > 1
-    # a random order is one in which everything ties
+    # a random order is one in which everything ties; it may need another estimator, which `values` chooses
     random = replace(ranks, above=first, tied=np.repeat(ranks.draws, ranks.n_relevant), same_score=one_block)
     best = random.break_ties("optimistic")
     at_random, at_best = (intervals.mean_of(values(each, metric)) for each in (random, best))
