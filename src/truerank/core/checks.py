@@ -213,7 +213,7 @@ def first_true(flags: Bools) -> int | None:
     >>> first_true(np.array([False, True, True])), first_true(np.array([False]))
     (1, None)
     """
-    return int(np.argmax(flags)) if np.any(flags) else None
+    return int(flags.argmax()) if flags.any() else None
 
 
 def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -368,7 +367,7 @@ def load_variant(name: str) -> ctypes.CDLL | None:
 
 def call(entry: str, *arguments: Any) -> int:
     """Return the result of a library function; raise an error for short arrays, invalid lists or a lack of memory."""
-    needs = LENGTHS.get(re.sub("_float(32|64)$", "", entry))
+    needs = LENGTHS.get(entry.removesuffix("_float32").removesuffix("_float64"))
     for given, needed in needs(*arguments) if needs else ():
         if given is not None:
             _check_length(_length(given), needed)
