@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from truerank.core.checks import AnyArray, Floats, as_floats, check_whole, distinct_columns
 from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks, check_ranks
+from truerank.estimators import solvers
 from truerank.estimators.corrected import (
     CORRECTIONS,
     Case,
@@ -20,9 +22,7 @@ from truerank.estimators.corrected import (
     cached_table,
     require_design,
 )
-from truerank.estimators.problems import Problem, constrained, minimal_bias, problem, unbiased_affine
 from truerank.estimators.rank_laws import Cells, cells, cells_at, expectation_maximisation
-from truerank.estimators.spectral import batches, least_squares_problems
 from truerank.metrics.base import Term, Terms
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
@@ -137,23 +137,21 @@ class _LeastBias(Correction):
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         if term.shape == "affine":
-            return unbiased_affine(case.count_term(term), case.N, case.m)
+            return solvers.unbiased_affine(case.count_term(term), case.N, case.m)
         return self._solve(problem_of(term, law, case, self.prior))
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Set up all problems with the same m at once, where the law is diagonal and the prior uniform."""
         if self.prior is not None or law is not HYPERGEOMETRIC or term.shape == "affine":
             return super().tables(term, law, cases)
-        tables: list[Floats] = [np.empty(0)] * len(cases)
-        for batch in batches(term, cases):
-            tasks = least_squares_problems(batch.term, batch.N, batch.m, last=batch.last, smooth=batch.smooth)
-            for place, task in zip(batch.places, tasks, strict=True):
-                solved = cached_table(self, term, law, cases[place]) if task is None else self._solve(task)
-                tables[place] = solved.values
-        return tables
+
+        def solve(batch: solvers.Batch) -> Iterator[Floats]:
+            return (self._solve(task).values for task in solvers.least_squares_problems(batch))
+
+        return solvers.solved_together(term, cases, solve)
 
     @abstractmethod
-    def _solve(self, task: Problem) -> CorrectionTable:
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
         """Solve the problem of a metric that is not affine."""
 
 
@@ -163,8 +161,8 @@ class LeastSquares(_LeastBias):
 
     name = "ls"
 
-    def _solve(self, task: Problem) -> CorrectionTable:
-        return minimal_bias(task)
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
+        return solvers.minimal_bias(task)
 
     def notes(self, name: str, term: Term, law: Law, case: Case) -> tuple[str, ...]:
         table = cached_table(self, term, law, case)
@@ -182,17 +180,17 @@ class ConstrainedLeastSquares(_LeastBias):
 
     name = "cls"
 
-    def _solve(self, task: Problem) -> CorrectionTable:
-        return constrained(task)
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
+        return solvers.constrained(task)
 
 
 CORRECTIONS.add_built_in(LeastSquares, ConstrainedLeastSquares)
 
 
-def problem_of(term: Term, law: Law, case: Case, prior: Prior | None) -> Problem:
+def problem_of(term: Term, law: Law, case: Case, prior: Prior | None) -> solvers.Problem:
     """Return the least-squares problem of a case."""
     end = case.last_count(term)
-    return problem(
+    return solvers.problem(
         case.count_term(term),
         case.N,
         case.m,
