@@ -42,7 +42,7 @@ from .evaluation.per_instance import values as values
 from .evaluation.per_instance import values_frame as values_frame
 from .evaluation.resampling import Bootstrap as Bootstrap
 from .evaluation.resampling import Randomisation as Randomisation
-from .metrics.base import Metric as Metric
+from .metrics.definitions import Metric as Metric
 from .ranking.among_samples import rank_sampled as rank_sampled
 from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank

@@ -8,7 +8,7 @@ import numpy as np
 import truerank as tr
 from truerank.core.checks import AnyArray, Floats, Ints
 from truerank.estimators import solvers
-from truerank.metrics.base import PlainMetric
+from truerank.metrics.definitions import PlainMetric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 LAWS = [False, True]

@@ -23,7 +23,7 @@ from truerank.evaluation.comparisons import compare
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.matching import matched
 from truerank.evaluation.per_instance import values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, UniformSampling, as_design
 
 # samples that are drawn where moments have no closed form, and where estimators state their own error

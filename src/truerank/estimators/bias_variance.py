@@ -25,7 +25,7 @@ from truerank.estimators.corrected import (
 from truerank.estimators.least_squares import Prior, prior_notes, problem_of
 from truerank.estimators.pooled import Smooth
 from truerank.estimators.rank_laws import Observed, cell_means
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.expectations import pooled_laws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 

@@ -16,7 +16,7 @@ from truerank.estimators.corrected import Assumption, Case, Correction, Correcti
 from truerank.estimators.draws import Draws, Ended, FixedDraws, HitTimes, Readings, readings, rounded_down, rounded_up
 from truerank.estimators.pooled import ValueTerm
 from truerank.estimators.worst_laws import Setting, reference, setting
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import Stops
 from truerank.sampling.laws import Law
 

@@ -21,8 +21,16 @@ from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.text_forms import Named, Registry
-from truerank.metrics.base import FunctionMetric, GradedMetric, Metric, PlainMetric, Term, TermFunction, Terms
-from truerank.metrics.built_in import METRICS
+from truerank.metrics.definitions import (
+    METRICS,
+    FunctionMetric,
+    GradedMetric,
+    Metric,
+    PlainMetric,
+    Term,
+    TermFunction,
+    Terms,
+)
 
 if TYPE_CHECKING:
     from truerank.sampling.designs import AnyDesign, SamplingDesign

@@ -23,7 +23,7 @@ from truerank.estimators.corrected import (
     require_design,
 )
 from truerank.estimators.rank_laws import Cells, cells, cells_at, expectation_maximisation
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 Prior = tuple[float, ...]

@@ -28,7 +28,7 @@ from truerank.estimators.corrected import CORRECTIONS, Case, Correction, Correct
 from truerank.estimators.least_squares import Prior, learn_prior, prior_counts
 from truerank.estimators.pooled import Pooled
 from truerank.estimators.rank_laws import Cells, Laws, cells, observed, uniform_law
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import Law
 
 # catalogue sizes that stand for all in a group of relevant items: this many for a factor of e, and at most

@@ -28,7 +28,7 @@ from truerank.estimators.rank_laws import (
     smooth_law,
     uniform_law,
 )
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import InverseSampling
 from truerank.sampling.laws import draw_counts
 

@@ -14,7 +14,7 @@ from truerank.core.caching import cached
 from truerank.core.checks import Floats, Ints, distinct_columns, frozen
 from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import require_design
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import SamplingDesign
 
 _SINGLE, _RATIO = 25, 1.09

@@ -20,7 +20,7 @@ from truerank.core.caching import cached
 from truerank.core.checks import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.estimators.corrected import Case, CorrectionTable, CountTerm
-from truerank.metrics.base import Term
+from truerank.metrics.definitions import Term
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 from truerank.sampling.laws import Law as Law
 from truerank.sampling.sums import Nodes, nodes

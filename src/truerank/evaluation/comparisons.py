@@ -32,7 +32,7 @@ from truerank.evaluation.paired_values import Key, PairedPart, Task, paired_part
 from truerank.evaluation.partial_results import engine_of
 from truerank.evaluation.per_instance import Ties
 from truerank.evaluation.resampling import Bootstrap, Randomisation
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
 """The tests by name."""

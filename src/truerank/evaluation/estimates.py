@@ -28,7 +28,7 @@ from truerank.evaluation.intervals import (
 )
 from truerank.evaluation.partial_results import Moments
 from truerank.evaluation.per_instance import Part, Ties, values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 _TIED = {
     "expected": "metrics are averaged over all orders of tied items",

@@ -37,7 +37,7 @@ from truerank.evaluation.per_instance import (
     values,
     values_by_part,
 )
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.recommending.recommendations import Recommendations
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from truerank.core.checks import Floats, Ints, as_number, distinct_columns
 from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks
 from truerank.evaluation.per_instance import item_terms, sums
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 _UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""

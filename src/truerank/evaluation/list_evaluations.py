@@ -16,7 +16,7 @@ from truerank.data.interactions import Interactions, PerUser
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.sources import Source
-from truerank.metrics.built_in import METRICS
+from truerank.metrics.definitions import METRICS
 from truerank.ranking.ranks_from_lists import read_lists
 from truerank.recommending.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
 from truerank.recommending.recommendations import NO_CATALOGUE, Recommendations

@@ -19,7 +19,7 @@ from truerank.estimators.pooled import plausible_ranks, sampled_again
 from truerank.evaluation.exact_ranges import BoundValues, bounds_of_runs, unbiased_bounds
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import Part, Ties, checked_terms, parts_by, untied, values_by_part
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 Unmatched = Literal["refuse", "drop"]
 """What to do with instances that only some recommenders have."""

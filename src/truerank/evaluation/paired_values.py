@@ -18,7 +18,7 @@ from truerank.evaluation.matching import Entrant, covariances_of_totals, shared_
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
 from truerank.evaluation.partial_results import Moments
 from truerank.evaluation.per_instance import Part
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 
 @dataclass(frozen=True)

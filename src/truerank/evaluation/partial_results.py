@@ -19,7 +19,7 @@ from truerank.core.checks import Floats
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.evaluation.groups import Groups
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 
 class Partial(Protocol):

@@ -24,7 +24,7 @@ from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.matching import matched
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import UniformSampling
 
 
