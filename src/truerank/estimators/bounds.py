@@ -106,7 +106,7 @@ class Bound(Correction):
                 yield size, group, _scaled(term, columns[group])
             else:
                 shared = FixedDraws(int(candidates[start]), int(draws[start]), law)
-                yield size, group, _Problem(self, term, shared, columns[group]).tables()
+                yield size, group, _SharedTables(self, term, shared, columns[group]).tables()
 
 
 def _scaled(term: Term, columns: Ints) -> Floats:
@@ -117,7 +117,7 @@ def _scaled(term: Term, columns: Ints) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _SharedTables:
     """Cases with the same draws and similar numbers of candidates, whose tables are solved together."""
 
     bound: Bound
@@ -227,7 +227,7 @@ def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) 
     for first in (False, True):
         own = (columns[:, 0] == 1) == first
         if own.any():
-            rows[own] = _Problem(bound, term, draws, columns[own]).tables()
+            rows[own] = _SharedTables(bound, term, draws, columns[own]).tables()
     return frozen(rows)
 
 
@@ -236,7 +236,7 @@ def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readi
     key = ("readings", draws)
     if key not in ranks.fits:
         own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
-        ranks.fits[key] = readings(draws, Ended(*(numbers[items] for numbers in own)))
+        ranks.fits[key] = readings(draws, Ended(*own).only(items))
     return ranks.fits[key]
 
 

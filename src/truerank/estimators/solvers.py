@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg, optimize
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, frozen
+from truerank.core.checks import Floats, Ints, frozen, slices
 from truerank.core.errors import InputError
 from truerank.estimators.corrected import Case, CorrectionTable, CountTerm
 from truerank.metrics.definitions import Term
@@ -116,9 +116,7 @@ def problem(
 def _assembled(g: Floats, weight: Floats, target: Floats, m: int, N: int, law: Law) -> tuple[Floats, Floats, Floats]:
     """A, b and c of eq. 25; rows of A are folded as they come if they far outnumber columns."""
     rows, c = np.empty((0, m + 2)), np.zeros(m + 1)
-    step = max(_ASSEMBLED // (m + 1), m + 2)
-    for j in range(0, len(g), step):
-        part = slice(j, j + step)
+    for part in slices(len(g), max(_ASSEMBLED // (m + 1), m + 2)):
         rows_of = law.rows(g[part], m, N)
         c += weight[part] @ rows_of
         fresh = np.column_stack([rows_of, target[part]]) * np.sqrt(weight[part])[:, None]
@@ -520,11 +518,9 @@ def _coefficients(batch: Batch, rows: Ints, law: Law) -> Floats:
     """a_d = mean over g of f(g) v_d(g) for the visible degrees d, for each of the rows."""
     degrees = int(np.sum(SPECTRA[law].singular_values(batch.N[rows].min(initial=batch.N.max()), batch.m) > _INVISIBLE))
     result = np.empty((len(rows), degrees))
-    step = max(1, _CHUNK // (_FEW if batch.smooth else int(batch.N.max()) + 1))
-    for j in range(0, len(rows), step):
-        part = rows[j : j + step]
-        g, mass = batch.mass(part, law)
-        result[j : j + step] = _projections(mass, g, batch.N[part], degrees, SPECTRA[law])
+    for part in slices(len(rows), _CHUNK // (_FEW if batch.smooth else int(batch.N.max()) + 1)):
+        g, mass = batch.mass(rows[part], law)
+        result[part] = _projections(mass, g, batch.N[rows[part]], degrees, SPECTRA[law])
     return result
 
 

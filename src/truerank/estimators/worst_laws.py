@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 
 from truerank.core.caching import cached
-from truerank.core.checks import Bools, Floats, Ints, frozen
+from truerank.core.checks import Bools, Floats, Ints, frozen, slices
 from truerank.estimators.corrected import LEAST_AT_TWICE, Assumption
 from truerank.estimators.draws import Draws
 
@@ -269,9 +269,7 @@ def _lowest(g: Ints, excess: Floats) -> float:
 def _expected(g: Ints, draws: Draws, tables: Floats) -> tuple[Floats, Floats]:
     """Expectations of tables at each count, and the law of the outcomes under the reference law."""
     weight, means, shown = reference(g), np.empty((g.size, tables.shape[1])), np.zeros(draws.n_outcomes)
-    step = max(1, _CHUNK // draws.n_outcomes)
-    for start in range(0, g.size, step):
-        part = slice(start, start + step)
+    for part in slices(g.size, _CHUNK // draws.n_outcomes):
         rows = draws.rows(g[part])
         means[part] = rows @ tables
         shown += weight[part] @ rows

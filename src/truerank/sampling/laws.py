@@ -24,6 +24,7 @@ g may be real: the compressed sums of `truerank.sampling.sums` evaluate the laws
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,11 +158,7 @@ class Law(ABC):
         array([[1.   , 0.   , 0.   ],
                [0.781, 0.188, 0.031]])
         """
-        means, total, start = np.empty((last.size, m + 1)), np.zeros(m + 1), 0
-        for place, end in enumerate(last.tolist()):
-            total = total + self.rows(np.arange(start, end + 1), m, N).sum(axis=0)
-            means[place], start = total / (end + 1), end + 1
-        return means
+        return mean_rows(lambda g: self.rows(g, m, N), last)
 
     def _tails(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> tuple[Floats, Floats]:
         """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
@@ -279,6 +276,13 @@ class Binomial(Law):
 
 HYPERGEOMETRIC = Hypergeometric()
 BINOMIAL = Binomial()
+
+
+def mean_rows(rows: Callable[[Ints], Floats], last: Ints) -> Floats:
+    """Return the means of laws, a row for each count, over the counts 0..last; `last` increases."""
+    starts = np.append(0, last[:-1] + 1).tolist()
+    sums = [rows(np.arange(start, end + 1)).sum(axis=0) for start, end in zip(starts, last.tolist(), strict=True)]
+    return np.cumsum(sums, axis=0) / (last[:, None] + 1)
 
 
 def _cell_terms(cells: tuple[Floats, ...], expected: tuple[Floats, ...], excess: Floats) -> Floats:
