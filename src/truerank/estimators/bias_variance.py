@@ -12,16 +12,8 @@ from truerank.core.checks import Floats, as_number, frozen
 from truerank.core.csr import bounds, places
 from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks
-from truerank.estimators import solvers
-from truerank.estimators.corrected import (
-    CORRECTIONS,
-    Case,
-    Correction,
-    CorrectionTable,
-    CountedItems,
-    SumsBySize,
-    require_design,
-)
+from truerank.estimators import corrected, solvers
+from truerank.estimators.corrected import Case, Correction, CorrectionTable, SumsBySize
 from truerank.estimators.least_squares import Prior, prior_notes, problem_of
 from truerank.estimators.pooled import Smooth
 from truerank.estimators.rank_laws import Observed, cell_means
@@ -44,7 +36,7 @@ def least_risk(corrections: list[BiasVariance], parts: tuple[Terms, ...], ranks:
     Bias and variance are those that it would have if the ranks of each group of relevant items followed the law that
     `Smooth` fits. Some items stand for their group, and covariances of items of one instance are left out.
     """
-    law = require_design(ranks, name).law(name)
+    law = corrected.require_design(ranks, name).law(name)
     cases = [case for part in parts for case in _cases(part, ranks, law)]
     risks = []
     for correction in corrections:
@@ -179,7 +171,7 @@ class BiasVariance(Correction):
         gamma = self._number
         return solvers.solved_together(term, cases, lambda batch: solvers.bias_variance_tables(batch, gamma, law))
 
-    def expected_sums(self, term: Term, law: Law, items: CountedItems, largest: int) -> SumsBySize | None:
+    def expected_sums(self, term: Term, law: Law, items: corrected.CountedItems, largest: int) -> SumsBySize | None:
         if self.prior is not None or law is not HYPERGEOMETRIC:
             return None
         gamma = self._number
@@ -222,7 +214,7 @@ def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
     return frozen(pooled_laws(HYPERGEOMETRIC, counts, m, N, weight=weight, group=row, n_groups=len(cases)))
 
 
-def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:
+def _side_by_side(items: corrected.CountedItems) -> tuple[Floats, Floats]:
     """Return the counts and weights of the items of each case as a row, filled up with 0."""
     order = np.argsort(items.which, kind="stable")
     sizes = np.bincount(items.which, minlength=len(items.cases))
@@ -233,4 +225,4 @@ def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:
     return counts, weights
 
 
-CORRECTIONS.add_built_in(BiasVariance)
+corrected.CORRECTIONS.add_built_in(BiasVariance)

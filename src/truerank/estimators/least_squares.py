@@ -12,16 +12,8 @@ from numpy.typing import ArrayLike
 from truerank.core.checks import AnyArray, Floats, as_floats, check_whole, distinct_columns
 from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks, check_ranks
-from truerank.estimators import solvers
-from truerank.estimators.corrected import (
-    CORRECTIONS,
-    Case,
-    Correction,
-    CorrectionTable,
-    CountTerm,
-    cached_table,
-    require_design,
-)
+from truerank.estimators import corrected, solvers
+from truerank.estimators.corrected import Case, Correction, CorrectionTable
 from truerank.estimators.rank_laws import Cells, cells, cells_at, expectation_maximisation
 from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
@@ -119,7 +111,7 @@ def _shares(ranks: Ranks, within: Cells, size: int) -> Floats:
 
 def _learned(ranks: Ranks, within: Cells, size: int, iterations: int) -> Floats:
     """EM from equal shares; the likelihood of a part is its mean over some counts in it."""
-    design = require_design(ranks, "learning a prior")
+    design = corrected.require_design(ranks, "learning a prior")
     columns = (ranks.above, ranks.item_draws, ranks.item_irrelevant)
     first, which = distinct_columns(*columns)
     above, drawn, n_irrelevant = (column[first, None, None] for column in columns)
@@ -165,7 +157,7 @@ class LeastSquares(_LeastBias):
         return solvers.minimal_bias(task)
 
     def notes(self, name: str, term: Term, law: Law, case: Case) -> tuple[str, ...]:
-        table = cached_table(self, term, law, case)
+        table = corrected.cached_table(self, term, law, case)
         if not table.ill_conditioned:
             return ()
         return (
@@ -184,7 +176,7 @@ class ConstrainedLeastSquares(_LeastBias):
         return solvers.constrained(task)
 
 
-CORRECTIONS.add_built_in(LeastSquares, ConstrainedLeastSquares)
+corrected.CORRECTIONS.add_built_in(LeastSquares, ConstrainedLeastSquares)
 
 
 def problem_of(term: Term, law: Law, case: Case, prior: Prior | None) -> solvers.Problem:
@@ -212,10 +204,10 @@ class RankEstimate(Correction):
         return CorrectionTable(rank_estimate(case.count_term(term), case.N, case.m, interpolate=self.interpolate))
 
 
-CORRECTIONS.add_built_in(RankEstimate)
+corrected.CORRECTIONS.add_built_in(RankEstimate)
 
 
-def rank_estimate(term: CountTerm, N: int, m: int, *, interpolate: bool = False) -> Floats:
+def rank_estimate(term: corrected.CountTerm, N: int, m: int, *, interpolate: bool = False) -> Floats:
     """Metric at the unbiased estimate N h / m of the count (eq. 20).
 
     The estimate is rounded down, as in the paper, or f is interpolated linearly between its

@@ -23,14 +23,8 @@ from truerank.formats.text_files import read_negatives
 from truerank.kernels.factors import count_sampled
 from truerank.kernels.user_blocks import Progress, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users
-from truerank.sampling.designs import (
-    AnyDesign,
-    SamplingDesign,
-    SequentialDesign,
-    UniformSampling,
-    as_design,
-    next_batch,
-)
+from truerank.sampling import designs
+from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
 from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorers import Scorer
@@ -130,7 +124,7 @@ def rank_sampled(
             raise InputError(f"give either `negatives` or `{name}`, not both.")
     if most_scores is not None:
         check_whole("most_scores", most_scores)
-    chosen, effort = as_design(design), Effort(most_scores, check_threads(threads), progress)
+    chosen, effort = designs.as_design(design), Effort(most_scores, check_threads(threads), progress)
     generator, scorers = as_rng(rng), scorer.values() if isinstance(scorer, Mapping) else [scorer]
     given, n_ranked = [*scorers, *chosen.proxies], len(scorers)
     held = HeldOut.of(
@@ -272,7 +266,7 @@ def _given(negatives: Negatives, held: HeldOut) -> _Samples:
         raise InputError(f"`negatives` must hold items 0..{n_items - 1}, got {flat.min()}..{flat.max()}.")
     n_repeated = sum(row.size - np.unique(row).size for row in sampled)
     one = np.unique([row.size for row in sampled])
-    design = UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=n_repeated > 0)
+    design = designs.UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=n_repeated > 0)
     sizes = f"{flat.size} negatives, of which {np.unique(flat).size} distinct items"
     notes = (sizes, *_odd(rows, sampled, n_repeated, held))
     return _Samples(design, lambda number, start, stop: sampled[start:stop], flat.size, notes)
@@ -382,7 +376,7 @@ class _Rounds:
         start, last = 0, int(self.ranks.draws.max(initial=0))
         last = last if self.design.cap is None else min(last, self.design.cap)
         while start < last:
-            batch, places = min(next_batch(start), last - start), self.open_instances()
+            batch, places = min(designs.next_batch(start), last - start), self.open_instances()
             size = batch if left is None else min(batch, left // max(places.size, 1))
             if not places.size or not size:
                 return

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from truerank.core.checks import Floats, Ints
+from truerank.core.caching import cached
+from truerank.core.checks import AnyArray, Floats, Ints, frozen
 from truerank.core.errors import InputError
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -42,8 +43,12 @@ _NEAR = 0.1
 _NEAR_TERMS = 9
 # A tail sum stops when the next term cannot change the sum.
 _NEGLIGIBLE = 2.0**-60
+# Logarithms of factorials are looked up below this number.
+_LOOKED_UP = 1 << 22
 # NumPy draws from hypergeometric distributions with fewer of each kind.
 _TOO_MANY = 10**9
+
+AnyCounts = AnyArray | int
 
 
 class Law(ABC):
@@ -81,6 +86,15 @@ class Law(ABC):
     @abstractmethod
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
         """Draw how many of m draws fall on the candidates inside, when the others are beyond."""
+
+    @abstractmethod
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the log likelihood of `count` candidates above, of `n_irrelevant`, up to a constant per observation.
+
+        Of t = `drawn` candidates drawn one by one, j = `above` stand above. Any rule that stops on what has been seen
+        gives the same likelihood, so a fixed number of draws, inverse sampling and caps differ in t and j alone.
+        Arguments broadcast; impossible counts have -inf.
+        """
 
     def pmf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
         """Probability that h of the m sampled candidates are among the g of N that stand above.
@@ -221,6 +235,22 @@ class Hypergeometric(Law):
             )
         return rng.hypergeometric(inside, beyond, m)
 
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the logarithm of [a! / (a-j)!] [(N-a)! / (N-a-t+j)!] for a = `count` of N candidates.
+
+        Examples
+        --------
+        >>> likely = np.exp(HYPERGEOMETRIC.log_likelihood(1, 2, np.arange(5), 4))
+        >>> (likely / likely.sum()).round(2).tolist()
+        [0.0, 0.3, 0.4, 0.3, 0.0]
+        """
+        left_above, left_below = count - above, n_irrelevant - count - (drawn - above)
+        possible = (left_above >= 0) & (left_below >= 0)
+        largest = int(np.max(n_irrelevant, initial=0))
+        beyond = (count, left_above, n_irrelevant - count, left_below)
+        one, two, three, four = (_log_factorial(np.clip(number, 0, largest), largest) for number in beyond)
+        return np.where(possible, one - two + three - four, -np.inf)
+
     def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
         return self.tied_rows(0, last, m, N)
 
@@ -273,9 +303,32 @@ class Binomial(Law):
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
         return rng.binomial(m, inside / np.maximum(inside + beyond, 1))
 
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the logarithm of (a/N)^j (1 - a/N)^(t-j) for a = `count` of N candidates.
+
+        Examples
+        --------
+        >>> np.exp(BINOMIAL.log_likelihood(1, 2, np.arange(3), 2)).tolist()
+        [0.0, 0.25, 0.0]
+        """
+        share = np.clip(count / np.asarray(n_irrelevant, dtype=np.float64), 0.0, 1.0)
+        log = special.xlogy(above, share) + special.xlogy(np.asarray(drawn) - above, 1.0 - share)
+        return np.where(np.asarray(count) <= n_irrelevant, log, -np.inf)
+
 
 HYPERGEOMETRIC = Hypergeometric()
 BINOMIAL = Binomial()
+
+
+def _log_factorial(numbers: Ints, largest: int) -> Floats:
+    """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
+    few = largest < _LOOKED_UP
+    return _log_factorials(1 << largest.bit_length())[numbers] if few else special.gammaln(numbers + 1.0)
+
+
+@cached
+def _log_factorials(size: int) -> Floats:
+    return frozen(special.gammaln(np.arange(size) + 1.0))
 
 
 def mean_rows(rows: Callable[[Ints], Floats], last: Ints) -> Floats:
