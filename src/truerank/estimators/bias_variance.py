@@ -80,9 +80,8 @@ def _of_group(part: Terms, ranks: Ranks, law: Law, group: Observed, chances: Flo
     shares = (np.arange(_TYPICAL) + 0.5) / _TYPICAL
     chosen = by_size[(shares * by_size.size).astype(np.int64)]
     means, which = cell_means(part.term, ranks, chosen, group.seen.cells)
-    single = (1.0 if part.weight is None else float(part.weight[group.items].mean())) / int(
-        (ranks.n_relevant > 0).sum()
-    )
+    mean_weight = 1.0 if part.weight is None else float(part.weight[group.items].mean())
+    single = mean_weight / int((ranks.n_relevant > 0).sum())
     found = []
     for item, row in zip(chosen.tolist(), which.tolist(), strict=True):
         N, m = int(ranks.item_irrelevant[item]), int(ranks.item_draws[item])

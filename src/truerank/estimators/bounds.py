@@ -304,14 +304,11 @@ def best_gamma(term: Term, law: Law, case: Case, instances: int) -> float:
     )
 
     def error(gamma: float) -> float:
-        return _squared_error(BiasVariance(gamma).tables(term, law, [case])[0], shared.shown, exact, instances)
+        (table,) = BiasVariance(gamma).tables(term, law, [case])
+        mean = float(shared.shown @ table)
+        return (mean - exact) ** 2 + float(shared.shown @ np.square(table - mean)) / max(instances, 1)
 
     return min(_GAMMAS, key=error)
-
-
-def _squared_error(table: Floats, shown: Floats, exact: float, instances: int) -> float:
-    mean = float(shown @ table)
-    return (mean - exact) ** 2 + float(shown @ np.square(table - mean)) / max(instances, 1)
 
 
 def _setting(law: Law, case: Case) -> Setting:

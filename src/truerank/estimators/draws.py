@@ -69,7 +69,8 @@ class FixedDraws:
 
     def hats(self, breaks: tuple[int, ...]) -> Floats:
         """Return the functions of the outcomes that tables consist of, a column each; they add up to 1."""
-        return _hats(_bends(self.m, [at * self.m / self.N for at in breaks]), self.m)
+        knots, h = _bends(self.m, [at * self.m / self.N for at in breaks]), np.arange(self.m + 1)
+        return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
     def spread(self, g: int) -> float:
         """Return about how far from g the counts are that are hardly distinct from it."""
@@ -105,12 +106,6 @@ def _bends(m: int, centres: Iterable[float]) -> Ints:
         step = max(1, int(0.5 * np.sqrt(h)), 0 if fine else int(0.15 * h))
         found.append(min(m, h + step))
     return np.array(found)
-
-
-def _hats(knots: Ints, m: int) -> Floats:
-    """Hat functions of the knots at h = 0..m: the columns add up to 1."""
-    h = np.arange(m + 1)
-    return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
 
 def thinned(table: Floats, m: int, sizes: Ints, N: int, law: Law) -> Floats:
@@ -346,12 +341,8 @@ def readings(draws: HitTimes, ended: Ended) -> Readings:
     distinct = ended.only(first)
     parts = [_weights(draws, distinct.only(part), part.start) for part in slices(first.size, _CHUNK)]
     row, outcome, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return _repeated(row, outcome, weight, which, first.size)
-
-
-def _repeated(row: Ints, outcome: Ints, weight: Floats, which: Ints, size: int) -> Readings:
-    """Return the readings of all items from the distinct ones, which come in order."""
-    starts = np.searchsorted(row, np.arange(size + 1))
+    # distinct items come in order, and are repeated for all that equal them
+    starts = np.searchsorted(row, np.arange(first.size + 1))
     at, within = entries_of(starts, which)
     return Readings(owners(within), outcome[at], weight[at], which.size)
 
@@ -413,13 +404,10 @@ def _before_end(draws: HitTimes, N: int, drawn: int, above: int) -> Floats:
     mean, reach = N * draws.end, _FAR * (N * draws.end * (1 - draws.end)) ** 0.5 + _FEW
     early = np.arange(max(0, int(mean - reach)), min(drawn, int(mean + reach)) + 1)
     if early.size:
-        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ _shares(early, above, drawn)
+        # how many of those above are among the first `early` of the candidates drawn, a row each
+        shares = HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
+        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ shares
     return law
-
-
-def _shares(early: Ints, above: int, drawn: int) -> Floats:
-    """Law of how many of those above are among the first `early` of the candidates drawn, a row each."""
-    return HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
 
 
 def _knot_law(a: Ints, b: Ints, knots: Floats) -> Floats:

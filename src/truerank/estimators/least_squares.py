@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, as_floats, check_whole, distinct_columns
+from truerank.core.checks import Floats, as_floats, check_whole, distinct_columns
 from truerank.core.errors import InputError
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.estimators import corrected, solvers
@@ -221,15 +221,10 @@ def rank_estimate(term: corrected.CountTerm, N: int, m: int, *, interpolate: boo
     array([1.    , 0.1833, 0.1   ])
     """
     # Whole-number division: N h / m in floating point could fall just below an integer.
-    below, remainder = np.divmod(_products(N, m), m)
+    whole = np.int64 if N * m < 2**63 else np.object_  # Python's own where 64 bits are too few
+    below, remainder = np.divmod(N * np.arange(m + 1).astype(whole), m)
     values = np.asarray(term(below.astype(np.float64)), dtype=np.float64)
     if not interpolate:
         return values
     above = np.asarray(term(np.minimum(below + 1, N).astype(np.float64)), dtype=np.float64)
     return values + remainder / m * (above - values)
-
-
-def _products(N: int, m: int) -> AnyArray:
-    """Return N h for h = 0..m as whole numbers, of Python's kind where 64 bits are too few."""
-    exact = np.int64 if N * m < 2**63 else np.object_
-    return N * np.arange(m + 1).astype(exact)

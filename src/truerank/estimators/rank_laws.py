@@ -396,18 +396,14 @@ class PosteriorTerm(Term):
         return values
 
     def _in_group(self, number: int, items: Ints, above: Ints) -> Floats:
-        chances, which = self._posterior(number, items, above)
-        means, case = cell_means(self.base, self.ranks, items, self.laws.groups[number].seen.cells)
-        return _row_products(chances[which], means, case)
-
-    def _posterior(self, number: int, items: Ints, above: Ints) -> tuple[Floats, Ints]:
-        """Return the chances of cells for counts that items with ties may have."""
+        """Return the means for counts that items of a group may have, because they have ties."""
         columns = [above, self.ranks.item_draws[items], self.ranks.item_irrelevant[items]]
         first, which = distinct_columns(*columns)
-        within = self.laws.groups[number].seen.cells
-        design = require_design(self.ranks, "the estimate")
+        within, design = self.laws.groups[number].seen.cells, require_design(self.ranks, "the estimate")
         likelihood = _likelihood(design, [column[first] for column in columns], within)
-        return Seen(within, np.ones(first.size), likelihood).posterior(self.laws.laws[number]), which
+        chances = Seen(within, np.ones(first.size), likelihood).posterior(self.laws.laws[number])
+        means, case = cell_means(self.base, self.ranks, items, within)
+        return _row_products(chances[which], means, case)
 
 
 def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Floats, Ints]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_ints, as_rng, check_whole
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, as_ints, as_rng, check_whole, slices
 from truerank.core.csr import bounds
 from truerank.core.errors import InputError, counted
 from truerank.core.matrices import to_numpy
@@ -398,9 +398,8 @@ class _Rounds:
 
     def look(self, places: Ints, start: int, size: int) -> None:
         """Score the next candidates of some instances, and count them for each of their open items."""
-        block = max(_CHUNK // size, 1)
-        for first in range(0, places.size, block):
-            self._look(places[first : first + block], start, size)
+        for part in slices(places.size, _CHUNK // size):
+            self._look(places[part], start, size)
         self.asked.progress(places.size - np.isin(places, self.open_instances()).sum())
 
     def _look(self, places: Ints, start: int, size: int) -> None:
