@@ -13,7 +13,7 @@ from truerank.estimators.bounds import Bound
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case
 from truerank.estimators.draws import thinned
 from truerank.estimators.worst_laws import minimise, worst_law
-from truerank.metrics.base import Term
+from truerank.metrics.definitions import Term
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 LAWS = [HYPERGEOMETRIC, BINOMIAL]

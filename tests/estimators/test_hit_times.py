@@ -14,7 +14,7 @@ from truerank.estimators.bounds import Bound, _solved
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected
 from truerank.estimators.draws import HitTimes
 from truerank.evaluation.exact_ranges import bound_values, exact_range
-from truerank.metrics.base import Term
+from truerank.metrics.definitions import Term
 
 DESIGNS = [
     tr.InverseSampling(1), tr.InverseSampling(2), tr.InverseSampling(5), tr.InverseSampling(12),

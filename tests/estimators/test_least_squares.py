@@ -5,8 +5,7 @@ import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, term_of
 from truerank.core.checks import InputError
-from truerank.estimators import problems
-from truerank.estimators import problems as solvers
+from truerank.estimators import solvers
 from truerank.estimators.least_squares import rank_estimate
 from truerank.metrics import AP, AUC, MeanRank, Recall
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
@@ -87,11 +86,11 @@ def test_constrained_table_is_optimal(metric: tr.metrics.PlainMetric, replace: b
 
 def test_constrained_needs_a_direction() -> None:
     with pytest.raises(InputError, match="only falls or only rises"):
-        solvers.constrained(problems.problem(lambda g: (g - 5) ** 2, 20, 5, law=BINOMIAL))
+        solvers.constrained(solvers.problem(lambda g: (g - 5) ** 2, 20, 5, law=BINOMIAL))
 
 
 def test_constrained_metric_with_negative_values() -> None:
-    task = problems.problem(lambda g: -g, 50, 10, law=BINOMIAL)
+    task = solvers.problem(lambda g: -g, 50, 10, law=BINOMIAL)
     table = solvers.constrained(task).values
     mean = BINOMIAL.rows(np.arange(51), 10, 50) @ table
     np.testing.assert_allclose(mean, -np.arange(51), atol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from truerank.evaluation.exact_ranges import exact_range
-from truerank.metrics.base import Terms
+from truerank.metrics.definitions import Terms
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 

@@ -13,7 +13,7 @@ from tests.instances import tied_instances, untied_instances
 from tests.sampling.terms import plain
 from truerank.core.checks import Floats, Ints
 from truerank.evaluation.per_instance import Ties
-from truerank.metrics.built_in import BUILT_IN, GRADED
+from truerank.metrics.definitions import BUILT_IN, GRADED
 
 every_metric = pytest.mark.parametrize("text", reference.METRICS)
 

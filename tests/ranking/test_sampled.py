@@ -202,13 +202,13 @@ def test_bad_files_of_negatives(tmp_path: Path, text: str) -> None:
     "design", [tr.UniformSampling(300), tr.UniformSampling(20, replace=True), tr.InverseSampling(2, most=400)], ids=str
 )
 def test_threads_and_blocks_change_nothing(design: tr.SamplingDesign, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.ranking import sequential as rounds
+    from truerank.ranking import among_samples
 
     rng = np.random.default_rng(0)
     scores = tr.Factors(rng.normal(size=(6_000, 3)), rng.normal(size=(1_500, 3)))
     test = [rng.choice(1_500, 1 + user % 2, replace=False).tolist() for user in range(6_000)]
     one = tr.rank_sampled(scores, test=test, design=design, rng=5, threads=1)
-    monkeypatch.setattr(rounds, "_PER_THREAD", 10_000)
+    monkeypatch.setattr(among_samples, "_PER_THREAD", 10_000)
     assert tr.rank_sampled(scores, test=test, design=design, rng=5, threads=3, progress=True) == one
     exact = tr.rank(scores, test=test)
     assert one.n_catalogue is not None

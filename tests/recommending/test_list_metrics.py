@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.metrics.built_in import METRICS
+from truerank.metrics.definitions import METRICS
 from truerank.recommending.list_metrics import GROUPS, LIST_METRICS, CountMetric, Surroundings, TailShare
 
 N_ITEMS = 12

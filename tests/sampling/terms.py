@@ -7,8 +7,8 @@ import numpy as np
 
 import truerank as tr
 from truerank.core.checks import AnyArray, Floats, Ints
-from truerank.estimators import problems
-from truerank.metrics.base import PlainMetric
+from truerank.estimators import solvers
+from truerank.metrics.definitions import PlainMetric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
 
 LAWS = [False, True]
@@ -40,11 +40,11 @@ def term_of(metric: PlainMetric, i: int, n_relevant: int, n: int) -> Callable[[A
 
 def problem_of(
     metric: PlainMetric, n: int, m: int, replace: bool, i: int = 1, n_relevant: int = 1, **options: Any
-) -> problems.Problem:
+) -> solvers.Problem:
     cutoff = metric.cutoff(np.array([n_relevant]))
     breaks = () if cutoff is None else (int(cutoff[0]) - i + 1,)
     term = term_of(metric, i, n_relevant, n)
-    return problems.problem(term, n - n_relevant, m, law=law_of(replace), breaks=breaks, **options)
+    return solvers.problem(term, n - n_relevant, m, law=law_of(replace), breaks=breaks, **options)
 
 
 def sampled_table(metric: PlainMetric, m: int, i: int = 1, n_relevant: int = 1) -> Floats:

@@ -14,8 +14,7 @@ from scipy import stats
 import truerank as tr
 from truerank.core.checks import Floats, Ints
 from truerank.core.samples import DESIGNS
-from truerank.sampling.designs import with_replacement, without_replacement
-from truerank.sampling.laws import draw_until
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, draw_until
 from truerank.sampling.pools import FixedOrder, Pool, RandomOrder, ScoreOrder
 
 DRAWN = [
@@ -255,7 +254,7 @@ def test_orders_hold_every_candidate_once() -> None:
 
 def test_likelihoods_are_proportional_to_the_laws() -> None:
     count = np.arange(21)
-    for replace, likelihood in ((False, without_replacement), (True, with_replacement)):
+    for replace, likelihood in ((False, HYPERGEOMETRIC.log_likelihood), (True, BINOMIAL.log_likelihood)):
         design = tr.UniformSampling(6, replace)
         chance = design.law().pmf(2, count, 6, 20)
         likely = np.exp(likelihood(2, 6, count, 20))

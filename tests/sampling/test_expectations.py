@@ -8,7 +8,7 @@ import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, sampled_table, term_of
 from truerank.core.checks import Floats
-from truerank.estimators import problems as solvers
+from truerank.estimators import solvers
 from truerank.estimators.least_squares import rank_estimate
 from truerank.metrics import AP
 from truerank.sampling import expectations

@@ -11,7 +11,6 @@ import truerank as tr
 from truerank.core.checks import AnyArray, Ints
 from truerank.kernels import scores
 from truerank.ranking import among_samples
-from truerank.ranking import sequential as rounds
 
 N_USERS, N_ITEMS = 60, 50
 SCORES = np.random.default_rng(3).normal(size=(N_USERS, N_ITEMS))
@@ -182,7 +181,7 @@ def test_only_the_calling_thread_calls_scorers_unless_they_allow_more(
     concurrent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scores, "SCORES_PER_BLOCK", 2 * N_ITEMS)
-    monkeypatch.setattr(rounds, "_PER_THREAD", 10)
+    monkeypatch.setattr(among_samples, "_PER_THREAD", 10)
     monkeypatch.setattr(among_samples, "_PAIRS", 50)
     calls: dict[str, Any] = {
         "rank": lambda scorer: tr.rank(scorer, test=LISTS, threads=4),

@@ -19,7 +19,7 @@ from truerank.estimators import corrected
 from truerank.estimators.worst_laws import smooth_conditions
 from truerank.evaluation.intervals import Interval, check_level
 from truerank.evaluation.per_instance import values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 
 Number = float | str

@@ -23,7 +23,7 @@ from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Case, Corrected, Correction, CountedItems, SumsBySize
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.estimates import estimate
-from truerank.metrics.base import Metric, Term, Terms
+from truerank.metrics.definitions import Metric, Term, Terms
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 from truerank.sampling.expectations import mean_reciprocal, mean_up_to, moments, pooled_laws, pooled_tied_laws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law

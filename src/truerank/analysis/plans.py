@@ -20,7 +20,7 @@ from truerank.estimators.pooled import plausible_ranks
 from truerank.evaluation.comparisons import compare, matched
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.per_instance import values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 
 # samples that are drawn where moments have no closed form, and where estimators state their own error

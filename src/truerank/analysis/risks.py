@@ -16,7 +16,7 @@ from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, as_sampled, counted, terms_of_counts
 from truerank.evaluation.intervals import mean_of
 from truerank.evaluation.per_instance import chance, values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 from truerank.sampling.expectations import ItemLaws, joint_moments, moments_of
 from truerank.sampling.laws import HYPERGEOMETRIC, Law

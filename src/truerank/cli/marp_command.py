@@ -48,7 +48,7 @@ def command(
     truerank marp --solution solution.txt --submission submission.txt --task 1 --per-instance scores.csv
     """
     from truerank.evaluation.evaluations import evaluate
-    from truerank.metrics.built_in import MARp, Rp
+    from truerank.metrics.definitions import MARp, Rp
     from truerank.papers.vlnet import CUTOFFS, read_vlnet
 
     if (cutoffs is None) == (task is None):

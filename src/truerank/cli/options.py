@@ -267,7 +267,7 @@ def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, 
 
 
 def _complete_metric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from truerank.metrics.built_in import METRICS
+    from truerank.metrics.definitions import METRICS
 
     return [name for name in METRICS.names if name.startswith(incomplete.lower())]
 

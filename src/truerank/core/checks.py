@@ -311,6 +311,18 @@ def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
     return ids.astype(np.str_) if ids.dtype.kind in "OT" else ids
 
 
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Yield slices of `step` entries, or of one if that is less, that divide an array of this size.
+
+    Examples
+    --------
+    >>> list(slices(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    step = max(step, 1)
+    return (slice(start, start + step) for start in range(0, size, step))
+
+
 def distinct_columns(*rows: AnyArray) -> tuple[Ints, Ints]:
     """Return where each distinct column first occurs, and the number of the distinct column that each column equals.
 

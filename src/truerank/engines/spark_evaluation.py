@@ -28,7 +28,7 @@ from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
 from truerank.evaluation.per_instance import Ties, check_ties
 from truerank.formats.ids import shown
 from truerank.formats.rank_files import from_rows
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa

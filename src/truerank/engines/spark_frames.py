@@ -15,7 +15,7 @@ from truerank.core.samples import Rng
 from truerank.engines.workers import stable_hash
 from truerank.evaluation.intervals import Parts, added_up
 from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,4 +16,4 @@ from .pooled import ExpectationMaximisation as ExpectationMaximisation
 from .pooled import Monotone as Monotone
 from .pooled import Smooth as Smooth
 from .pooled import Unbiased as Unbiased
-from .problems import Law as Law
+from .solvers import Law as Law

@@ -3,79 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, InputError, Ints, as_number, frozen
+from truerank.core.checks import Floats, InputError, as_number, frozen
 from truerank.core.csr import bounds, places
 from truerank.core.ranks import Ranks
-from truerank.estimators import spectral
-from truerank.estimators.corrected import (
-    CORRECTIONS,
-    Case,
-    Correction,
-    CorrectionTable,
-    CountedItems,
-    SumsBySize,
-    require_design,
-)
+from truerank.estimators import corrected, solvers
+from truerank.estimators.corrected import Case, Correction, CorrectionTable, SumsBySize
 from truerank.estimators.least_squares import Prior, prior_notes, problem_of
 from truerank.estimators.pooled import Smooth
-from truerank.estimators.problems import bias_variance
 from truerank.estimators.rank_laws import Observed, cell_means
-from truerank.estimators.spectral import Gram, RowTerm, batches, counts_of, sampled_polynomials
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.expectations import pooled_laws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 LARGEST = 4_096
 """Most draws for which the polynomials are computed: within some three seconds."""
-
-
-@dataclass(frozen=True, eq=False)
-class PooledSpectrum:
-    """What the largest samples show of many items and of a metric, in polynomials.
-
-    Attributes
-    ----------
-    both : array of shape (rows, M + 1)
-        The products of the sums over P and B, for d = 0..M.
-    to_all : array of shape (rows, M + 1)
-        Squares of lambda_d(M; N) for the N of each row.
-    gamma : float
-    """
-
-    both: Floats
-    to_all: Floats
-    gamma: float
-
-    @classmethod
-    def of(cls, shown: Floats, metric: Floats, N: Ints, gamma: float) -> PooledSpectrum:
-        """Combine P and B (by `metric_shown`), each of shape (rows, M + 1)."""
-        M = shown.shape[1] - 1
-        polynomials = sampled_polynomials(M)
-        return cls((shown @ polynomials) * (metric @ polynomials), Gram().singular_values(N, M) ** 2, gamma)
-
-    def sums(self, sizes: Ints) -> Floats:
-        """Return the sum of the expected table values of all items at each sample size, at most M."""
-        return np.array([self._sum(m) for m in sizes.tolist()])
-
-    def _sum(self, m: int) -> float:
-        squares = Gram().singular_values(self.both.shape[1] - 1, m) ** 2
-        own = self.to_all[:, : m + 1] * squares
-        return float(np.sum(self.both[:, : m + 1] * squares / ((1 - self.gamma) * own + self.gamma)))
-
-
-def metric_shown(term: RowTerm, N: Ints, M: int, last: Ints | None, smooth: bool) -> Floats:
-    """Return B; parameters as in `truerank.estimators.spectral.bias_variance_tables`."""
-    rows = np.arange(N.size)
-    g, weight = counts_of(rows, N, M, HYPERGEOMETRIC, last, smooth)
-    mass = weight * term(g, rows[:, None]) / (N[:, None] + 1)
-    row, place = np.nonzero(mass)
-    return pooled_laws(HYPERGEOMETRIC, g[row, place], M, N[row], weight=mass[row, place], group=row, n_groups=N.size)
 
 
 GAMMAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
@@ -89,7 +35,7 @@ def least_risk(corrections: list[BiasVariance], parts: tuple[Terms, ...], ranks:
     Bias and variance are those that it would have if the ranks of each group of relevant items followed the law that
     `Smooth` fits. Some items stand for their group, and covariances of items of one instance are left out.
     """
-    law = require_design(ranks, name).law(name)
+    law = corrected.require_design(ranks, name).law(name)
     cases = [case for part in parts for case in _cases(part, ranks, law)]
     risks = []
     for correction in corrections:
@@ -133,9 +79,8 @@ def _of_group(part: Terms, ranks: Ranks, law: Law, group: Observed, chances: Flo
     shares = (np.arange(_TYPICAL) + 0.5) / _TYPICAL
     chosen = by_size[(shares * by_size.size).astype(np.int64)]
     means, which = cell_means(part.term, ranks, chosen, group.seen.cells)
-    single = (1.0 if part.weight is None else float(part.weight[group.items].mean())) / int(
-        (ranks.n_relevant > 0).sum()
-    )
+    mean_weight = 1.0 if part.weight is None else float(part.weight[group.items].mean())
+    single = mean_weight / int((ranks.n_relevant > 0).sum())
     found = []
     for item, row in zip(chosen.tolist(), which.tolist(), strict=True):
         N, m = int(ranks.item_irrelevant[item]), int(ranks.item_draws[item])
@@ -205,7 +150,7 @@ class BiasVariance(Correction):
         )
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
-        return bias_variance(problem_of(term, law, case, self.prior), self._number)
+        return solvers.bias_variance(problem_of(term, law, case, self.prior), self._number)
 
     @property
     def _number(self) -> float:
@@ -215,41 +160,55 @@ class BiasVariance(Correction):
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Solve all cases with the same m at once in closed form, where the prior is uniform and the law has one."""
-        if self.prior is not None or law not in spectral.SPECTRA:
+        if self.prior is not None or law not in solvers.SPECTRA:
             return super().tables(term, law, cases)
-        tables: list[Floats] = [np.empty(0)] * len(cases)
-        for batch in batches(term, cases):
-            rows = spectral.bias_variance_tables(
-                batch.term, batch.N, batch.m, self._number, law, last=batch.last, smooth=batch.smooth
-            )
-            for place, row in zip(batch.places, rows, strict=True):
-                tables[place] = row
-        return tables
+        gamma = self._number
+        return solvers.solved_together(term, cases, lambda batch: solvers.bias_variance_tables(batch, gamma, law))
 
-    def expected_sums(self, term: Term, law: Law, items: CountedItems, largest: int) -> SumsBySize | None:
+    def expected_sums(self, term: Term, law: Law, items: corrected.CountedItems, largest: int) -> SumsBySize | None:
         if self.prior is not None or law is not HYPERGEOMETRIC:
             return None
+        gamma = self._number
         if largest <= LARGEST and len(items.cases) * (largest + 1) <= _MOST_COUNTS:
-            irrelevant = np.array([case.N for case in items.cases])
-            metric = _metric_shown(term, tuple(items.cases), largest)
-            return PooledSpectrum.of(items.shown(largest), metric, irrelevant, self._number).sums
+            return _sums_by_size(
+                items.shown(largest), _metric_shown(term, tuple(items.cases), largest), items.cases, gamma
+            )
         if items.tied.any():
             return None
-        (batch,) = batches(term, [case._replace(m=0) for case in items.cases])
-        return partial(
-            spectral.bias_variance_sums,
-            batch.term, batch.N, _side_by_side(items), gamma=self._number, last=batch.last, smooth=batch.smooth,
-        )  # fmt: skip
+        batch, counts = solvers.Batch.of(term, items.cases, m=0), _side_by_side(items)
+        return lambda sizes: solvers.bias_variance_sums(batch, counts, sizes, gamma)
+
+
+def _sums_by_size(shown: Floats, metric: Floats, cases: list[Case], gamma: float) -> SumsBySize:
+    """Return the sums of the expected table values of all items, from what the largest samples show.
+
+    `shown` is what M draws show of the items of each case, and `metric` what they show of the metric, both of shape
+    (cases, M + 1). In polynomials, neither depends on a smaller sample size m.
+    """
+    M, spectrum = shown.shape[1] - 1, solvers.Gram()
+    polynomials = solvers.sampled_polynomials(M)
+    both = (shown @ polynomials) * (metric @ polynomials)
+    to_all = spectrum.singular_values(np.array([case.N for case in cases]), M) ** 2
+
+    def at(m: int) -> float:
+        squares = spectrum.singular_values(M, m) ** 2
+        own = to_all[:, : m + 1] * squares
+        return float(np.sum(both[:, : m + 1] * squares / ((1 - gamma) * own + gamma)))
+
+    return lambda sizes: np.array([at(m) for m in sizes.tolist()])
 
 
 @cached
 def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
     """Return what samples of m draws show of the metric; recommenders that are compared share their cases."""
-    (batch,) = batches(term, [case._replace(m=m) for case in cases])
-    return frozen(metric_shown(batch.term, batch.N, m, batch.last, batch.smooth))
+    batch = solvers.Batch.of(term, list(cases), m)
+    g, mass = batch.mass(np.arange(len(cases)), HYPERGEOMETRIC)
+    row, place = np.nonzero(mass)
+    counts, N, weight = g[row, place], batch.N[row], mass[row, place]
+    return frozen(pooled_laws(HYPERGEOMETRIC, counts, m, N, weight=weight, group=row, n_groups=len(cases)))
 
 
-def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:
+def _side_by_side(items: corrected.CountedItems) -> tuple[Floats, Floats]:
     """Return the counts and weights of the items of each case as a row, filled up with 0."""
     order = np.argsort(items.which, kind="stable")
     sizes = np.bincount(items.which, minlength=len(items.cases))
@@ -260,4 +219,4 @@ def _side_by_side(items: CountedItems) -> tuple[Floats, Floats]:
     return counts, weights
 
 
-CORRECTIONS.add_built_in(BiasVariance)
+corrected.CORRECTIONS.add_built_in(BiasVariance)

@@ -16,7 +16,7 @@ from truerank.estimators.corrected import Assumption, Case, Correction, Correcti
 from truerank.estimators.draws import Draws, Ended, FixedDraws, HitTimes, Readings, readings, rounded_down, rounded_up
 from truerank.estimators.pooled import ValueTerm
 from truerank.estimators.worst_laws import Setting, reference, setting
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import Stops
 from truerank.sampling.laws import Law
 
@@ -106,7 +106,7 @@ class Bound(Correction):
                 yield size, group, _scaled(term, columns[group])
             else:
                 shared = FixedDraws(int(candidates[start]), int(draws[start]), law)
-                yield size, group, _Problem(self, term, shared, columns[group]).tables()
+                yield size, group, _SharedTables(self, term, shared, columns[group]).tables()
 
 
 def _scaled(term: Term, columns: Ints) -> Floats:
@@ -117,7 +117,7 @@ def _scaled(term: Term, columns: Ints) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _SharedTables:
     """Cases with the same draws and similar numbers of candidates, whose tables are solved together."""
 
     bound: Bound
@@ -227,14 +227,14 @@ def _solved(bound: Bound, term: Term, draws: HitTimes, cases: tuple[Case, ...]) 
     for first in (False, True):
         own = (columns[:, 0] == 1) == first
         if own.any():
-            rows[own] = _Problem(bound, term, draws, columns[own]).tables()
+            rows[own] = _SharedTables(bound, term, draws, columns[own]).tables()
     return frozen(rows)
 
 
 def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readings:
     """Return how the tables of these items are read; all metrics share it."""
     own = (ranks.item_irrelevant, ranks.above, ranks.item_draws, stops.open_until)
-    return ranks.fits.get(("readings", draws), lambda: readings(draws, Ended(*(numbers[items] for numbers in own))))
+    return ranks.fits.get(("readings", draws), lambda: readings(draws, Ended(*own).only(items)))
 
 
 def _possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
@@ -301,14 +301,11 @@ def best_gamma(term: Term, law: Law, case: Case, instances: int) -> float:
     )
 
     def error(gamma: float) -> float:
-        return _squared_error(BiasVariance(gamma).tables(term, law, [case])[0], shared.shown, exact, instances)
+        (table,) = BiasVariance(gamma).tables(term, law, [case])
+        mean = float(shared.shown @ table)
+        return (mean - exact) ** 2 + float(shared.shown @ np.square(table - mean)) / max(instances, 1)
 
     return min(_GAMMAS, key=error)
-
-
-def _squared_error(table: Floats, shown: Floats, exact: float, instances: int) -> float:
-    mean = float(shown @ table)
-    return (mean - exact) ** 2 + float(shown @ np.square(table - mean)) / max(instances, 1)
 
 
 def _setting(law: Law, case: Case) -> Setting:

@@ -8,10 +8,11 @@ which read the sampled count of an item in a table; then what may be assumed of 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args, overload
 
 import numpy as np
 
@@ -30,8 +31,7 @@ from truerank.core.checks import (
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.text_forms import Named, Registry
-from truerank.metrics.base import FunctionMetric, GradedMetric, Metric, PlainMetric, Term, TermFunction, Terms
-from truerank.metrics.built_in import METRICS
+from truerank.metrics.definitions import METRICS, FunctionMetric, Metric, Term, TermFunction, Terms, WrittenMetric
 
 if TYPE_CHECKING:
     from truerank.sampling.designs import AnyDesign, SamplingDesign
@@ -176,14 +176,7 @@ def has_unbiased_form(term: Term, ranks: Ranks) -> bool:
     return term.shape == "reciprocal" or (term.shape == "affine" and design.hits > 1)
 
 
-def correction_table(
-    metric: str | Corrected,
-    design: AnyDesign,
-    *,
-    n: int,
-    i: int = 1,
-    n_relevant: int = 1,
-) -> Floats:
+def correction_table(metric: str | Corrected, design: AnyDesign, *, n: int, i: int = 1, n_relevant: int = 1) -> Floats:
     """Return the m + 1 values of a corrected metric, for sampled ranks i, i + 1, ..., i + m.
 
     Parameters
@@ -220,6 +213,8 @@ def correction_table(
     return counted(terms[0], ranks, np.array([i - 1]))[0]
 
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 New = TypeVar("New", bound=type[Named])
 
 
@@ -246,9 +241,7 @@ def register(new: New | TermFunction) -> New | FunctionMetric:
     """
     entry: Any = new if isinstance(new, type) or not callable(new) else FunctionMetric.of(new)
     kind = entry if isinstance(entry, type) else type(entry)
-    registries: dict[type[Any], Registry[Any]] = {
-        PlainMetric: METRICS, GradedMetric: METRICS, Estimator: CORRECTIONS, Design: DESIGNS
-    }  # fmt: skip
+    registries: dict[type[Any], Registry[Any]] = {WrittenMetric: METRICS, Estimator: CORRECTIONS, Design: DESIGNS}
     for base, registry in registries.items():
         if issubclass(kind, base):
             registry.add(entry)
@@ -377,12 +370,21 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
     return as_design(ranks.design)
 
 
+def fitted(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let ranks keep what a function of them returns; other arguments must be hashable."""
+
+    @functools.wraps(function)
+    def kept(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        (ranks,) = (each for each in args if isinstance(each, Ranks))
+        key = (function.__qualname__, *(each for each in args if each is not ranks))
+        return ranks.fits.get(key, lambda: function(*args, **kwargs))
+
+    return kept
+
+
+@fitted
 def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     """Return the distinct cases, and the case of each relevant item."""
-    return ranks.fits.get("cases", lambda: _distinct_cases(ranks))
-
-
-def _distinct_cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
     per_item = [ranks.i, ranks.item_n_relevant, ranks.n_catalogue[ranks.instance], ranks.draws[ranks.instance]]
     first, which = distinct_columns(*per_item)
     columns = (numbers[first].tolist() for numbers in per_item)

@@ -21,7 +21,6 @@ batch brought to stand above: a table is read at its mean.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -30,9 +29,9 @@ import numpy as np
 from scipy import sparse, special
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, distinct_columns, frozen
+from truerank.core.checks import Floats, Ints, distinct_columns, frozen, slices
 from truerank.core.csr import bounds, entries_of, owners, places
-from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law, mean_rows
 
 # distance of knots, relative and at most: less for many hits, whose time is known more exactly
 _APART, _OF_SPREAD = 0.12, 0.4
@@ -48,83 +47,52 @@ _CHUNK = 1 << 14
 
 
 @dataclass(frozen=True)
-class Draws(ABC):
-    """What draws from N candidates can show, and how likely that is for each count above an item."""
+class FixedDraws:
+    """A given number of draws from N candidates; the outcome is the sampled count."""
 
     N: int
-
-    @property
-    @abstractmethod
-    def top(self) -> int:
-        """The last count that may be in the top, a tenth of the candidates of any sample that tables are fitted to."""
-
-    @abstractmethod
-    def rows(self, g: Ints) -> Floats:
-        """Return the law of the outcomes for each count, a row each."""
-
-    @abstractmethod
-    def mean_rows(self, last: Ints) -> Floats:
-        """Return the law of the outcomes if each of the counts 0..last is equally likely; `last` increases."""
-
-    @abstractmethod
-    def hats(self, breaks: tuple[int, ...]) -> Floats:
-        """Return the functions of the outcomes that tables consist of, a column each; they add up to 1."""
-
-    @abstractmethod
-    def spread(self, g: int) -> float:
-        """Return about how far from g the counts are that are hardly distinct from it."""
-
-    @abstractmethod
-    def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
-        """Return a table for samples of m draws from each of these numbers of candidates, all at most N."""
-
-    def decided(self, g: Ints, values: Floats) -> Floats | None:
-        """Return a table that is exact at every count for a function with these values; None if there is none."""
-        return None
-
-    @abstractmethod
-    def width(self, m: int) -> int:
-        """Return how many values such a table has."""
-
-    @property
-    @abstractmethod
-    def n_outcomes(self) -> int:
-        """How many outcomes there are."""
-
-
-@dataclass(frozen=True)
-class FixedDraws(Draws):
-    """As many draws as were asked for; the outcome is the sampled count."""
-
     m: int
     law: Law
 
     @property
     def top(self) -> int:
+        """The last count that may be in the top, a tenth of the candidates of any sample that tables are fitted to."""
         return self.N // 11  # tables serve some 6 % fewer candidates
 
     def rows(self, g: Ints) -> Floats:
+        """Return the law of the outcomes for each count above an item, a row each."""
         return self.law.rows(g, self.m, self.N)
 
     def mean_rows(self, last: Ints) -> Floats:
+        """Return the law of the outcomes if each of the counts 0..last is equally likely; `last` increases."""
         return self.law.mean_rows(last, self.m, self.N)
 
     def hats(self, breaks: tuple[int, ...]) -> Floats:
-        return _hats(_bends(self.m, [at * self.m / self.N for at in breaks]), self.m)
+        """Return the functions of the outcomes that tables consist of, a column each; they add up to 1."""
+        knots, h = _bends(self.m, [at * self.m / self.N for at in breaks]), np.arange(self.m + 1)
+        return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
     def spread(self, g: int) -> float:
+        """Return about how far from g the counts are that are hardly distinct from it."""
         of_draws = np.sqrt(self.law.spread(self.N, self.m)) if self.m < self.N or not self.law.distinct else 0.0
         share = min(max(g / self.N, 1 / self.m), 0.5)
         return float(self.N * np.sqrt(share * (1 - share)) * of_draws)
 
     def fitted(self, table: Floats, m: int, sizes: Ints) -> Floats:
+        """Return a table for samples of m draws from each of these numbers of candidates, all at most N."""
         return thinned(table, m, sizes, self.N, self.law)
 
+    def decided(self, g: Ints, values: Floats) -> Floats | None:
+        """Return a table that is exact at every count for a function with these values; None if there is none."""
+        return None
+
     def width(self, m: int) -> int:
+        """Return how many values a table for samples of m draws has."""
         return m + 1
 
     @property
     def n_outcomes(self) -> int:
+        """How many outcomes there are."""
         return self.m + 1
 
 
@@ -138,12 +106,6 @@ def _bends(m: int, centres: Iterable[float]) -> Ints:
         step = max(1, int(0.5 * np.sqrt(h)), 0 if fine else int(0.15 * h))
         found.append(min(m, h + step))
     return np.array(found)
-
-
-def _hats(knots: Ints, m: int) -> Floats:
-    """Hat functions of the knots at h = 0..m: the columns add up to 1."""
-    h = np.arange(m + 1)
-    return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
 
 def thinned(table: Floats, m: int, sizes: Ints, N: int, law: Law) -> Floats:
@@ -226,12 +188,13 @@ def _unit(numbers: Ints, bits: int) -> Ints:
 
 
 @dataclass(frozen=True)
-class HitTimes(Draws):
+class HitTimes:
     """Draws of at most N candidates until `hits` stand above, or until a time `end`.
 
     The outcomes are the j < `hits` above if there are no more by the end, and then the knots.
     """
 
+    N: int
     hits: int
     end: float = 1.0
 
@@ -277,11 +240,7 @@ class HitTimes(Draws):
         return BINOMIAL.pmf(j, self.end, g[:, None], 1)
 
     def mean_rows(self, last: Ints) -> Floats:
-        means, total, start = np.empty((last.size, self.n_outcomes)), np.zeros(self.n_outcomes), 0
-        for place, stop in enumerate(last.tolist()):
-            total = total + self.rows(np.arange(start, stop + 1)).sum(axis=0)
-            means[place], start = total / (stop + 1), stop + 1
-        return means
+        return mean_rows(self.rows, last)
 
     def hats(self, breaks: tuple[int, ...]) -> Floats:
         return np.eye(self.n_outcomes)
@@ -305,6 +264,10 @@ class HitTimes(Draws):
     @property
     def n_outcomes(self) -> int:
         return self.hits + self.knots.size
+
+
+Draws = FixedDraws | HitTimes
+"""What draws from N candidates can show, and how likely that is for each count above an item."""
 
 
 @cached
@@ -334,6 +297,10 @@ class Ended(NamedTuple):
     above: Ints
     drawn: Ints
     open_until: Ints
+
+    def only(self, items: Ints | slice) -> Ended:
+        """Return some of the items."""
+        return Ended(*(numbers[items] for numbers in self))
 
 
 class Readings(NamedTuple):
@@ -371,16 +338,11 @@ def readings(draws: HitTimes, ended: Ended) -> Readings:
     True
     """
     first, which = distinct_columns(*ended)
-    distinct = Ended(*(numbers[first] for numbers in ended))
-    parts = [_weights(draws, Ended(*(numbers[at : at + _CHUNK] for numbers in distinct)), at)
-             for at in range(0, first.size, _CHUNK)]  # fmt: skip
+    distinct = ended.only(first)
+    parts = [_weights(draws, distinct.only(part), part.start) for part in slices(first.size, _CHUNK)]
     row, outcome, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return _repeated(row, outcome, weight, which, first.size)
-
-
-def _repeated(row: Ints, outcome: Ints, weight: Floats, which: Ints, size: int) -> Readings:
-    """Return the readings of all items from the distinct ones, which come in order."""
-    starts = np.searchsorted(row, np.arange(size + 1))
+    # distinct items come in order, and are repeated for all that equal them
+    starts = np.searchsorted(row, np.arange(first.size + 1))
     at, within = entries_of(starts, which)
     return Readings(owners(within), outcome[at], weight[at], which.size)
 
@@ -389,12 +351,12 @@ def _weights(draws: HitTimes, ended: Ended, shift: int) -> tuple[Ints, Ints, Flo
     """Return rows, outcomes and weights; rows are counted from a shift."""
     dense = np.zeros((ended.N.size, draws.n_outcomes))
     found = np.flatnonzero(ended.above >= draws.hits)
-    row, T, likely = _last_hits(draws.hits, Ended(*(numbers[found] for numbers in ended)))
+    row, T, likely = _last_hits(draws.hits, ended.only(found))
     first, which = distinct_columns(ended.N[found[row]], T)
     mixed = sparse.csr_array((likely, (row, which)), shape=(found.size, first.size)).tocsc()
-    for start in range(0, first.size, _CHUNK):
-        own = first[start : start + _CHUNK]
-        dense[found] += mixed[:, start : start + _CHUNK] @ _of_hit(draws, ended.N[found[row[own]]], T[own])
+    for part in slices(first.size, _CHUNK):
+        own = first[part]
+        dense[found] += mixed[:, part] @ _of_hit(draws, ended.N[found[row[own]]], T[own])
     for at in np.flatnonzero(ended.above < draws.hits).tolist():
         N, above, last = (int(numbers[at]) for numbers in ended[:3])
         dense[at, : draws.hits] = _before_end(draws, N, last, above)
@@ -442,13 +404,10 @@ def _before_end(draws: HitTimes, N: int, drawn: int, above: int) -> Floats:
     mean, reach = N * draws.end, _FAR * (N * draws.end * (1 - draws.end)) ** 0.5 + _FEW
     early = np.arange(max(0, int(mean - reach)), min(drawn, int(mean + reach)) + 1)
     if early.size:
-        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ _shares(early, above, drawn)
+        # how many of those above are among the first `early` of the candidates drawn, a row each
+        shares = HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
+        law[: above + 1] = BINOMIAL.pmf(early, draws.end, N, 1) @ shares
     return law
-
-
-def _shares(early: Ints, above: int, drawn: int) -> Floats:
-    """Law of how many of those above are among the first `early` of the candidates drawn, a row each."""
-    return HYPERGEOMETRIC.rows(early, above, drawn) if drawn else np.ones((early.size, 1))
 
 
 def _knot_law(a: Ints, b: Ints, knots: Floats) -> Floats:

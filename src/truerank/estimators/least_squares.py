@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, InputError, as_floats, check_whole, distinct_columns
+from truerank.core.checks import Floats, InputError, as_floats, check_whole, distinct_columns
 from truerank.core.ranks import Ranks, check_ranks
-from truerank.estimators.corrected import (
-    CORRECTIONS,
-    Case,
-    Correction,
-    CorrectionTable,
-    CountTerm,
-    cached_table,
-    require_design,
-)
-from truerank.estimators.problems import Problem, constrained, minimal_bias, problem, unbiased_affine
+from truerank.estimators import corrected, solvers
+from truerank.estimators.corrected import Case, Correction, CorrectionTable
 from truerank.estimators.rank_laws import Cells, cells, cells_at, expectation_maximisation
-from truerank.estimators.spectral import batches, least_squares_problems
-from truerank.metrics.base import Term, Terms
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 Prior = tuple[float, ...]
@@ -118,7 +110,7 @@ def _shares(ranks: Ranks, within: Cells, size: int) -> Floats:
 
 def _learned(ranks: Ranks, within: Cells, size: int, iterations: int) -> Floats:
     """EM from equal shares; the likelihood of a part is its mean over some counts in it."""
-    design = require_design(ranks, "learning a prior")
+    design = corrected.require_design(ranks, "learning a prior")
     columns = (ranks.above, ranks.item_draws, ranks.item_irrelevant)
     first, which = distinct_columns(*columns)
     above, drawn, n_irrelevant = (column[first, None, None] for column in columns)
@@ -136,23 +128,21 @@ class _LeastBias(Correction):
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         if term.shape == "affine":
-            return unbiased_affine(case.count_term(term), case.N, case.m)
+            return solvers.unbiased_affine(case.count_term(term), case.N, case.m)
         return self._solve(problem_of(term, law, case, self.prior))
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Set up all problems with the same m at once, where the law is diagonal and the prior uniform."""
         if self.prior is not None or law is not HYPERGEOMETRIC or term.shape == "affine":
             return super().tables(term, law, cases)
-        tables: list[Floats] = [np.empty(0)] * len(cases)
-        for batch in batches(term, cases):
-            tasks = least_squares_problems(batch.term, batch.N, batch.m, last=batch.last, smooth=batch.smooth)
-            for place, task in zip(batch.places, tasks, strict=True):
-                solved = cached_table(self, term, law, cases[place]) if task is None else self._solve(task)
-                tables[place] = solved.values
-        return tables
+
+        def solve(batch: solvers.Batch) -> Iterator[Floats]:
+            return (self._solve(task).values for task in solvers.least_squares_problems(batch))
+
+        return solvers.solved_together(term, cases, solve)
 
     @abstractmethod
-    def _solve(self, task: Problem) -> CorrectionTable:
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
         """Solve the problem of a metric that is not affine."""
 
 
@@ -162,11 +152,11 @@ class LeastSquares(_LeastBias):
 
     name = "ls"
 
-    def _solve(self, task: Problem) -> CorrectionTable:
-        return minimal_bias(task)
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
+        return solvers.minimal_bias(task)
 
     def notes(self, name: str, term: Term, law: Law, case: Case) -> tuple[str, ...]:
-        table = cached_table(self, term, law, case)
+        table = corrected.cached_table(self, term, law, case)
         if not table.ill_conditioned:
             return ()
         return (
@@ -181,17 +171,17 @@ class ConstrainedLeastSquares(_LeastBias):
 
     name = "cls"
 
-    def _solve(self, task: Problem) -> CorrectionTable:
-        return constrained(task)
+    def _solve(self, task: solvers.Problem) -> CorrectionTable:
+        return solvers.constrained(task)
 
 
-CORRECTIONS.add_built_in(LeastSquares, ConstrainedLeastSquares)
+corrected.CORRECTIONS.add_built_in(LeastSquares, ConstrainedLeastSquares)
 
 
-def problem_of(term: Term, law: Law, case: Case, prior: Prior | None) -> Problem:
+def problem_of(term: Term, law: Law, case: Case, prior: Prior | None) -> solvers.Problem:
     """Return the least-squares problem of a case."""
     end = case.last_count(term)
-    return problem(
+    return solvers.problem(
         case.count_term(term),
         case.N,
         case.m,
@@ -213,10 +203,10 @@ class RankEstimate(Correction):
         return CorrectionTable(rank_estimate(case.count_term(term), case.N, case.m, interpolate=self.interpolate))
 
 
-CORRECTIONS.add_built_in(RankEstimate)
+corrected.CORRECTIONS.add_built_in(RankEstimate)
 
 
-def rank_estimate(term: CountTerm, N: int, m: int, *, interpolate: bool = False) -> Floats:
+def rank_estimate(term: corrected.CountTerm, N: int, m: int, *, interpolate: bool = False) -> Floats:
     """Metric at the unbiased estimate N h / m of the count (eq. 20).
 
     The estimate is rounded down, as in the paper, or f is interpolated linearly between its
@@ -230,15 +220,10 @@ def rank_estimate(term: CountTerm, N: int, m: int, *, interpolate: bool = False)
     array([1.    , 0.1833, 0.1   ])
     """
     # Whole-number division: N h / m in floating point could fall just below an integer.
-    below, remainder = np.divmod(_products(N, m), m)
+    whole = np.int64 if N * m < 2**63 else np.object_  # Python's own where 64 bits are too few
+    below, remainder = np.divmod(N * np.arange(m + 1).astype(whole), m)
     values = np.asarray(term(below.astype(np.float64)), dtype=np.float64)
     if not interpolate:
         return values
     above = np.asarray(term(np.minimum(below + 1, N).astype(np.float64)), dtype=np.float64)
     return values + remainder / m * (above - values)
-
-
-def _products(N: int, m: int) -> AnyArray:
-    """Return N h for h = 0..m as whole numbers, of Python's kind where 64 bits are too few."""
-    exact = np.int64 if N * m < 2**63 else np.object_
-    return N * np.arange(m + 1).astype(exact)

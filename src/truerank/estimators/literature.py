@@ -23,11 +23,19 @@ import numpy as np
 from truerank.core.caching import cached
 from truerank.core.checks import Floats, InputError, Ints, as_number
 from truerank.core.ranks import Ranks
-from truerank.estimators.corrected import CORRECTIONS, Case, Correction, CorrectionTable, Estimator, require_design
+from truerank.estimators.corrected import (
+    CORRECTIONS,
+    Case,
+    Correction,
+    CorrectionTable,
+    Estimator,
+    fitted,
+    require_design,
+)
 from truerank.estimators.least_squares import Prior, learn_prior, prior_counts
 from truerank.estimators.pooled import Pooled
-from truerank.estimators.rank_laws import Cells, Laws, cells, observed, uniform_law
-from truerank.metrics.base import Term, Terms
+from truerank.estimators.rank_laws import Cells, RankLaws, cells, observed, uniform_law
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import Law
 
 # catalogue sizes that stand for all in a group of relevant items: this many for a factor of e, and at most
@@ -67,13 +75,11 @@ class MaximumEntropy(Pooled):
             for part, given in zip(parts, super().terms(parts, ranks, name), strict=True)
         )
 
-    def laws(self, ranks: Ranks) -> Laws:
-        return ranks.fits.get(self, lambda: self._fit(ranks))
-
-    def _fit(self, ranks: Ranks) -> Laws:
+    @fitted
+    def laws(self, ranks: Ranks) -> RankLaws:
         law, untied = require_design(ranks, str(self)).law(str(self)), ranks.break_ties("random", rng=0)
         groups = observed(ranks)
-        return Laws(groups, tuple(self._law_of(untied, group.items, group.seen.cells, law) for group in groups))
+        return RankLaws(groups, tuple(self._law_of(untied, group.items, group.seen.cells, law) for group in groups))
 
     def _law_of(self, ranks: Ranks, items: Ints, within: Cells, law: Law) -> Floats:
         m = int(ranks.item_draws[items[0]])
@@ -91,14 +97,11 @@ class Multinomial(Estimator):
 
     name = "mn"
 
-    @property
-    def pools_instances(self) -> bool:
-        return True
+    pools_instances = True
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         require_design(ranks, name).law(name)
-        prior = ranks.fits.get(self, lambda: learn_prior(ranks))
-        table = MultinomialTable(prior, int((ranks.n_relevant > 0).sum()))
+        table = MultinomialTable(_learned_prior(ranks), int((ranks.n_relevant > 0).sum()))
         return table.terms(parts, ranks, name)
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
@@ -106,6 +109,7 @@ class Multinomial(Estimator):
 
 
 CORRECTIONS.add_built_in(MaximumEntropy, Multinomial)
+_learned_prior = fitted(learn_prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +117,14 @@ class _Shifted(Term):
     """Posterior means, shifted by one number for each group of relevant items."""
 
     base: Term
-    laws: Laws
+    laws: RankLaws
     shifts: Floats
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return self.base.term(rank, i, n_relevant, n) + self.shifts[self.laws.group[n]]
 
 
-def _shifts(part: Terms, posterior: Terms, laws: Laws, ranks: Ranks) -> Floats:
+def _shifts(part: Terms, posterior: Terms, laws: RankLaws, ranks: Ranks) -> Floats:
     """Return by how much the mean of a term under the law of each group is above the mean of its posterior means."""
     found = []
     for group, law in zip(laws.groups, laws.laws, strict=True):

@@ -11,23 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from truerank.core.checks import Floats, InputError, Ints, as_number
+from truerank.core.checks import Floats, InputError, Ints, as_number, slices
 from truerank.core.ranks import Ranks
-from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, has_unbiased_form, require_design
-from truerank.estimators.rank_laws import (
-    Errors,
-    Laws,
-    Observed,
-    PosteriorTerm,
-    Seen,
-    SmoothFit,
-    expectation_maximisation,
-    monotone_law,
-    observed,
-    smooth_law,
-    uniform_law,
-)
-from truerank.metrics.base import Term, Terms
+from truerank.estimators import rank_laws
+from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, fitted, has_unbiased_form, require_design
+from truerank.estimators.rank_laws import Observed, RankLaws, Seen, SmoothFit, observed
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import InverseSampling
 from truerank.sampling.laws import draw_counts
 
@@ -76,9 +65,7 @@ def _counts_at(ranks: Ranks, group: Observed, cumulative: Floats, level: Floats)
 def _quantiles(cumulative: Floats, which: Ints, level: Floats) -> tuple[Ints, Floats]:
     """Return the column in which the cumulative chances of each item's row reach its level, and how far into it."""
     column, inside = np.empty(which.size, dtype=np.int64), np.empty(which.size)
-    step = max(_CHUNK // cumulative.shape[1], 1)
-    for start in range(0, which.size, step):
-        part = slice(start, start + step)
+    for part in slices(which.size, _CHUNK // cumulative.shape[1]):
         rows = cumulative[which[part]]
         wanted = level[part] * rows[:, -1]
         column[part] = (rows <= wanted[:, None]).sum(axis=1)
@@ -116,19 +103,17 @@ class Pooled(Estimator):
     long as 200 items share it. Ties are broken at random to fit a law, always in the same way.
     """
 
-    @property
-    def pools_instances(self) -> bool:
-        return True
+    pools_instances = True
 
     @abstractmethod
-    def laws(self, ranks: Ranks) -> Laws:
+    def laws(self, ranks: Ranks) -> RankLaws:
         """Return the law of the ranks for each group of relevant items."""
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         require_design(ranks, name)
         laws = self.laws(ranks)
         places = np.arange(ranks.above.size)
-        return tuple(Terms(PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
+        return tuple(Terms(rank_laws.PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
 
     def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
         """Return the error of the posterior means and of the laws, and what the assumed shape of the laws makes of it.
@@ -147,10 +132,9 @@ class Pooled(Estimator):
         are added as they are, not in quadrature.
         """
         laws = self.laws(ranks)
-        error = Errors(ranks, Smooth().fits(ranks), laws)
         of_items, of_laws = np.zeros(2)
-        for group in range(len(laws.groups)):
-            variance, deviation = error.of_group(group, parts)
+        for group, posteriors, fit in zip(laws.groups, laws.posteriors, Smooth().fits(ranks), strict=True):
+            variance, deviation = rank_laws.errors(parts, ranks, group, posteriors, fit)
             of_items, of_laws = of_items + variance, of_laws + deviation
         return float(np.hypot(np.sqrt(of_items), of_laws))
 
@@ -188,9 +172,9 @@ class _Fitted(Pooled):
     def fit(self, seen: Seen) -> Floats:
         """Return the law of the ranks: the chance of each cell."""
 
-    def laws(self, ranks: Ranks) -> Laws:
-        groups = observed(ranks)
-        return ranks.fits.get(self, lambda: Laws(groups, tuple(self.fit(group.seen) for group in groups)))
+    @fitted
+    def laws(self, ranks: Ranks) -> RankLaws:
+        return RankLaws(observed(ranks), tuple(self.fit(group.seen) for group in observed(ranks)))
 
 
 @dataclass(frozen=True)
@@ -205,7 +189,9 @@ class ExpectationMaximisation(_Fitted):
             raise InputError(f"the steps of ~em(steps) must be at least 1, got {self.steps}.")
 
     def fit(self, seen: Seen) -> Floats:
-        return expectation_maximisation(seen.likelihood, seen.weight, uniform_law(seen.cells), self.steps)
+        return rank_laws.expectation_maximisation(
+            seen.likelihood, seen.weight, rank_laws.uniform_law(seen.cells), self.steps
+        )
 
 
 @dataclass(frozen=True)
@@ -224,7 +210,7 @@ class Monotone(_Fitted):
     name = "monotone"
 
     def fit(self, seen: Seen) -> Floats:
-        return monotone_law(seen, steps=60)
+        return rank_laws.monotone_law(seen, steps=60)
 
 
 @dataclass(frozen=True)
@@ -244,13 +230,14 @@ class Smooth(Pooled):
         if not 0.0 < as_number(self.penalty) < np.inf:
             raise InputError(f"the penalty of ~smooth(penalty) must be above 0, got {self.penalty}.")
 
+    @fitted
     def fits(self, ranks: Ranks) -> tuple[SmoothFit, ...]:
         """Return the fit of each group, which also says how well the data determine it."""
-        groups = observed(ranks)
-        return ranks.fits.get((self, "fit"), lambda: tuple(smooth_law(group.seen, self.penalty) for group in groups))
+        return tuple(rank_laws.smooth_law(group.seen, self.penalty) for group in observed(ranks))
 
-    def laws(self, ranks: Ranks) -> Laws:
-        return ranks.fits.get(self, lambda: Laws(observed(ranks), tuple(fit.law for fit in self.fits(ranks))))
+    @fitted
+    def laws(self, ranks: Ranks) -> RankLaws:
+        return RankLaws(observed(ranks), tuple(fit.law for fit in self.fits(ranks)))
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         """Add a note if a monotone law gives a different result."""

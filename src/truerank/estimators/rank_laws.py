@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, Ints, distinct_columns, frozen
+from truerank.core.checks import Floats, Ints, distinct_columns, frozen, slices
 from truerank.core.ranks import Ranks
-from truerank.estimators.corrected import require_design
-from truerank.metrics.base import Term, Terms
+from truerank.estimators.corrected import fitted, require_design
+from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import SamplingDesign
+
+Value = TypeVar("Value")
 
 _SINGLE, _RATIO = 25, 1.09
 # counts at which a function is looked at in a cell; smaller cells are summed in full
@@ -264,13 +266,12 @@ class Observed:
 
     def cell_means(self, term: Term, ranks: Ranks) -> tuple[Floats, Ints]:
         """Return the mean of a term over each cell for the distinct cases of rows, and the case of each row."""
-        if term not in self._cell_means:
-            _remember(self._cell_means, term, cell_means(term, ranks, self.examples, self.seen.cells))
-        return self._cell_means[term]
+        found = self._cell_means.get(term)
+        return found or _kept(self._cell_means, term, cell_means(term, ranks, self.examples, self.seen.cells))
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class RankLaws:
     """The law of each group of relevant items."""
 
     groups: tuple[Observed, ...]
@@ -295,28 +296,26 @@ class Laws:
 
     def posterior_means(self, term: Term, ranks: Ranks) -> Floats:
         """Return the mean of a term for each relevant item of ranks without ties, given what was drawn for it."""
-        if term not in self._posterior_means:
-            found = np.empty(ranks.above.size)
-            for group, chances in zip(self.groups, self.posteriors, strict=True):
-                means, case = group.cell_means(term, ranks)
-                found[group.items] = _row_products(chances, means, case)[group.which]
-            _remember(self._posterior_means, term, found)
-        return self._posterior_means[term]
+        if term in self._posterior_means:
+            return self._posterior_means[term]
+        found = np.empty(ranks.above.size)
+        for group, chances in zip(self.groups, self.posteriors, strict=True):
+            means, case = group.cell_means(term, ranks)
+            found[group.items] = _row_products(chances, means, case)[group.which]
+        return _kept(self._posterior_means, term, found)
 
 
-def _remember(kept: dict[Any, Any], key: Any, value: Any) -> None:
-    """Keep what was computed, and forget the oldest where there is much."""
-    if len(kept) >= _KEPT:
-        del kept[next(iter(kept))]
-    kept[key] = value
+def _kept(cache: dict[Term, Value], term: Term, value: Value) -> Value:
+    """Keep what was computed for a term, and forget the oldest where there is much."""
+    if len(cache) >= _KEPT:
+        del cache[next(iter(cache))]
+    cache[term] = value
+    return value
 
 
+@fitted
 def observed(ranks: Ranks) -> tuple[Observed, ...]:
     """Return the groups of relevant items and how likely each count makes what was drawn for them."""
-    return ranks.fits.get("observed", lambda: _observe(ranks))
-
-
-def _observe(ranks: Ranks) -> tuple[Observed, ...]:
     untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
     within = cells(int(ranks.item_irrelevant.max(initial=0)))
     return tuple(_group(untied, items, within) for items in _groups(ranks))
@@ -369,9 +368,7 @@ def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
 def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
     """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
     found = np.empty((columns[0].size, len(within)))
-    step = max(_BLOCK // len(within), 1)
-    for start in range(0, len(found), step):
-        part = slice(start, start + step)
+    for part in slices(len(found), _BLOCK // len(within)):
         above, drawn, n_irrelevant = (column[part, None] for column in columns)
         count = np.clip(within.middles, *design.possible_counts(above, drawn, n_irrelevant))
         inside = (count >= within.starts) & (count < within.starts + within.sizes)
@@ -386,7 +383,7 @@ class PosteriorTerm(Term):
 
     base: Term
     ranks: Ranks
-    laws: Laws
+    laws: RankLaws
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         if not self.ranks.tied.any():
@@ -399,18 +396,14 @@ class PosteriorTerm(Term):
         return values
 
     def _in_group(self, number: int, items: Ints, above: Ints) -> Floats:
-        chances, which = self._posterior(number, items, above)
-        means, case = cell_means(self.base, self.ranks, items, self.laws.groups[number].seen.cells)
-        return _row_products(chances[which], means, case)
-
-    def _posterior(self, number: int, items: Ints, above: Ints) -> tuple[Floats, Ints]:
-        """Return the chances of cells for counts that items with ties may have."""
+        """Return the means for counts that items of a group may have, because they have ties."""
         columns = [above, self.ranks.item_draws[items], self.ranks.item_irrelevant[items]]
         first, which = distinct_columns(*columns)
-        within = self.laws.groups[number].seen.cells
-        design = require_design(self.ranks, "the estimate")
+        within, design = self.laws.groups[number].seen.cells, require_design(self.ranks, "the estimate")
         likelihood = _likelihood(design, [column[first] for column in columns], within)
-        return Seen(within, np.ones(first.size), likelihood).posterior(self.laws.laws[number]), which
+        chances = Seen(within, np.ones(first.size), likelihood).posterior(self.laws.laws[number])
+        means, case = cell_means(self.base, self.ranks, items, within)
+        return _row_products(chances[which], means, case)
 
 
 def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Floats, Ints]:
@@ -418,47 +411,38 @@ def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Fl
     columns = (ranks.i[items], ranks.item_n_relevant[items], _sizes(ranks, items))
     first, case = distinct_columns(*columns)
     means = np.empty((first.size, len(within)))
-    step = max(_CHUNK // within.points.size, 1)
-    for start in range(0, first.size, step):
-        some = first[start : start + step]
-        i, n_relevant, size = (numbers[some, None, None] for numbers in columns)
+    for part in slices(first.size, _CHUNK // within.points.size):
+        i, n_relevant, size = (numbers[first[part], None, None] for numbers in columns)
         # a cell may go on beyond the candidates of some instances
         count = np.minimum(within.points, size)
-        means[start : start + step] = term.term(count + i, i, n_relevant, size + n_relevant).mean(axis=2)
+        means[part] = term.term(count + i, i, n_relevant, size + n_relevant).mean(axis=2)
     return means, case
 
 
 def _row_products(a: Floats, b: Floats, which_b: Ints) -> Floats:
     """Return the sums of the products of rows of two matrices."""
     found = np.empty(len(a))
-    step = max(_BLOCK // a.shape[1], 1)
-    for start in range(0, found.size, step):
-        part = slice(start, start + step)
+    for part in slices(found.size, _BLOCK // a.shape[1]):
         found[part] = np.einsum("uc,uc->u", a[part], b[which_b[part]])
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Errors:
-    """The error of a mean of posterior means: what is open about each item, and about the law."""
+def errors(
+    parts: tuple[Terms, ...], ranks: Ranks, group: Observed, posteriors: Floats, fit: SmoothFit
+) -> tuple[float, float]:
+    """Return what is open about the items of a group, and about its law, in a mean of posterior means.
 
-    ranks: Ranks
-    fits: tuple[SmoothFit, ...]
-    laws: Laws
-
-    def of_group(self, number: int, parts: tuple[Terms, ...]) -> tuple[float, float]:
-        """Return M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data)."""
-        group, posteriors = self.laws.groups[number], self.laws.posteriors[number]
-        variance, covariance = 0.0, np.zeros(len(group.seen.cells))
-        for rows, times, values in _weighted(parts, self.ranks, group):
-            chances = posteriors[rows]
-            joint = chances * values
-            mean = joint.sum(axis=1)
-            variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0) @ times)
-            covariance += times @ joint - (times * mean) @ chances
-        n = max(int((self.ranks.n_relevant > 0).sum()), 1)
-        fit = self.fits[number]
-        return variance / n**2, fit.variance(covariance @ fit.basis / n) ** 0.5
+    These are the variance M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data).
+    """
+    variance, covariance = 0.0, np.zeros(len(group.seen.cells))
+    for rows, times, values in _weighted(parts, ranks, group):
+        chances = posteriors[rows]
+        joint = chances * values
+        mean = joint.sum(axis=1)
+        variance += float(np.maximum(np.einsum("uc,uc->u", joint, values) - mean**2, 0.0) @ times)
+        covariance += times @ joint - (times * mean) @ chances
+    n = max(int((ranks.n_relevant > 0).sum()), 1)
+    return variance / n**2, fit.variance(covariance @ fit.basis / n) ** 0.5
 
 
 def _weighted(parts: tuple[Terms, ...], ranks: Ranks, group: Observed) -> Iterator[tuple[Ints, Floats, Floats]]:
@@ -471,9 +455,7 @@ def _weighted(parts: tuple[Terms, ...], ranks: Ranks, group: Observed) -> Iterat
     alike = all(weight is None for weight in weights)
     rows = np.arange(group.examples.size) if alike else group.which
     times = group.seen.weight if alike else np.ones(rows.size)
-    step = max(_BLOCK // len(group.seen.cells), 1)
-    for start in range(0, rows.size, step):
-        some = slice(start, start + step)
+    for some in slices(rows.size, _BLOCK // len(group.seen.cells)):
         values = sum(
             means[case[rows[some]]] if weight is None else weight[some, None] * means[case[rows[some]]]
             for weight, (means, case) in zip(weights, cases, strict=True)

@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 
 from truerank.core.caching import cached
-from truerank.core.checks import Bools, Floats, Ints, frozen
+from truerank.core.checks import Bools, Floats, Ints, frozen, slices
 from truerank.estimators.corrected import LEAST_AT_TWICE, Assumption
 from truerank.estimators.draws import Draws
 
@@ -269,9 +269,7 @@ def _lowest(g: Ints, excess: Floats) -> float:
 def _expected(g: Ints, draws: Draws, tables: Floats) -> tuple[Floats, Floats]:
     """Expectations of tables at each count, and the law of the outcomes under the reference law."""
     weight, means, shown = reference(g), np.empty((g.size, tables.shape[1])), np.zeros(draws.n_outcomes)
-    step = max(1, _CHUNK // draws.n_outcomes)
-    for start in range(0, g.size, step):
-        part = slice(start, start + step)
+    for part in slices(g.size, _CHUNK // draws.n_outcomes):
         rows = draws.rows(g[part])
         means[part] = rows @ tables
         shown += weight[part] @ rows
@@ -301,8 +299,8 @@ def worst_law(numbers: Floats) -> Floats:
 def starting_laws(size: int) -> Floats:
     """Return staircases with one step, and with as many steps as they can have; a row each."""
     first = np.unique(np.minimum(_APART ** np.arange(np.log(size) / np.log(_APART) + 1), size).astype(int))
-    stairs = [[b] for b in first.tolist()] + [_doubled(b, size) for b in first.tolist()]
-    laws = np.array([_staircase(np.array(steps), size) for steps in stairs])
+    doubled = [[b << power for power in range((size // b).bit_length())] for b in first.tolist()]
+    laws = np.array([_staircase(np.array(steps), size) for steps in [*first[:, None].tolist(), *doubled]])
     return laws / laws.sum(axis=1, keepdims=True)
 
 
@@ -320,11 +318,6 @@ def smooth_conditions(size: int, n: int) -> Any:
     ones, rows = np.ones(rank.size), rank - 1
     once, twice = (sparse.csr_array((ones, (rows, r - 1)), shape=(rank.size, n)) for r in (rank, 2 * rank))
     return sparse.vstack([after - here, LEAST_AT_TWICE * once - twice])
-
-
-def _doubled(b: int, size: int) -> list[int]:
-    """Return b, 2 b, 4 b, ... as far as there are ranks."""
-    return [b << power for power in range((size // b).bit_length())]
 
 
 def _staircase(steps: Ints, size: int) -> Floats:

@@ -22,7 +22,7 @@ from truerank.evaluation.intervals import check_level, engine_of
 from truerank.evaluation.paired_tests import Adjustment, PairedTest, TestName
 from truerank.evaluation.paired_values import Entrant, Key, PairedPart, Task, paired_parts
 from truerank.evaluation.per_instance import Ties, parts_by, untied
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 Unmatched = Literal["refuse", "drop"]
 """What to do with instances that only some recommenders have."""

@@ -19,7 +19,7 @@ from truerank.evaluation import intervals
 from truerank.evaluation.exact_ranges import ExactRange, advice, exact_range, remedy
 from truerank.evaluation.intervals import Interval, Moments, Units
 from truerank.evaluation.per_instance import Part, Ties, values
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 _TIED = {
     "expected": "metrics are averaged over all orders of tied items",

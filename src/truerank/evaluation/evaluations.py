@@ -26,7 +26,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import engine_of
 from truerank.evaluation.list_evaluations import as_list_metric, list_cells, list_notes
 from truerank.evaluation.per_instance import Part, Ties, values_by_part
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.recommending.list_metrics import ListMetric
 from truerank.recommending.recommendations import Recommendations
 

@@ -15,7 +15,7 @@ from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Correct
 from truerank.evaluation.intervals import Interval, Units, attainable, attainable_with, mean_of, values_at_one_end
 from truerank.evaluation.paired_tests import Outcome
 from truerank.evaluation.per_instance import sums
-from truerank.metrics.base import Metric, Term, Terms
+from truerank.metrics.definitions import Metric, Term, Terms
 from truerank.sampling.designs import as_design
 from truerank.sampling.laws import Law
 

@@ -21,7 +21,7 @@ from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import item_terms, sums
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 _UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""

@@ -15,8 +15,7 @@ from truerank.estimators.corrected import as_metrics
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.formats.sources import Source
-from truerank.metrics.base import Metric
-from truerank.metrics.built_in import METRICS
+from truerank.metrics.definitions import METRICS, Metric
 from truerank.ranking.ranks_from_lists import read_lists
 from truerank.recommending.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
 from truerank.recommending.recommendations import NO_CATALOGUE, Recommendations

@@ -19,7 +19,7 @@ from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome, bound
 from truerank.evaluation.intervals import Interval, Moments, attainable, attainable_of_items, attainable_with
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
 from truerank.evaluation.per_instance import Part, checked_terms, values_by_part
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 
 
 @dataclass(frozen=True)

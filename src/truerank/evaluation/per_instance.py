@@ -19,7 +19,7 @@ from truerank.core.tables import Backend, frame
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.groups import UNKNOWN, Groups
-from truerank.metrics.base import Metric, Term, Terms
+from truerank.metrics.definitions import Metric, Term, Terms
 from truerank.sampling.sums import GROWTH, POINTS, on_ladder, rule
 
 if TYPE_CHECKING:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ints, as_rng, check_whole, counted, to_numpy
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    as_ints,
+    as_rng,
+    check_whole,
+    counted,
+    slices,
+    to_numpy,
+)
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng, Sample
@@ -18,16 +31,19 @@ from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
 from truerank.kernels.factors import count_sampled
-from truerank.kernels.user_blocks import check_pairs
+from truerank.kernels.user_blocks import Progress, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users
-from truerank.ranking.sequential import Asked, rank_in_rounds
-from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign, UniformSampling, as_design
-from truerank.sampling.pools import ItemLists, ListedPool, Pool
+from truerank.sampling import designs
+from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
+from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorers import Scorer
 
 # pairs that a scorer is asked for at once: many, since slow ones work in batches
 _PAIRS = 1 << 20
+# the same in rounds, and by each of several threads if the scorer allows them
+_CHUNK = 2_000_000
+_PER_THREAD = 1 << 18
 
 Negatives = str | Path | Sequence[Sequence[int]] | Sequence[AnyArray] | AnyArray
 """A file, or the items of each user, by user number."""
@@ -118,18 +134,11 @@ def rank_sampled(
             raise InputError(f"give either `negatives` or `{name}`, not both.")
     if most_scores is not None:
         check_whole("most_scores", most_scores)
-    chosen, effort = as_design(design), Effort(most_scores, check_threads(threads), progress)
+    chosen, effort = designs.as_design(design), Effort(most_scores, check_threads(threads), progress)
     generator, scorers = as_rng(rng), scorer.values() if isinstance(scorer, Mapping) else [scorer]
     given, n_ranked = [*scorers, *chosen.proxies], len(scorers)
     held = HeldOut.of(
-        given,
-        split,
-        train=train,
-        test=test,
-        candidates=candidates,
-        keep_train=keep_train,
-        users=users,
-        rng=generator,
+        given, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=generator
     )
     if negatives is None:
         found = rank_by_design(chosen, held, held.scorers[:n_ranked], generator, effort=effort)
@@ -172,26 +181,6 @@ def rank_by_design(
         return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
 
     return _rank_among(_Samples(design, sample, design.size * len(pool)), held, scorers, effort)
-
-
-def _rank_in_rounds(
-    design: SequentialDesign,
-    pool: Pool,
-    held: HeldOut,
-    scorers: Sequence[Scorer],
-    rng: np.random.Generator,
-    effort: Effort,
-) -> list[Ranks]:
-    design.check(pool.sizes, 1)
-    if effort.most is not None and not design.can_end_anywhere:
-        raise InputError(f"{design} can't be ended by `most_scores`; use InverseSampling.")
-    effort.check(held.test.items.size + len(pool), design)
-    order, found = design.order(pool, rng), []
-    for scorer in scorers:
-        with progress_bar("users", effort.progress, total=len(pool)) as bar:
-            asked = Asked(scorer, effort.threads, bar.update)
-            found.append(rank_in_rounds(asked, held, design, order, rng, effort.most))
-    return found
 
 
 class _Samples(NamedTuple):
@@ -253,19 +242,9 @@ def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: I
 def _ranks(blocks: Sequence[_Block], samples: _Samples, held: HeldOut) -> Ranks:
     parts: Sequence[Any] = blocks or [(np.zeros(0, dtype=np.int64),) * 5]
     above, tied, order, same, sampled = map(np.concatenate, zip(*parts, strict=True))
-    n_relevant = np.diff(held.test.indptr)[held.users]
-    return Ranks(
-        above=above,
-        tied=tied,
-        n_candidates=n_relevant + sampled,
-        indptr=bounds(n_relevant),
-        ids=held.test.names[held.users],
-        grades=None if held.grades is None else held.grades[order],
-        same_score=None if held.grades is None else same,
-        items=held.test.item_names[held.test.items[order]],
-        sample=Sample(samples.design, held.n_candidates),
-        notes=(*held.notes, *samples.notes),
-    )
+    n_candidates = np.diff(held.test.indptr)[held.users] + sampled
+    sample, notes = Sample(samples.design, held.n_candidates), (*held.notes, *samples.notes)
+    return held.ranks(order, above, tied, n_candidates, same, sample=sample, notes=notes)
 
 
 def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
@@ -297,7 +276,7 @@ def _given(negatives: Negatives, held: HeldOut) -> _Samples:
         raise InputError(f"`negatives` must hold items 0..{n_items - 1}, got {flat.min()}..{flat.max()}.")
     n_repeated = sum(row.size - np.unique(row).size for row in sampled)
     one = np.unique([row.size for row in sampled])
-    design = UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=n_repeated > 0)
+    design = designs.UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=n_repeated > 0)
     sizes = f"{flat.size} negatives, of which {np.unique(flat).size} distinct items"
     notes = (sizes, *_odd(rows, sampled, n_repeated, held))
     return _Samples(design, lambda number, start, stop: sampled[start:stop], flat.size, notes)
@@ -315,3 +294,156 @@ def _odd(rows: list[Ints], sampled: list[Ints], n_repeated: int, held: HeldOut) 
         for number, (one, many) in zip((n_repeated, relevant, trained), _ODDITIES, strict=True)
         if number
     ]
+
+
+def _rank_in_rounds(
+    design: SequentialDesign,
+    pool: Pool,
+    held: HeldOut,
+    scorers: Sequence[Scorer],
+    rng: np.random.Generator,
+    effort: Effort,
+) -> list[Ranks]:
+    """Score candidates in growing batches, for all users at once, until enough is known about each relevant item."""
+    design.check(pool.sizes, 1)
+    if effort.most is not None and not design.can_end_anywhere:
+        raise InputError(f"{design} can't be ended by `most_scores`; use InverseSampling.")
+    n_relevant = held.test.items.size
+    effort.check(n_relevant + len(pool), design)
+    order, found = design.order(pool, rng), []
+    for scorer in scorers:
+        with progress_bar("users", effort.progress, total=len(pool)) as bar:
+            rounds = _Rounds(_Asked(scorer, effort.threads, bar.update), held, design, order, rng)
+            rounds.run(None if effort.most is None else effort.most - n_relevant)
+        found.append(rounds.found())
+    return found
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A scorer of pairs, and what to call when users are done."""
+
+    scorer: Scorer
+    threads: int
+    progress: Progress
+
+    def scores(self, users: Ints, items: Ints) -> Floats:
+        """Return the scores of pairs, or refuse them if one is not finite."""
+        threads = self.threads if self.scorer.concurrent else 1
+        step = _PER_THREAD if threads > 1 else max(users.size, 1)
+
+        def part(start: int, stopped: Event) -> Floats:
+            some = slice(start, start + step)
+            return to_numpy(self.scorer.pairs(users[some], items[some]), "scores").astype(np.float64, copy=False)
+
+        scores = np.concatenate(share(part, range(0, max(users.size, 1), step), threads))
+        check_pairs(scores, users, items)
+        return scores
+
+
+class _Rounds:
+    """The relevant items of each instance from the top, and what has been counted so far for each of them.
+
+    Attributes
+    ----------
+    ranks : Ranks
+        All zero: which relevant items there are, and how many candidates.
+    scores, keys : arrays of float, one per relevant item
+        Its score, and a key that orders equal scores at random.
+    above, tied, drawn : arrays of int, one per relevant item
+    scored : array of int, one per instance
+    open : array of bool, one per relevant item
+        Whether more has to be known about it.
+    """
+
+    def __init__(
+        self, asked: _Asked, held: HeldOut, design: SequentialDesign, order: Order, rng: np.random.Generator
+    ) -> None:
+        self.asked, self.users, self.design, self.order, self.rng = asked, held.users, design, order, rng
+        n_relevant = np.diff(held.test.indptr)[held.users]
+        users = np.repeat(held.users, n_relevant)
+        scores = asked.scores(users, held.test.items)
+        keys = rng.random(scores.size)
+        down = np.lexsort((-keys, -scores, users))
+        self.scores, self.keys = scores[down], keys[down]
+        self.ranks = Ranks(
+            above=np.zeros(scores.size, dtype=np.int64),
+            n_candidates=held.n_candidates,
+            indptr=bounds(n_relevant),
+            ids=held.test.names[held.users],
+            grades=None if held.grades is None else held.grades[down],
+            notes=held.notes,
+        )
+        self.above, self.tied, self.drawn = np.zeros((3, scores.size), dtype=np.int64)
+        self.scored = np.zeros(len(self.ranks), dtype=np.int64)
+        self.open = np.ones(scores.size, dtype=np.bool_)
+
+    def run(self, left: int | None) -> None:
+        """Look at batch after batch of the open instances, until none is open or no score is left.
+
+        When scores run out, all draws end, as far as possible at the same number.
+        """
+        start, last = 0, int(self.ranks.draws.max(initial=0))
+        last = last if self.design.cap is None else min(last, self.design.cap)
+        while start < last:
+            batch, places = min(designs.next_batch(start), last - start), self.open_instances()
+            size = batch if left is None else min(batch, left // max(places.size, 1))
+            if not places.size or not size:
+                return
+            before = int(self.scored[places].sum())
+            self.look(places, start, size)
+            if left is not None:
+                left -= int(self.scored[places].sum()) - before
+            if size < batch:
+                return
+            start += batch
+
+    def found(self) -> Ranks:
+        """Return the ranks as the design sees them."""
+        counts = {"above": self.above, "tied": self.tied, "drawn": self.drawn, "scored": self.scored}
+        return self.design.found(self.ranks, **counts)
+
+    def open_instances(self) -> Ints:
+        return np.unique(self.ranks.instance[self.open])
+
+    def look(self, places: Ints, start: int, size: int) -> None:
+        """Score the next candidates of some instances, and count them for each of their open items."""
+        for part in slices(places.size, _CHUNK // size):
+            self._look(places[part], start, size)
+        self.asked.progress(places.size - np.isin(places, self.open_instances()).sum())
+
+    def _look(self, places: Ints, start: int, size: int) -> None:
+        items = self.order.part(places, start, start + size)
+        sizes = np.array([own.size for own in items])
+        scores = self.asked.scores(np.repeat(self.users[places], sizes), np.concatenate(items))
+        inside = np.arange(size) < sizes[:, None]
+        table = np.full(inside.shape, -np.inf)
+        table[inside] = scores
+        self.scored[places] = start + sizes
+        keys = self.rng.random(table.shape) if self.design.breaks_ties else None
+        n_relevant = self.ranks.n_relevant[places]
+        for place in range(int(n_relevant.max(initial=0))):
+            at = self.ranks.indptr[places] + np.minimum(place, n_relevant - 1)
+            rows = np.flatnonzero((n_relevant > place) & self.open[at])
+            self._count(at[rows], start, table[rows], None if keys is None else keys[rows], sizes[rows])
+
+    def _count(self, at: Ints, start: int, table: AnyArray, keys: AnyArray | None, sizes: Ints) -> None:
+        """Count the candidates in the rows of a table for one item each, until enough is known about it."""
+        score = self.scores[at, None]
+        higher, equal = table > score, table == score
+        if keys is not None:
+            higher |= equal & (keys > self.keys[at, None])
+            equal[:] = False
+        steps, ends = self._ends(at, higher, sizes)
+        self.above[at] += (higher & steps).sum(axis=1)
+        self.tied[at] += (equal & steps).sum(axis=1)
+        self.drawn[at] = start + ends
+        # an instance whose candidates have run out is not asked again
+        self.open[at] = (self.above[at] < self.design.enough) & (sizes == table.shape[1])
+
+    def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
+        """Return which candidates count, and how many: those up to the one after which enough is known, or all."""
+        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.design.enough
+        done = reached.any(axis=1) & (not self.design.counts_whole_batches)
+        ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
+        return np.arange(higher.shape[1]) < ends[:, None], ends

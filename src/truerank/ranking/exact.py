@@ -116,22 +116,13 @@ def _rank_all(scorer: Scorer, held: HeldOut, threads: int, progress: bool) -> Ra
     test = held.test
     training = held.excluded or Interactions(sp.csr_array(test.shape, dtype=np.float32))
     lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
-    n_relevant = np.diff(test.indptr)
     with progress_bar("users", progress, total=held.users.size) as bar:
         counts = scorer.count(*lists, threads=threads, progress=bar.update)
     both = np.diff(bounds(counts.seen)[test.indptr])
-    everyone = Ranks(
-        above=counts.above,
-        tied=counts.tied,
-        n_candidates=test.n_items - np.diff(training.indptr) + both,
-        indptr=test.indptr,
-        ids=test.names,
-        grades=None if held.grades is None else held.grades[counts.order],
-        same_score=None if held.grades is None else same_scores(scorer, training, test, counts, threads),
-        items=test.item_names[test.items[counts.order]],
-        notes=_notes(held, int(both.sum())),
-    )
-    return everyone if np.all(n_relevant) else everyone[n_relevant > 0]
+    n_candidates = (test.n_items - np.diff(training.indptr) + both)[held.users]
+    same = None if held.grades is None else same_scores(scorer, training, test, counts, threads)
+    notes = _notes(held, int(both.sum()))
+    return held.ranks(counts.order, counts.above, counts.tied, n_candidates, same, notes=notes)
 
 
 def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:

@@ -100,6 +100,30 @@ class HeldOut:
         parts = ((self.listed, 1), (self.test, 2), (self.excluded, 4))
         return reduce(operator.add, [_marked(part, mark) for part, mark in parts if part is not None])
 
+    def ranks(
+        self, order: Ints, above: Ints, tied: Ints, n_candidates: Ints, same_score: Bools | None, **others: Any
+    ) -> Ranks:
+        """Return the ranks of the users with relevant items.
+
+        Parameters
+        ----------
+        order : array of int, one per relevant item
+            Which entry of `test` it is.
+        above, tied, n_candidates, same_score, others
+            As in `truerank.Ranks`; `same_score` matters only if there are grades.
+        """
+        return Ranks(
+            above=above,
+            tied=tied,
+            n_candidates=n_candidates,
+            indptr=bounds(np.diff(self.test.indptr)[self.users]),
+            ids=self.test.names[self.users],
+            grades=None if self.grades is None else self.grades[order],
+            same_score=None if self.grades is None else same_score,
+            items=self.test.item_names[self.test.items[order]],
+            **others,
+        )
+
     def finished(self, ranks: Sequence[Ranks], scorer: object) -> Ranks | dict[str, Ranks]:
         """Return the ranks by each scorer as they were asked for, with a note on its items that are not candidates."""
         words = (

@@ -99,19 +99,14 @@ def read_lists(
     if depth is not None and depth != "all":
         check_whole("depth", depth, otherwise=", or 'all'")
     rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
+    of_run = {"user": user, "item": item, "score": score, "rank": rank}
+    of_truth = {"user": user, "item": item, "relevance": relevance}
     lists, facts = _load(
-        (
-            run,
-            {"user": user, "item": item, "score": score, "rank": rank},
-            with_header(run_format, run_header, "run_header"),
-        ),
-        (
-            truth,
-            {"user": user, "item": item, "relevance": relevance},
-            with_header(truth_format, truth_header, "truth_header"),
-        ),
+        (run, of_run, with_header(run_format, run_header, "run_header")),
+        (truth, of_truth, with_header(truth_format, truth_header, "truth_header")),
     )
-    _refuse_sampled(lists)
+    if "m" in lists:
+        raise InputError(f"{lists.name} has a column m, so it holds ranks among sampled candidates, not ranked lists.")
     users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
     grades = facts.numbers("relevance") if "relevance" in facts else None
     relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
@@ -145,35 +140,41 @@ def _load(run: _Given, truth: _Given) -> tuple[Rows, Rows]:
     return parts[0], parts[1]
 
 
-def _refuse_sampled(lists: Rows) -> None:
-    if "m" in lists:
-        raise InputError(f"{lists.name} has a column m, so it holds ranks among sampled candidates, not ranked lists.")
-
-
 def _joined(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 @dataclass(frozen=True)
 class _RankedLists:
-    """Lists in order, one below the other, and the rows in them that are hits."""
+    """Lists in order, one below the other, and the rows in them that are hits.
+
+    Attributes
+    ----------
+    starts : array of int
+        Row of the top of each list, and finally the number of rows.
+    user : array of int, one per list
+        Whose list it is, -1 if the user is not in the truth.
+    scores : array of float, one per row, optional
+    codes : array of int, one per row
+        The truth's code of each item.
+    hits : array of int
+        Rows that hold a relevant item of their user, ascending.
+    found : array of int
+        Which relevant item each of them holds, as a position in the truth.
+    numbered : Numbered
+        The items of all rows.
+    order : array of int, one per row, optional
+        The row of the source; None if rows are in order there.
+    """
 
     starts: Ints
-    """Row of the top of each list, and finally the number of rows."""
     user: Ints
-    """Whose list it is, -1 if the user is not in the truth."""
     scores: Floats | None
     codes: Ints
-    """The truth's code of each item."""
     hits: Ints
-    """Rows that hold a relevant item of their user, ascending."""
     found: Ints
-    """Which relevant item each of them holds, as a position in the truth."""
-
     numbered: Numbered
-    """The items of all rows."""
     order: Ints | None
-    """Row of the source that each row was; None if they are in order there."""
 
     @classmethod
     def of(

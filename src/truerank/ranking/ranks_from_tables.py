@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, check_whole
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
@@ -78,7 +77,7 @@ def read_ranks(
         raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
     if sampled is None and replace:
         raise InputError("`replace` applies to sampled ranks only; give `m`, or a column m.")
-    ranks = _RankTable.of(rows, sampled, candidates).to_ranks(replace)
+    ranks = _to_ranks(rows, sampled, candidates, replace)
     return dataclasses.replace(ranks, notes=rows.notes) if rows.notes else ranks
 
 
@@ -112,44 +111,29 @@ def _per_row(rows: Rows, role: str, given: int | str | None) -> Ints | None:
     return np.full(len(rows), given, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _RankTable:
-    """Ranks of the relevant items, and which instance each belongs to."""
+def _to_ranks(rows: Rows, m: Ints | None, n: Ints, replace: bool) -> Ranks:
+    """Return the ranks in a table; m and n count the candidates of each row, sampled (None: exact) and in all."""
+    instance, names, n_instances = _instances(rows)
+    n_relevant = np.bincount(instance, minlength=n_instances)
+    m_each = None if m is None else _one_each(rows, "m", m, instance, n_instances)
+    n_each = _one_each(rows, "n", n, instance, n_instances)
+    _check_ranks(rows, (n_each if m_each is None else m_each + n_relevant)[instance])
 
-    rows: Rows
-    instance: Ints
-    names: AnyArray | None
-    n_instances: int
-    m: Ints | None
-    """Of each instance; None for exact ranks."""
-    n: Ints
+    def per_instance(column: AnyArray) -> list[AnyArray]:
+        return np.split(column[np.argsort(instance, kind="stable")], np.cumsum(n_relevant)[:-1])
 
-    @classmethod
-    def of(cls, rows: Rows, m: Ints | None, n: Ints) -> _RankTable:
-        instance, names, n_instances = _instances(rows)
-        per_instance = (_one_each(rows, role, values, instance, n_instances) for role, values in (("m", m), ("n", n)))
-        sampled, candidates = per_instance
-        assert candidates is not None
-        return cls(rows, instance, names, n_instances, sampled, candidates)
+    ranks = per_instance(rows.whole("rank"))
+    grades = per_instance(rows.numbers("relevance")) if "relevance" in rows else None
+    if m_each is None:
+        return Ranks.from_ranks(ranks, n_each, ids=names, grades=grades)
+    return Ranks.from_sampled(ranks, m=m_each, n=n_each, replace=replace, ids=names, grades=grades)
 
-    def to_ranks(self, replace: bool) -> Ranks:
-        ranks, grades = self._ranks(), self.rows.numbers("relevance") if "relevance" in self.rows else None
-        order = np.argsort(self.instance, kind="stable")
-        bounds = np.cumsum(np.bincount(self.instance, minlength=self.n_instances))[:-1]
-        split = np.split(ranks[order], bounds)
-        marks: list[Floats] | None = None if grades is None else np.split(grades[order], bounds)
-        if self.m is None:
-            return Ranks.from_ranks(split, self.n, ids=self.names, grades=marks)
-        return Ranks.from_sampled(split, m=self.m, n=self.n, replace=replace, ids=self.names, grades=marks)
 
-    def _ranks(self) -> Ints:
-        ranks = self.rows.whole("rank")
-        n_relevant = np.bincount(self.instance, minlength=self.n_instances)
-        limit = (self.n if self.m is None else self.m + n_relevant)[self.instance]
-        if np.any(bad := (ranks < 1) | (ranks > limit)):
-            row = int(np.argmax(bad))
-            raise self.rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
-        return ranks
+def _check_ranks(rows: Rows, limit: Ints) -> None:
+    ranks = rows.whole("rank")
+    if np.any(bad := (ranks < 1) | (ranks > limit)):
+        row = int(np.argmax(bad))
+        raise rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
 
 
 def _hits_hint(ranks: Ints) -> str:
@@ -163,21 +147,16 @@ def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
     """Return the instance of each row, their names, and how many there are."""
     if "user" in rows:
         encoded = rows.ids("user").dictionary_encode()
-        return (
-            encoded.indices.to_numpy().astype(np.int64),
-            as_names(encoded.dictionary, "user"),
-            len(encoded.dictionary),
-        )
+        numbers, names = encoded.indices.to_numpy().astype(np.int64), as_names(encoded.dictionary, "user")
+        return numbers, names, names.size
     if rows.parents is not None:
         distinct, instance = np.unique(rows.parents, return_inverse=True)
         return instance, None, distinct.size
     return np.arange(len(rows)), None, len(rows)
 
 
-def _one_each(rows: Rows, role: str, values: Ints | None, instance: Ints, n_instances: int) -> Ints | None:
+def _one_each(rows: Rows, role: str, values: Ints, instance: Ints, n_instances: int) -> Ints:
     """Return the one number of each instance, which all of its rows must have."""
-    if values is None:
-        return None
     each = np.zeros(n_instances, dtype=np.int64)
     each[instance] = values
     if np.any(bad := each[instance] != values):

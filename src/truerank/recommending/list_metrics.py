@@ -283,7 +283,8 @@ class IntraListDistance(PerListMetric):
         if given.vectors is None:
             raise self.needed("`item_vectors`, one row per item")
         sizes = lists.sizes.astype(np.float64)
-        totals = _membership(lists) @ given.vectors
+        shape, ones = (len(lists), lists.n_items), np.ones(lists.items.size)
+        totals = sp.csr_array((ones, lists.items, lists.indptr), shape=shape) @ given.vectors
         # |sum of vectors|^2 is the sum of all cosines, those of items with themselves included
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(sizes > 1, 1 - (np.square(totals).sum(axis=1) - sizes) / (sizes * (sizes - 1)), np.nan)
@@ -316,11 +317,6 @@ class Overlap(PerListMetric):
 def _places(names: AnyArray, among: AnyArray, role: str) -> Ints:
     place = match_names(names, among, np.zeros(0, np.int64), role)
     return np.arange(names.size) if place is None else place
-
-
-def _membership(lists: Recommendations) -> sp.csr_array:
-    """Return a matrix with a row per list, and 1 at the items in it."""
-    return sp.csr_array((np.ones(lists.items.size), lists.items, lists.indptr), shape=(len(lists), lists.n_items))
 
 
 def _means(lists: Recommendations, of_item: Floats) -> Floats:

@@ -23,7 +23,7 @@ from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import Interval
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import UniformSampling
 
 

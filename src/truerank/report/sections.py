@@ -23,7 +23,7 @@ from truerank.evaluation.differences import Difference, conclusion
 from truerank.evaluation.estimates import Estimate, estimate
 from truerank.evaluation.evaluations import Evaluation, evaluate
 from truerank.evaluation.groups import Groups, by_activity, by_popularity
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.report.chart_data import (
     Axis,
     Bars,

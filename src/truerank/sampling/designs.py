@@ -13,22 +13,16 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, xlogy
 
-from truerank.core.caching import cached
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_rng, check_whole, frozen
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_number, as_rng, check_whole
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Rng
-from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law, draw_counts, draw_until
+from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, AnyCounts, Law, draw_counts, draw_until
 from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreOrder
-
-AnyCounts = AnyArray | int
 
 # candidates of each instance in the first batch; each further one adds a quarter of what was drawn, which bounds the
 # waste
 _FIRST, _GROWTH = 16, 0.25
-# logarithms of factorials are looked up below this number
-_TABLE = 1 << 22
 
 
 class Stops(NamedTuple):
@@ -81,6 +75,11 @@ class SamplingDesign(Design):
         """Scorers that the design asks besides the one that is ranked."""
         return ()
 
+    @property
+    def law_of_draws(self) -> Law | None:
+        """The law of the count above among uniform draws, however many; None: draws are not uniform."""
+        return None
+
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, for `what`; designs without one raise an error that names it."""
         raise InputError(
@@ -92,7 +91,10 @@ class SamplingDesign(Design):
 
         Only uniform designs have a likelihood; arguments broadcast.
         """
-        raise InputError(f"estimating the law of the ranks needs uniform sampling, but these were sampled by {self}.")
+        if self.law_of_draws is None:
+            what = "estimating the law of the ranks needs uniform sampling"
+            raise InputError(f"{what}, but these were sampled by {self}.")
+        return self.law_of_draws.log_likelihood(above, drawn, count, n_irrelevant)
 
     def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
         """Return the least and the largest count among all candidates that could have produced this sample."""
@@ -147,19 +149,16 @@ class UniformSampling(SamplingDesign):
     """
 
     name = "uniform"
+    keeps_unbiased = True
     replace: bool = False
 
     @property
-    def keeps_unbiased(self) -> bool:
-        return True
+    def law_of_draws(self) -> Law:
+        return BINOMIAL if self.replace else HYPERGEOMETRIC
 
     def law(self, what: str = "the law") -> Law:
         """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
-        return BINOMIAL if self.replace else HYPERGEOMETRIC
-
-    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
-        likelihood = with_replacement if self.replace else without_replacement
-        return likelihood(above, drawn, count, n_irrelevant)
+        return self.law_of_draws
 
     def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
         if not self.replace:
@@ -243,9 +242,8 @@ class PopularitySampling(SamplingDesign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        power: Any = self.power
-        if not isinstance(power, int | float | np.integer | np.floating) or not np.isfinite(power):
-            shown = f"an array of shape {np.shape(power)}" if np.ndim(power) else repr(power)
+        if not np.isfinite(as_number(self.power)):
+            shown = f"an array of shape {np.shape(self.power)}" if np.ndim(self.power) else repr(self.power)
             raise InputError(f"`power` must be a finite number, got {shown}; popularity is counted in `train`.")
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
@@ -362,6 +360,8 @@ class InverseSampling(SequentialDesign):
     """
 
     name = "inverse"
+    needs_estimator = True
+    law_of_draws = HYPERGEOMETRIC
     breaks_ties: ClassVar[bool] = True
     can_end_anywhere: ClassVar[bool] = True
     hits: int = 2
@@ -385,18 +385,11 @@ class InverseSampling(SequentialDesign):
     def counts_whole_batches(self) -> bool:
         return self.whole
 
-    @property
-    def needs_estimator(self) -> bool:
-        return True
-
     def order(self, pool: Pool, rng: np.random.Generator) -> Order:
         return RandomOrder(pool, rng)
 
     def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
         return ranks.sampled(self, scored, above=above, tied=tied, drawn=drawn)
-
-    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
-        return without_replacement(above, drawn, count, n_irrelevant)
 
     def stops(self, ranks: Ranks) -> Stops | None:
         N, drawn = ranks.item_irrelevant, ranks.item_draws
@@ -496,14 +489,9 @@ class StoppedSampling(SamplingDesign):
     """
 
     name = "stopped"
+    needs_estimator = True
+    law_of_draws = HYPERGEOMETRIC
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
-
-    @property
-    def needs_estimator(self) -> bool:
-        return True
-
-    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
-        return without_replacement(above, drawn, count, n_irrelevant)
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         _require_drawn(self, drawn)
@@ -572,47 +560,3 @@ def _require_drawn(design: Design, drawn: Ints | None) -> None:
     """Refuse ranks without their numbers of draws."""
     if drawn is None:
         raise InputError(f"under {design} each relevant item has its own number of draws, but `drawn` is missing.")
-
-
-def without_replacement(above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
-    """Return the log likelihood of `count` candidates above, of `n_irrelevant`, up to a constant per observation.
-
-    Of t candidates drawn one by one without replacement, j stand above. Any rule that stops on what has been seen gives
-    the likelihood [a! / (a-j)!] [(N-a)! / (N-a-t+j)!], so a fixed number of draws, inverse sampling and caps differ in
-    t and j alone. Arguments broadcast; impossible counts have -inf.
-
-    Examples
-    --------
-    >>> likely = np.exp(without_replacement(1, 2, np.arange(5), 4))
-    >>> (likely / likely.sum()).round(2).tolist()
-    [0.0, 0.3, 0.4, 0.3, 0.0]
-    """
-    left_above, left_below = count - above, n_irrelevant - count - (drawn - above)
-    possible = (left_above >= 0) & (left_below >= 0)
-    largest = int(np.max(n_irrelevant, initial=0))
-    beyond = (count, left_above, n_irrelevant - count, left_below)
-    one, two, three, four = (_log_factorial(np.clip(number, 0, largest), largest) for number in beyond)
-    return np.where(possible, one - two + three - four, -np.inf)
-
-
-def _log_factorial(numbers: Ints, largest: int) -> Floats:
-    """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
-    return _table(1 << largest.bit_length())[numbers] if largest < _TABLE else gammaln(numbers + 1.0)
-
-
-@cached
-def _table(size: int) -> Floats:
-    return frozen(gammaln(np.arange(size) + 1.0))
-
-
-def with_replacement(above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
-    """Return the same for candidates drawn with replacement, (a/N)^j (1 - a/N)^(t-j).
-
-    Examples
-    --------
-    >>> np.exp(with_replacement(1, 2, np.arange(3), 2)).tolist()
-    [0.0, 0.25, 0.0]
-    """
-    share = np.clip(count / np.asarray(n_irrelevant, dtype=np.float64), 0.0, 1.0)
-    log = xlogy(above, share) + xlogy(np.asarray(drawn) - above, 1.0 - share)
-    return np.where(np.asarray(count) <= n_irrelevant, log, -np.inf)

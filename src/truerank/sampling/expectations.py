@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.core.checks import Floats, Ints, distinct_columns
+from truerank.core.checks import Floats, Ints, distinct_columns, slices
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 # items at once: what is computed for them fits into a processor's cache
@@ -47,10 +47,10 @@ def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: 
     distinct, which = distinct_columns(group, N, g)  # in this order, so that the order of the items does not matter
     times = np.bincount(which, weights=weight, minlength=distinct.size).astype(np.float64)
     total = np.zeros(n_groups * (m + 1))
-    for start in range(0, distinct.size, _COUNTS_AT_ONCE):
-        some = distinct[start : start + _COUNTS_AT_ONCE]
+    for part in slices(distinct.size, _COUNTS_AT_ONCE):
+        some = distinct[part]
         counts = g[some].astype(np.float64), np.full(some.size, float(m)), N[some].astype(np.float64)
-        _add_laws(total, law, counts, times[start : start + _COUNTS_AT_ONCE], group[some] * (m + 1))
+        _add_laws(total, law, counts, times[part], group[some] * (m + 1))
     return total.reshape(n_groups, m + 1)
 
 
@@ -113,8 +113,7 @@ class ItemLaws:
 
     def parts(self) -> Iterator[slice]:
         """Yield parts of the items whose laws can be held at once."""
-        step = max(1, _TERMS_AT_ONCE // (self.m + 1))
-        return (slice(start, start + step) for start in range(0, len(self), step))
+        return slices(len(self), _TERMS_AT_ONCE // (self.m + 1))
 
 
 def table_moments(table: ArrayLike, items: ItemLaws, *, which: ArrayLike = 0) -> tuple[Floats, Floats]:

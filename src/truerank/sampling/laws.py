@@ -24,12 +24,14 @@ g may be real: the compressed sums of `truerank.sampling.sums` evaluate the laws
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from truerank.core.checks import Floats, InputError, Ints
+from truerank.core.caching import cached
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, frozen
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Coefficients of 1/x, 1/x^3, ... in Stirling's series for log x!, exact to 1e-16 from here on.
@@ -40,8 +42,12 @@ _NEAR = 0.1
 _NEAR_TERMS = 9
 # A tail sum stops when the next term cannot change the sum.
 _NEGLIGIBLE = 2.0**-60
+# Logarithms of factorials are looked up below this number.
+_LOOKED_UP = 1 << 22
 # NumPy draws from hypergeometric distributions with fewer of each kind.
 _TOO_MANY = 10**9
+
+AnyCounts = AnyArray | int
 
 
 class Law(ABC):
@@ -79,6 +85,15 @@ class Law(ABC):
     @abstractmethod
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
         """Draw how many of m draws fall on the candidates inside, when the others are beyond."""
+
+    @abstractmethod
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the log likelihood of `count` candidates above, of `n_irrelevant`, up to a constant per observation.
+
+        Of t = `drawn` candidates drawn one by one, j = `above` stand above. Any rule that stops on what has been seen
+        gives the same likelihood, so a fixed number of draws, inverse sampling and caps differ in t and j alone.
+        Arguments broadcast; impossible counts have -inf.
+        """
 
     def pmf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
         """Probability that h of the m sampled candidates are among the g of N that stand above.
@@ -156,11 +171,7 @@ class Law(ABC):
         array([[1.   , 0.   , 0.   ],
                [0.781, 0.188, 0.031]])
         """
-        means, total, start = np.empty((last.size, m + 1)), np.zeros(m + 1), 0
-        for place, end in enumerate(last.tolist()):
-            total = total + self.rows(np.arange(start, end + 1), m, N).sum(axis=0)
-            means[place], start = total / (end + 1), end + 1
-        return means
+        return mean_rows(lambda g: self.rows(g, m, N), last)
 
     def _tails(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> tuple[Floats, Floats]:
         """P(H <= h) and P(H > h): the tail away from the mode is summed, the other follows."""
@@ -223,6 +234,22 @@ class Hypergeometric(Law):
             )
         return rng.hypergeometric(inside, beyond, m)
 
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the logarithm of [a! / (a-j)!] [(N-a)! / (N-a-t+j)!] for a = `count` of N candidates.
+
+        Examples
+        --------
+        >>> likely = np.exp(HYPERGEOMETRIC.log_likelihood(1, 2, np.arange(5), 4))
+        >>> (likely / likely.sum()).round(2).tolist()
+        [0.0, 0.3, 0.4, 0.3, 0.0]
+        """
+        left_above, left_below = count - above, n_irrelevant - count - (drawn - above)
+        possible = (left_above >= 0) & (left_below >= 0)
+        largest = int(np.max(n_irrelevant, initial=0))
+        beyond = (count, left_above, n_irrelevant - count, left_below)
+        one, two, three, four = (_log_factorial(np.clip(number, 0, largest), largest) for number in beyond)
+        return np.where(possible, one - two + three - four, -np.inf)
+
     def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
         return self.tied_rows(0, last, m, N)
 
@@ -275,9 +302,39 @@ class Binomial(Law):
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
         return rng.binomial(m, inside / np.maximum(inside + beyond, 1))
 
+    def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
+        """Return the logarithm of (a/N)^j (1 - a/N)^(t-j) for a = `count` of N candidates.
+
+        Examples
+        --------
+        >>> np.exp(BINOMIAL.log_likelihood(1, 2, np.arange(3), 2)).tolist()
+        [0.0, 0.25, 0.0]
+        """
+        share = np.clip(count / np.asarray(n_irrelevant, dtype=np.float64), 0.0, 1.0)
+        log = special.xlogy(above, share) + special.xlogy(np.asarray(drawn) - above, 1.0 - share)
+        return np.where(np.asarray(count) <= n_irrelevant, log, -np.inf)
+
 
 HYPERGEOMETRIC = Hypergeometric()
 BINOMIAL = Binomial()
+
+
+def _log_factorial(numbers: Ints, largest: int) -> Floats:
+    """Return the logarithms of the factorials of numbers up to the largest; looking them up is faster."""
+    few = largest < _LOOKED_UP
+    return _log_factorials(1 << largest.bit_length())[numbers] if few else special.gammaln(numbers + 1.0)
+
+
+@cached
+def _log_factorials(size: int) -> Floats:
+    return frozen(special.gammaln(np.arange(size) + 1.0))
+
+
+def mean_rows(rows: Callable[[Ints], Floats], last: Ints) -> Floats:
+    """Return the means of laws, a row for each count, over the counts 0..last; `last` increases."""
+    starts = np.append(0, last[:-1] + 1).tolist()
+    sums = [rows(np.arange(start, end + 1)).sum(axis=0) for start, end in zip(starts, last.tolist(), strict=True)]
+    return np.cumsum(sums, axis=0) / (last[:, None] + 1)
 
 
 def _cell_terms(cells: tuple[Floats, ...], expected: tuple[Floats, ...], excess: Floats) -> Floats:

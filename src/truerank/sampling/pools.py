@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import Floats, Ints
+from truerank.core.checks import AnyArray, Floats, Ints, slices
 from truerank.core.csr import bounds, entries_of
 from truerank.kernels import library
 from truerank.scoring.scorers import Scorer
@@ -327,19 +327,15 @@ class ScoreOrder(Order):
         self.proxy = proxy
         self.among_equal = rng.permutation(pool.n_items)
         self.sizes = pool.sizes
-        self.kept: dict[int, Ints] = {}
+        self.kept: list[AnyArray] = [np.zeros(0, dtype=np.int32)] * len(pool)
 
     def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
         ends = np.minimum(stop, self.sizes[places])
-        missing = np.array([self._known(place) for place in places.tolist()], dtype=np.int64) < ends
-        size = max(_NUMBERS_AT_ONCE // max(self.pool.n_items, 1), 1)
-        short = places[missing]
-        for first in range(0, short.size, size):
-            self._extend(short[first : first + size], _AHEAD * stop)
+        known = np.array([self.kept[place].size for place in places.tolist()], dtype=np.int64)
+        short = places[known < ends]
+        for part in slices(short.size, _NUMBERS_AT_ONCE // max(self.pool.n_items, 1)):
+            self._extend(short[part], _AHEAD * stop)
         return [self.kept[place][start:stop] for place in places.tolist()]
-
-    def _known(self, place: int) -> int:
-        return self.kept[place].size if place in self.kept else 0
 
     def _extend(self, places: Ints, stop: int) -> None:
         scores = np.asarray(self.proxy.scores(self.pool.numbers[places]), dtype=np.float64)

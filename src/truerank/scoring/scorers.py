@@ -374,8 +374,8 @@ class FunctionScorer(Scorer):
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
     batch_size : int, optional
-        Users in one call, at most; by default as many as fit into 8 million scores, up to 1,024. Of a function of
-        pairs: pairs in one call, by default all that are needed at a time.
+        Length of the arrays that the function gets in one call, at most. By default, an array of users is as long as
+        fits into 8 million scores, up to 1,024, and arrays of pairs hold all that are needed at a time.
 
     Examples
     --------

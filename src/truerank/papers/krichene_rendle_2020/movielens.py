@@ -21,7 +21,7 @@ from truerank.data.splitting import leave_last_out
 from truerank.estimators.corrected import Case, Corrected, Correction, CorrectionTable, as_sampled, counted
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.estimates import estimate
-from truerank.metrics.base import Metric, Term
+from truerank.metrics.definitions import Metric, Term
 from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3, TABLE_3_COLUMNS, TABLE_4, ComparedCell
 from truerank.ranking.exact import rank
 from truerank.recommenders.ials import IALS

@@ -8,8 +8,7 @@ import pytest
 import truerank as tr
 from tests.sampling.terms import LAWS, law_of
 from truerank.core.checks import Floats, Ints
-from truerank.estimators import problems, spectral
-from truerank.estimators import problems as solvers
+from truerank.estimators import solvers
 from truerank.estimators.corrected import Case, Corrected, Correction
 from truerank.estimators.corrected import metric as as_metric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
@@ -24,27 +23,29 @@ M = 40
 SIZES = [3000, 60, 401, 999, 3000, 400, 1234, 2999]
 
 
-def by_row(name: str, sizes: Sequence[int]) -> spectral.RowTerm:
-    return lambda g, row: TERMS[name][0](g, np.asarray(sizes)[row])
+def batch(name: str, sizes: Sequence[int], m: int) -> solvers.Batch:
+    term, last = TERMS[name]
+    N = np.asarray(sizes)
+    return solvers.Batch(lambda g, row: term(g, N[row]), N, m, None if last is None else np.full(N.size, last))
 
 
 @lru_cache
-def single(name: str, N: int, m: int, replace: bool) -> problems.Problem:
+def single(name: str, N: int, m: int, replace: bool) -> solvers.Problem:
     """One problem over every count."""
-    return problems.problem(lambda g: TERMS[name][0](g, N), N, m, law=law_of(replace), smooth=False)
+    return solvers.problem(lambda g: TERMS[name][0](g, N), N, m, law=law_of(replace), smooth=False)
 
 
 @pytest.mark.parametrize(("N", "m"), [(12, 12), (30, 10), (500, 25)])
 def test_law_without_replacement_is_diagonal(N: int, m: int) -> None:
     law = HYPERGEOMETRIC.rows(np.arange(N + 1), m, N)
     found = np.linalg.svd(law * np.sqrt((m + 1) / (N + 1)), compute_uv=False)
-    np.testing.assert_allclose(found, spectral.SPECTRA[HYPERGEOMETRIC].singular_values(N, m), atol=1e-13)
+    np.testing.assert_allclose(found, solvers.SPECTRA[HYPERGEOMETRIC].singular_values(N, m), atol=1e-13)
 
 
 def test_means_of_sampled_polynomials_are_polynomials_of_the_count() -> None:
     N, m = 50, 9
     law = HYPERGEOMETRIC.rows(np.arange(N + 1), m, N)
-    means = law @ spectral.sampled_polynomials(m)
+    means = law @ solvers.sampled_polynomials(m)
     for d in range(m + 1):
         assert np.abs(np.diff(means[:, d], n=d + 1)).max() < 1e-10
     gram = means.T @ means / (N + 1)
@@ -55,9 +56,7 @@ def test_means_of_sampled_polynomials_are_polynomials_of_the_count() -> None:
 @pytest.mark.parametrize("gamma", [1, 0.1, 0.001])
 @pytest.mark.parametrize("name", TERMS)
 def test_tables_equal_single_solves(name: str, gamma: float, replace: bool) -> None:
-    tables = spectral.bias_variance_tables(
-        by_row(name, SIZES), SIZES, M, gamma, law=law_of(replace), last=TERMS[name][1]
-    )
+    tables = solvers.bias_variance_tables(batch(name, SIZES, M), gamma, law_of(replace))
     for N, table in zip(SIZES, tables, strict=True):
         exact = solvers.bias_variance(single(name, N, M, replace), gamma).values
         assert np.abs(table - exact).max() < 1e-10
@@ -68,16 +67,16 @@ def test_tables_equal_single_solves(name: str, gamma: float, replace: bool) -> N
 @pytest.mark.parametrize("replace", LAWS)
 def test_samples_not_small_against_the_catalogue(m: int, replace: bool, ratio: float) -> None:
     N = int(ratio * m)
-    table = spectral.bias_variance_tables(by_row("ap", [N]), [N], m, 0.01, law=law_of(replace))[0]
+    table = solvers.bias_variance_tables(batch("ap", [N], m), 0.01, law_of(replace))[0]
     exact = solvers.bias_variance(single("ap", N, m, replace), 0.01).values
     assert np.abs(table - exact).max() < 1e-11
 
 
 @pytest.mark.parametrize("sizes", [[1000], [1000, 1003], [1000, 1020], [1000, 50_000]])
 def test_few_sizes(sizes: list[int]) -> None:
-    tables = spectral.bias_variance_tables(by_row("recall@10", sizes), sizes, 30, 0.01, law=BINOMIAL, last=9)
+    tables = solvers.bias_variance_tables(batch("recall@10", sizes, 30), 0.01, BINOMIAL)
     for N, table in zip(sizes, tables, strict=True):
-        task = problems.problem(lambda g: (g < 10) * np.ones(g.size), N, 30, law=BINOMIAL, breaks=[10])
+        task = solvers.problem(lambda g: (g < 10) * np.ones(g.size), N, 30, law=BINOMIAL, breaks=[10])
         assert np.abs(table - solvers.bias_variance(task, 0.01).values).max() < 1e-11
 
 
@@ -90,9 +89,9 @@ def test_rows_with_their_own_item_and_number_of_relevant_items(replace: bool) ->
     def term(g: Floats, row: Ints | int) -> Floats:
         return np.where(g + i[row] <= k, i[row] / (g + i[row]) / n_relevant[row], 0.0)
 
-    tables = spectral.bias_variance_tables(term, N, m, 0.05, law=law_of(replace), last=k - i)
+    tables = solvers.bias_variance_tables(solvers.Batch(term, N, m, last=k - i), 0.05, law_of(replace))
     for j, table in enumerate(tables):
-        task = problems.problem(partial(term, row=j), int(N[j]), m, law=law_of(replace), smooth=False)
+        task = solvers.problem(partial(term, row=j), int(N[j]), m, law=law_of(replace), smooth=False)
         assert np.abs(table - solvers.bias_variance(task, 0.05).values).max() < 1e-11
 
 

@@ -1,24 +1,213 @@
 """Ranking metrics as values: ``NDCG(10)`` is a metric, ``"ndcg@10"`` is its text form.
 
-Equation numbers are those of Krichene & Rendle (KDD 2020), which defines all of them for any number of relevant items.
-`docs/definitions.md` lists where other libraries differ.
+A metric is a sum over the relevant items of an instance, M = sum_i w_i f(r_i, i, |R|, n). Here r_i is the rank of the
+i-th relevant item from the top, |R| their number and n the number of candidates. f is a `Term`, and the weight w_i, 1
+for most metrics, depends on the truth alone. A metric returns its terms for given ranks; ties, sampling, corrections
+and cut lists need nothing else.
 
-Graded metrics also depend on how relevant an item is. Such a metric is a sum of plain ones in which each relevant item
-has a weight. The weight depends on the truth alone, so sampling, ties and corrections concern only the plain metric. If
-ranks have no grades, every relevant item has grade 1, and a note says so.
+Equation numbers are those of Krichene & Rendle (KDD 2020), which defines all of them for any number of relevant items.
+`docs/definitions.md` lists where other libraries differ. Graded metrics also depend on how relevant an item is: they
+are sums of plain ones in which each relevant item has a weight. If ranks have no grades, every relevant item has grade
+1, and a note says so.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, as_number, check_choice, check_kind
+from truerank.core.checks import Floats, InputError, Ints, as_number, check_choice, check_cutoff, check_kind
 from truerank.core.ranks import Ranks
-from truerank.core.text_forms import Registry
-from truerank.metrics.base import GradedMetric, PlainMetric, Shape, Terms, weighted
+from truerank.core.text_forms import Named, Registry
+
+TermFunction = Callable[[Ints, Ints, Ints, Ints], Floats]
+"""f(rank, i, n_relevant, n) on arrays."""
+
+Shape = Literal["affine", "step", "reciprocal", "smooth", "any"]
+"""What f is as a function of a real rank above 0, up to its cut-off: affine, constant, proportional to 1 / rank,
+analytic, or anything. Sums and expectations then need few ranks instead of all."""
+
+
+class Term(ABC):
+    """What one relevant item adds to a metric, as a function of its rank."""
+
+    @property
+    def shape(self) -> Shape:
+        """What kind of function of the rank it is."""
+        return "any"
+
+    @abstractmethod
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
+
+    def cutoff(self, n_relevant: Ints) -> Ints | None:
+        """Return the deepest rank that can add anything, for each number of relevant items; None if every rank can."""
+        return None
+
+
+class Terms(NamedTuple):
+    """A sum over the relevant items of some ranks: weight * f(rank, i, n_relevant, n)."""
+
+    term: Term
+    n: Ints
+    """What f is given as its n, one per relevant item."""
+    weight: Floats | None = None
+    """One per relevant item; None: all are 1."""
+
+
+class Metric(ABC):
+    """The value of the ranking of an instance."""
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether small values are good."""
+        return False
+
+    @property
+    def unbiased_when_sampled(self) -> bool:
+        """Whether its expectation among uniformly sampled candidates is its value among all of them."""
+        return False
+
+    @property
+    def pools_instances(self) -> bool:
+        """Whether its value of an instance depends on the other instances."""
+        return False
+
+    @property
+    def estimated(self) -> Metric:
+        """The metric of exact ranks that it is or, if it is a corrected one, estimates."""
+        return self
+
+    @abstractmethod
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        """Return the sums that add up to the metric of these ranks, or raise `InputError`."""
+
+    def hidden_error(self, ranks: Ranks) -> float:
+        """Return the standard error of the mean that the spread over instances does not show; 0 for plain metrics."""
+        return 0.0
+
+    def biased(self, ranks: Ranks) -> bool:
+        """Whether its mean over these ranks is biased, because they are sampled and it is not corrected."""
+        design = ranks.design
+        return design is not None and not (self.unbiased_when_sampled and design.keeps_unbiased)
+
+    def unbiased(self, ranks: Ranks) -> bool:
+        """Whether the expectation of its mean over these ranks, sampled or not, is the exact metric."""
+        return not self.biased(ranks)
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        """What to know before trusting this metric of these ranks."""
+        return ()
+
+
+class WrittenMetric(Named, Metric):
+    """A metric with a text form; the field `k`, if it has one, is its cut-off."""
+
+    def __post_init__(self) -> None:
+        check_cutoff(self.name, getattr(self, "k", None))
+        for field in dataclasses.fields(cast("Any", self)):
+            if "choices" in field.metadata:
+                check_choice(field.name, getattr(self, field.name), field.metadata["choices"], of=self.name)
+
+
+def _one_of(*choices: str) -> Any:
+    """Return a field of a metric that has to be one of these, the first by default."""
+    return dataclasses.field(default=choices[0], metadata={"choices": choices})
+
+
+class PlainMetric(WrittenMetric, Term):
+    """A metric with one term and weights of 1.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and a `term`, and decorate it with
+    `truerank.register`. Fields become parameters: `k` is written ``name@k``, any other ones
+    ``name(a, b)``.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import truerank as tr
+    >>> @tr.register
+    ... @dataclass(frozen=True)
+    ... class SquareRootGain(tr.metrics.PlainMetric):
+    ...     name = "sqrt-gain"
+    ...     k: int
+    ...     def term(self, rank, i, n_relevant, n):
+    ...         return (rank <= self.k) / rank**0.5
+    >>> tr.values(tr.Ranks.from_ranks([4, 9, 100], n=1000), "sqrt-gain@10").round(3).tolist()
+    [0.5, 0.333, 0.0]
+    """
+
+    def cutoff(self, n_relevant: Ints) -> Ints | None:
+        """Return the field `k` if there is one; metrics with another cut-off override this."""
+        k = getattr(self, "k", None)
+        return None if k is None else np.full_like(n_relevant, k)
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        return (Terms(self, ranks.item_n),)
+
+
+@dataclass(frozen=True)
+class FunctionMetric(PlainMetric):
+    """A metric made from a function f(rank, i, n_relevant, n) on arrays."""
+
+    name: str
+    function: TermFunction
+
+    @classmethod
+    def of(cls, function: TermFunction) -> FunctionMetric:
+        """Return the metric with the name of the function."""
+        return cls(getattr(function, "__name__", "function").replace("_", "-").lower(), function)
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        try:
+            values = np.asarray(self.function(rank, i, n_relevant, n), dtype=np.float64)
+            return np.broadcast_to(values, rank.shape)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"metric {self.name!r} must turn arrays (rank, i, n_relevant, n) into one array; "
+                f"wrap it in numpy.vectorize if it is written for single numbers ({error})."
+            ) from error
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GradedMetric(WrittenMetric):
+    """A metric that needs to know how relevant each item is.
+
+    To add one, subclass as a frozen dataclass, give it a `name` and `terms`, and decorate it with
+    `truerank.register`.
+
+    Examples
+    --------
+    The share of all grades that is first in its list:
+
+    >>> from dataclasses import dataclass
+    >>> import truerank as tr
+    >>> from truerank.metrics import Precision, weighted
+    >>> @tr.register
+    ... @dataclass(frozen=True)
+    ... class TopShare(tr.metrics.GradedMetric):
+    ...     name = "top-share"
+    ...     def terms(self, ranks):
+    ...         return (weighted(Precision(1), ranks, ranks.grades / ranks.grades.sum()),)
+    >>> tr.values(tr.Ranks.from_ranks([1, 1, 2], n=9, grades=[1, 2, 5]), "top-share").tolist()
+    [0.125, 0.25, 0.0]
+    """
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        ungraded = f"these ranks have no grades: for {self} every relevant item has grade 1"
+        return (*super().notes(ranks), *((ungraded,) if ranks.grades is None else ()))
+
+
+def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:
+    """Return the terms of a plain metric, each relevant item counted with its weight."""
+    return Terms(metric, ranks.item_n, weight)
 
 
 @dataclass(frozen=True)
@@ -49,11 +238,7 @@ class Precision(PlainMetric):
     name = "precision"
     shape = "step"
     k: int
-    divisor: Literal["k", "achievable"] = "k"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("divisor", self.divisor, ("k", "achievable"), of=self.name)
+    divisor: Literal["k", "achievable"] = _one_of("k", "achievable")
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return (rank <= self.k) / (float(self.k) if self.divisor == "k" else np.minimum(n_relevant, self.k))
@@ -69,11 +254,7 @@ class Recall(PlainMetric):
     name = "recall"
     shape = "step"
     k: int
-    divisor: Literal["relevant", "achievable"] = "relevant"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("divisor", self.divisor, ("relevant", "achievable"), of=self.name)
+    divisor: Literal["relevant", "achievable"] = _one_of("relevant", "achievable")
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return (rank <= self.k) / (n_relevant if self.divisor == "relevant" else np.minimum(n_relevant, self.k))
@@ -90,11 +271,7 @@ class AP(PlainMetric):
     name = "ap"
     shape = "reciprocal"
     k: int | None = None
-    divisor: Literal["achievable", "relevant"] = "achievable"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("divisor", self.divisor, ("achievable", "relevant"), of=self.name)
+    divisor: Literal["achievable", "relevant"] = _one_of("achievable", "relevant")
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         if self.k is None:
@@ -114,11 +291,10 @@ class NDCG(PlainMetric):
 
     name = "ndcg"
     k: int | None = None
-    form: Literal["achievable", "fixed", "original"] = "achievable"
+    form: Literal["achievable", "fixed", "original"] = _one_of("achievable", "fixed", "original")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("form", self.form, ("achievable", "fixed", "original"), of=self.name)
         if self.form == "fixed" and self.k is None:
             raise InputError("ndcg(fixed) needs a cut-off, as in 'ndcg(fixed)@10'.")
 
@@ -332,12 +508,8 @@ class DCG(GradedMetric):
     """
 
     name = "dcg"
-    gain: Literal["linear", "exp"] = "linear"
+    gain: Literal["linear", "exp"] = _one_of("linear", "exp")
     k: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("gain", self.gain, ("linear", "exp"), of=self.name)
 
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
         return (weighted(Discount(self.k), ranks, self.gains(ranks)),)
