@@ -36,6 +36,9 @@ ROOMS = [
 ]
 """The rooms from where data enters to where results leave; each imports only from above."""
 
+USERS_OF_THE_PACKAGE = {"report", "papers", "cli"}
+"""Rooms that stand where a user stands, and may take public names from the package itself."""
+
 HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark"]
 
 
@@ -50,13 +53,29 @@ def modules() -> dict[str, Path]:
 def imported(path: Path) -> set[str]:
     """Return the truerank modules that a file imports anywhere, also inside functions and for types alone."""
     known = modules()
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    found = public_modules(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("truerank"):
             base = (node.module or "").removeprefix("truerank").lstrip(".")
             names = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
             found |= {name for name in [base, *names] if name in known}
     return found
+
+
+def public_modules(tree: ast.Module) -> set[str]:
+    """Return the modules whose public names a file takes from the package, as in ``tr.evaluate``."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (text := ast.unparse(node)).startswith("tr."):
+            module, attribute = tr, text.removeprefix("tr.").split(".")
+            value = getattr(tr, attribute[0])
+            while isinstance(value, ModuleType) and len(attribute) > 1:
+                attribute.pop(0)
+                module, value = value, getattr(value, attribute[0])
+            if not isinstance(value, ModuleType):
+                found |= {value.__module__.removeprefix("truerank.")}
+    return found & modules().keys()
 
 
 def room(name: str) -> str:
@@ -73,6 +92,12 @@ def test_imports_point_one_way(name: str) -> None:
     others = {other for other in imported(modules()[name]) if room(other) != room(name)}
     against = {other for other in others if level[room(other)] > level[room(name)]}
     assert not against, f"{name} imports {against}, which come later in the flow of data"
+
+
+def test_only_users_of_the_package_import_it() -> None:
+    importers = {name for name, path in modules().items() if "import truerank as tr\n" in path.read_text()}
+    code = {name for name in importers if "\nimport truerank as tr\n" in modules()[name].read_text()}
+    assert {room(name) for name in code} <= USERS_OF_THE_PACKAGE
 
 
 def test_no_cycles_inside_a_room() -> None:

@@ -1,55 +1,22 @@
-"""Spark dataframes: factors, held-out items, blocks of users, and what is merged of them."""
+"""Spark dataframes of factors and of pairs, checked, and joined to a row per user."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truerank.core.checks import as_rng, check_whole
-from truerank.core.errors import InputError, raised_elsewhere
-from truerank.core.ranks import Ranks
+from truerank.core.errors import InputError
 from truerank.core.samples import Rng
-from truerank.engines.workers import stable_hash
-from truerank.evaluation.partial_results import Parts, added_up
 from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
-from truerank.metrics.base import Metric
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-
-
-def merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
-    """Return the sums, key by key, of what a step makes of all batches of a dataframe."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
-        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(added_up(parts))], pa.binary())})
-
-    with raised_elsewhere():
-        rows = frame.mapInArrow(run, "part binary").collect()
-    return added_up(pickle.loads(row.part) for row in rows)
-
-
-def check_frames(ranks: Mapping[str, Any]) -> None:
-    """Refuse dataframes of Spark together with ranks that are here."""
-    for name, one in ranks.items():
-        if not is_frame(one):
-            kind = type(one).__name__
-            raise InputError(f"either all ranks are Spark dataframes or none, got {kind} for {name!r}.")
-
-
-def check_separate(metric: Metric) -> None:
-    """Refuse a metric whose estimate of an instance depends on instances that may be elsewhere."""
-    if metric.pools_instances:
-        raise InputError(f"{metric} rests on all ranks together; collect them with tr.Ranks.from_spark first.")
 
 
 def fixed_seed(rng: Rng) -> int:
@@ -61,19 +28,12 @@ def fixed_seed(rng: Rng) -> int:
     raise InputError(f"`rng` must be a whole number from 0 or a Generator, got {rng!r}.")
 
 
-def batch_seed(seed: int, ranks: Ranks) -> int:
-    """Return a seed for the instances of a batch, which depends on their ids alone."""
-    return seed if ranks.ids is None else seed + stable_hash(ranks.ids)
-
-
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _KINDS = {"bigint": "whole numbers", "string": "text"}
 
 
 def require_pyspark() -> None:
     """Raise `InputError` if PySpark is not installed."""
-    from importlib.util import find_spec
-
     if find_spec("pyspark") is None:
         raise InputError("Spark needs PySpark 4, which is not installed: pip install 'truerank[spark]'.")
 
@@ -148,7 +108,7 @@ def assemble(
     seen = None if train is None else pairs(train, "train", columns)
     if seen is not None:
         _check_kinds(seen, "train", kinds)
-    chosen = _everyone if users is None else _chooser(held, users, seed)
+    chosen = _chooser(held, users, seed)
     rows = collected(spread(chosen(held), partitions), {"item": "held", "relevance": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
     if seen is not None:
@@ -163,7 +123,7 @@ def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
     although they take long to rank.
     """
     if partitions is None:
-        return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
+        partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     check_whole("partitions", partitions)
     return frame.repartition(int(partitions), "user")
 
@@ -189,8 +149,6 @@ def same_kinds(frames: Mapping[str, DataFrame]) -> dict[str, str]:
 
 def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: Contents = PAIRS) -> DataFrame:
     """Return the columns of a dataframe by their roles; ids are whole numbers of 64 bits or text, others are double."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     if not is_frame(frame):
         raise InputError(f"`{name}` must be a Spark dataframe, got {type(frame).__name__}.")
     chosen, where = chosen_columns({role: columns.get(role) for role in contents.roles}), f"`{name}`"
@@ -201,19 +159,17 @@ def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: 
     names = {role: frame.columns[at] for role, at in found.items()}
     ids = [id_column(frame, names[role], role, where).alias(role) for role in ("user", "item")]
     rest = [role for role in names if role not in ("user", "item")]
-    return frame.select(*ids, *(F.col(_quoted(names[role])).cast("double").alias(role) for role in rest))
+    return frame.select(*ids, *(frame[_quoted(names[role])].cast("double").alias(role) for role in rest))
 
 
 def id_column(frame: DataFrame, name: str, role: str, where: str) -> SparkColumn:
     """Return a column of ids as whole numbers of 64 bits, or as text; refuse other types."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    kind = frame.schema[name].dataType.simpleString()
+    kind = _kind(frame, name)
     if kind in _WHOLE:
-        return F.col(_quoted(name)).cast("bigint")
+        return frame[_quoted(name)].cast("bigint")
     if kind != "string":
         raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {kind} in column {name!r}.")
-    return F.col(_quoted(name))
+    return frame[_quoted(name)]
 
 
 def is_frame(given: Any) -> bool:
@@ -237,12 +193,10 @@ def _factors(frame: Any, role: str) -> DataFrame:
     return frame.select(ids, frame[_quoted(lists[0])].alias("features"))
 
 
-def _everyone(frame: DataFrame) -> DataFrame:
-    return frame
-
-
-def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
-    """Return a function that keeps the rows of a number of users, those with the smallest hash."""
+def _chooser(held: DataFrame, users: int | None, seed: int) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that keeps the rows of a number of users, those with the smallest hash; None: of all users."""
+    if users is None:
+        return lambda frame: frame
     from pyspark.sql import functions as F  # noqa: N812
 
     check_whole("users", users)
@@ -257,8 +211,8 @@ def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: s
             raise InputError(f"the {role} ids of `{name}` are {_KINDS[own]}, but those of {other} are {_KINDS[kind]}.")
 
 
-def _kind(frame: DataFrame, role: str) -> str:
-    return str(frame.schema[role].dataType.simpleString())
+def _kind(frame: DataFrame, name: str) -> str:
+    return str(frame.schema[name].dataType.simpleString())
 
 
 def _quoted(name: str) -> str:

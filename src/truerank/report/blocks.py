@@ -16,6 +16,8 @@ Format = Literal[
 ]
 """How a column is shown; digits are numbers as text, an interval is a pair of numbers, an estimate a mean and its
 interval."""
+Columns = Sequence[tuple[str, Format]]
+"""The columns of a table: their names, and how they are shown."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,6 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class TableColumn:
-    """A column of a table, and how its numbers are shown."""
-
-    name: str
-    format: Format = "number"
-
-
-@dataclass(frozen=True)
 class TableBlock(PageBlock):
     """Rows that can be sorted by each column.
 
@@ -54,9 +48,12 @@ class TableBlock(PageBlock):
     """
 
     kind: ClassVar[str] = "table"
-    columns: Sequence[TableColumn]
+    columns: Columns
     rows: Sequence[Sequence[Any]]
     about: Sequence[Sequence[str]] = ()
+
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"columns": [{"name": name, "format": form} for name, form in self.columns]}
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""``truerank reproduce``: a paper's tables and figures, beside the published numbers."""
+"""``truerank reproduce`` and ``marp``: numbers of papers and challenges, beside those that were published."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+import truerank as tr
 from truerank.cli import options
-from truerank.cli.output import show_notes
-from truerank.core.errors import InputError
+from truerank.cli.output import STANDARD_OUTPUT, show_notes, show_table, write_values
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -46,7 +46,7 @@ _TABLES, _LINES = 4, 7
     show_default=True,
     help="File format of the figures. May be repeated.",
 )
-def command(
+def reproduce(
     paper: str, source: str | None, json_file: str | None, folder: str | None, formats: tuple[str, ...]
 ) -> None:
     """Compute a paper's tables and figures, show them beside the published numbers, and write a report.
@@ -96,7 +96,7 @@ def _can_draw(*, required: bool) -> bool:
 
     try:
         check_matplotlib()
-    except InputError as missing:
+    except tr.InputError as missing:
         if required:
             raise
         show_notes([str(missing)])
@@ -114,3 +114,50 @@ def _train(source: str) -> Study:
         users, items = experiment.SHAPE
         show_notes([f"these are not MovieLens 1M ({users:,} users, {items:,} items): expect other numbers"])
     return experiment.from_split(split)
+
+
+def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    numbers = [
+        options.read_whole(part.strip(), param, otherwise=", or several with commas") for part in text.split(",")
+    ]
+    return tuple(sorted(set(numbers)))
+
+
+@click.command()
+@options.path_option("--solution", required=True, help="Lines id:flag:lecture|score,lecture|score,...")
+@options.path_option("--submission", required=True, help="Lines id: lecture, lecture, ...; best first.")
+@click.option("--cutoffs", metavar="Z,Z,...", callback=_read_cutoffs, help="For instance 5,10.")
+@click.option("--task", type=click.Choice(["1", "2"]), help="Cut-offs of a task: 5,10,...,30 (1) or 5,10 (2).")
+@options.choice_option(
+    "--missing", ["refuse", "zero"], "A query in the solution without a line in the submission is refused, or scores 0."
+)
+@options.per_instance_option
+@options.format_option
+def marp(
+    solution: str,
+    submission: str,
+    cutoffs: tuple[int, ...] | None,
+    task: str | None,
+    missing: Any,
+    per_instance: str | None,
+    form: str,
+) -> None:
+    """Score a submission to the VideoLectures.Net challenge by mean average R-precision.
+
+    There are three scores: of all queries, of the leaderboard's (flag 1) and of the rest (flag 0).
+
+    \b
+    truerank marp --solution solution.txt --submission submission.txt --cutoffs 5,10
+    truerank marp --solution solution.txt --submission submission.txt --task 1 --per-instance scores.csv
+    """
+    from truerank.papers.vlnet import CUTOFFS, read_vlnet
+
+    if (cutoffs is None) == (task is None):
+        raise tr.InputError("give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2.")
+    metric = tr.metrics.MARp(cutoffs or CUTOFFS[int(task or 0)])
+    ranks = read_vlnet(solution, submission, depth=metric.k[-1], missing=missing)
+    show_table(tr.evaluate(ranks, metric, progress=True), form, aside=per_instance in STANDARD_OUTPUT)
+    if per_instance:
+        write_values(per_instance, {"all": ranks["all"]}, (metric, *map(tr.metrics.Rp, metric.k)))
