@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -46,10 +47,12 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
 
 
+@cache
 def modules() -> dict[str, Path]:
     return {module_name(path): path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Return the truerank modules that a file imports anywhere, also inside functions and for types alone."""
     known = modules()
@@ -65,17 +68,25 @@ def imported(path: Path) -> set[str]:
 
 def public_modules(tree: ast.Module) -> set[str]:
     """Return the modules whose public names a file takes from the package, as in ``tr.evaluate``."""
-    found = set[str]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (text := ast.unparse(node)).startswith("tr."):
-            module, attribute = tr, text.removeprefix("tr.").split(".")
-            value = getattr(tr, attribute[0])
-            while isinstance(value, ModuleType) and len(attribute) > 1:
-                attribute.pop(0)
-                module, value = value, getattr(value, attribute[0])
-            if not isinstance(value, ModuleType):
-                found |= {value.__module__.removeprefix("truerank.")}
-    return found & modules().keys()
+    texts = {dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return {home(text.split(".")[1:]) for text in texts if text.startswith("tr.")} & modules().keys()
+
+
+def dotted(node: ast.expr) -> str:
+    """Return a name such as ``tr.metrics.Term``; what is not a name alone is empty."""
+    if isinstance(node, ast.Attribute) and (base := dotted(node.value)):
+        return f"{base}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def home(names: list[str]) -> str:
+    """Return the module that defines what `names`, one after another, lead to in the package."""
+    value: object = tr
+    for name in names:
+        value = getattr(value, name)
+        if not isinstance(value, ModuleType):
+            return getattr(value, "__module__", "").removeprefix("truerank.")
+    return str(value.__name__).removeprefix("truerank.") if isinstance(value, ModuleType) else ""
 
 
 def room(name: str) -> str:
@@ -95,9 +106,8 @@ def test_imports_point_one_way(name: str) -> None:
 
 
 def test_only_users_of_the_package_import_it() -> None:
-    importers = {name for name, path in modules().items() if "import truerank as tr\n" in path.read_text()}
-    code = {name for name in importers if "\nimport truerank as tr\n" in modules()[name].read_text()}
-    assert {room(name) for name in code} <= USERS_OF_THE_PACKAGE
+    importers = {name for name, path in modules().items() if "\nimport truerank as tr\n" in path.read_text()}
+    assert {room(name) for name in importers} <= USERS_OF_THE_PACKAGE
 
 
 def test_no_cycles_inside_a_room() -> None:

@@ -37,7 +37,7 @@ from truerank.cli.output import show_notes, show_table
     show_default=True,
     smallest=100,
     largest=10_000_000,
-    help="Resamples, or random exchanges.",
+    help="Number of resamples or random exchanges.",
 )
 @options.columns_option
 @options.format_option
@@ -79,11 +79,11 @@ EXIT_CODES = {"passes": 0, "fails": 1, "cannot tell": 3}
 @options.seed_option("--test bootstrap, randomisation")
 @options.columns_option
 def gate(new: str, old: str, metric: str, margin: float, level: float, columns: dict[str, str], **how: Any) -> None:
-    """Say whether a new recommender is at most a little worse than an old one, for release pipelines.
+    """Say whether a new recommender is acceptable in place of an old one, for release pipelines.
 
     NEW and OLD are files of ranks, as for `truerank evaluate`. Exit code 0: a loss of the margin or
     more can be ruled out. 1: NEW is worse by more than the margin, and nothing else. 2: input that
-    can't be used. 3: the data do not decide; the sentence says how many users probably would.
+    can't be used. 3: the data do not settle it; the message says how many users probably would.
 
     \b
     truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002

@@ -116,16 +116,15 @@ def different_instances(ranks: Mapping[str, tr.Ranks]) -> str | None:
 
 
 def _difference(a: tuple[str, tr.Ranks], b: tuple[str, tr.Ranks]) -> str | None:
-    import numpy as np
-
     (name_a, ranks_a), (name_b, ranks_b) = a, b
     if ranks_a.ids is None or ranks_b.ids is None:
         if len(ranks_a) == len(ranks_b):
             return None
         return f"{name_a!r} has {len(ranks_a)} instances, {name_b!r} has {len(ranks_b)}"
-    if np.array_equal(ranks_a.ids, ranks_b.ids):
+    ids_a, ids_b = ranks_a.ids.tolist(), ranks_b.ids.tolist()
+    if ids_a == ids_b:
         return None
-    ids = {name_a: set(map(str, ranks_a.ids.tolist())), name_b: set(map(str, ranks_b.ids.tolist()))}
+    ids = {name_a: set(map(str, ids_a)), name_b: set(map(str, ids_b))}
     for one, other in ((name_a, name_b), (name_b, name_a)):
         if only := ids[one] - ids[other]:
             return f"{len(only)} of {one!r} are not in {other!r}, for instance {min(only)!r}"
@@ -365,12 +364,12 @@ per_instance_option = path_option(
     help="Also write the values of each instance to a .csv, .tsv, .jsonl or .parquet file.",
 )
 groups_option = path_option(
-    "--by", help="Show groups separately: a table of the ids of instances and the names of their groups."
+    "--by", help="Show groups separately: a file with the ids of instances and the names of their groups."
 )
 test_option = choice_option("--test", ["likelihood", "t", "bootstrap", "randomisation"], "How differences are tested.")
 level_option = number_option("--level", default="0.95", between=(0.0, 1.0), help="Confidence level.")
 unmatched_option = choice_option(
-    "--unmatched", ["refuse", "drop"], "What to do with instances that only some of the recommenders have."
+    "--unmatched", ["refuse", "drop"], "What to do with instances that some recommenders lack."
 )
 minimum_option = click.option(
     "--min", "minima", multiple=True, callback=_read_minima, metavar="METRIC=X",
@@ -379,5 +378,5 @@ minimum_option = click.option(
 threads_option = whole_option("--threads", largest=1_024, help="Threads to use (default: one per processor).")
 bias_option = path_option("--bias", metavar="BIAS.npy", help="One number per item, added to its scores.")
 format_option = click.option(
-    "-f", "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print."
+    "-f", "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
 )

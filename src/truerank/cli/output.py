@@ -1,4 +1,4 @@
-"""What commands print, and how they word it."""
+"""What commands print, in terms of their own options."""
 
 from __future__ import annotations
 
@@ -133,16 +133,11 @@ def say_written(path: str) -> None:
         click.echo(f"written to {path!r}")
 
 
-def write_values(path: str, ranks: Mapping[str, tr.Ranks], metrics: Iterable[Any], **options: Any) -> None:
+def write_values(path: str, ranks: Mapping[str, tr.Ranks], metrics: Iterable[tr.Metric], **options: Any) -> None:
     """Write the values of each instance: a column per metric, and one for the recommender if there are several."""
-    import numpy as np
-
     from truerank.formats.writing import write_columns
 
-    ids = [range(len(one)) if one.ids is None else one.ids.tolist() for one in ranks.values()]
-    names = np.repeat(list(ranks), [len(one) for one in ranks.values()])
-    columns: dict[str, Any] = {"recommender": names} if len(ranks) > 1 else {}
-    columns["instance"] = [name for part in ids for name in part]
-    for metric in metrics:
-        columns[str(metric)] = np.concatenate([tr.values(one, metric, **options) for one in ranks.values()])
-    write_columns(path, columns)
+    given = ranks if len(ranks) > 1 else next(iter(ranks.values()))
+    frame = tr.values_frame(given, metrics, backend="pyarrow", **options)
+    names = ["instance" if name == "id" else name for name in frame.column_names]
+    write_columns(path, dict(zip(names, frame.columns, strict=True)))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
 import truerank as tr
 from truerank.cli import options
 from truerank.cli.output import STANDARD_OUTPUT, show_notes, show_table, write_values
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
-    from truerank.papers.krichene_rendle_2020.movielens import Study
 
 FIGURE_FORMATS = ("svg", "pdf", "png")
 # steps of the reproduction: its tables, and the lines on its figures
@@ -61,29 +56,28 @@ def reproduce(
     """
     from truerank.core.threads import progress_bar
     from truerank.formats.writing import check_writable_folder, write_text
-    from truerank.papers.krichene_rendle_2020 import movielens as experiment
-    from truerank.papers.krichene_rendle_2020.reproduction import draw, tables, to_json, write_paper_report
+    from truerank.papers.krichene_rendle_2020 import movielens, reproduction
 
     options.check_output(json_file, source)
     drawn = _can_draw(required=folder is not None)
     check_writable_folder(folder or paper)
-    study = _train(source) if source else experiment.embedded()
+    study = movielens.from_split(_read_split(source)) if source else movielens.embedded()
     done = []
     with progress_bar("steps", True, total=_TABLES + _LINES * drawn + 1, delay=0, leave=False) as bar:
-        for table in tables(study):
+        for table in reproduction.tables(study):
             _echo(f"{table}\n", bar)
             done.append(table)
         if json_file:
-            write_text(json_file, to_json(done, source or "ranks that come with truerank"))
+            write_text(json_file, reproduction.to_json(done, source or "ranks that come with truerank"))
             bar.clear()
             click.echo(f"Every cell is in {json_file!r}.\n")
-        for line in draw(study, folder or paper, formats) if drawn else ():
+        for line in reproduction.draw(study, folder or paper, formats) if drawn else ():
             _echo(line, bar)
-        path = write_paper_report(study, done, folder or paper)
+        path = reproduction.write_paper_report(study, done, folder or paper)
         _echo(f"The report, to be opened in a browser, is {str(path)!r}.", bar)
 
 
-def _echo(text: str, bar: tqdm[NoReturn]) -> None:
+def _echo(text: str, bar: Any) -> None:
     """Print the result of a step, above the progress bar."""
     bar.clear()
     click.echo(text)
@@ -104,16 +98,16 @@ def _can_draw(*, required: bool) -> bool:
     return True
 
 
-def _train(source: str) -> Study:
-    from truerank.papers.krichene_rendle_2020 import movielens as experiment
+def _read_split(source: str) -> tr.Split:
+    from truerank.papers.krichene_rendle_2020 import movielens
 
-    split = experiment.load_split(source)
+    split = movielens.load_split(source)
     click.echo(f"train: {split.train}\ntest: {split.test}\n")
     show_notes(split.notes)
-    if split.train.matrix.shape != experiment.SHAPE:
-        users, items = experiment.SHAPE
-        show_notes([f"these are not MovieLens 1M ({users:,} users, {items:,} items): expect other numbers"])
-    return experiment.from_split(split)
+    if split.train.matrix.shape != movielens.SHAPE:
+        users, items = movielens.SHAPE
+        show_notes([f"this is not MovieLens 1M ({users:,} users, {items:,} items): expect different numbers"])
+    return split
 
 
 def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...] | None:

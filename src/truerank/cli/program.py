@@ -1,4 +1,4 @@
-"""The program: finds its commands, words errors, and reacts to Ctrl-C."""
+"""The program: finds its commands, reports errors, and reacts to Ctrl-C."""
 
 from __future__ import annotations
 

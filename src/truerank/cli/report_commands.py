@@ -42,7 +42,7 @@ def report(
 
     RANKS are files of ranks of one recommender or more, as for `truerank evaluate`, named by NAME or
     by the file. The report needs no network: it shows metrics with intervals, comparisons, groups,
-    rank distributions, what sampled candidates would have shown, ties, and how all was computed.
+    rank distributions, what sampled candidates would have shown, ties, and how everything was computed.
 
     \b
     truerank report A=a.parquet B=b.parquet -o report.html
@@ -66,9 +66,9 @@ def report(
 def explore(sources: dict[str, str], path: str) -> None:
     """Write a page to explore sampled metrics to one HTML file that opens in any browser.
 
-    Sliders set the numbers of candidates and of sampled ones, the cut-off and gamma; the page shows the
+    Sliders set the number of candidates, how many are sampled, the cut-off and gamma; the page shows the
     expected metric by rank, its bias and deviation, and what two recommenders would look like. RANKS
-    are files of exact ranks to choose from, besides the paper's example and ranks that you type.
+    are files of exact ranks to choose from, in addition to the paper's example and ranks that you type.
 
     \b
     truerank explore -o explore.html

@@ -16,7 +16,7 @@ from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_colu
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 def fixed_seed(rng: Rng) -> int:
@@ -56,24 +56,12 @@ class FactorFrames:
         return cls(_factors(users, "user"), _factors(items, "item") if is_frame(items) else np.asarray(items))
 
     @property
-    def session(self) -> SparkSession:
-        """The session of the user factors."""
-        return self.users.sparkSession
-
-    @property
-    def item_kind(self) -> str:
-        """The type of item ids; the rows of an array are numbered."""
-        return _kind(self.items, "item") if is_frame(self.items) else "bigint"
-
-
-@dataclass(frozen=True)
-class Assembled:
-    """A dataframe with a row per user, as `truerank.engines.workers` describes it, and the types of its ids."""
-
-    rows: DataFrame
-    user_kind: str
-    item_kind: str
-    graded: bool
+    def kinds(self) -> dict[str, str]:
+        """The types of the ids; the rows of an array are numbered."""
+        return {
+            "user": kind(self.users, "user"),
+            "item": kind(self.items, "item") if is_frame(self.items) else "bigint",
+        }
 
 
 def assemble(
@@ -85,8 +73,10 @@ def assemble(
     users: int | None = None,
     seed: int = 0,
     partitions: int | None = None,
-) -> Assembled:
-    """Join factors, training and held-out items of each user; lazily, by Spark's own joins.
+) -> DataFrame:
+    """Join factors, training and held-out items to a row per user, as `truerank.engines.workers` describes it.
+
+    This is lazy, by Spark's own joins.
 
     Parameters
     ----------
@@ -103,17 +93,15 @@ def assemble(
         As for `spread`.
     """
     held = pairs(test, "test", columns, TRUTH if columns["relevance"] is not None else PAIRS)
-    kinds = {"user": _kind(factors.users, "user"), "item": factors.item_kind}
-    _check_kinds(held, "test", kinds)
-    seen = None if train is None else pairs(train, "train", columns)
-    if seen is not None:
-        _check_kinds(seen, "train", kinds)
+    check_kinds(held, "test", factors.kinds)
     chosen = _chooser(held, users, seed)
     rows = collected(spread(chosen(held), partitions), {"item": "held", "relevance": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
-    if seen is not None:
-        rows = rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
-    return Assembled(rows, kinds["user"], kinds["item"], "relevance" in held.columns)
+    if train is None:
+        return rows
+    seen = pairs(train, "train", columns)
+    check_kinds(seen, "train", factors.kinds)
+    return rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
 
 
 def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
@@ -138,15 +126,6 @@ def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     return lists.select("user", *(F.col(f"rows.{name}").alias(names[name]) for name in others))
 
 
-def same_kinds(frames: Mapping[str, DataFrame]) -> dict[str, str]:
-    """Return the types of the ids of users and items, which all dataframes must share."""
-    (first, one), *others = frames.items()
-    kinds = {role: _kind(one, role) for role in ("user", "item")}
-    for name, frame in others:
-        _check_kinds(frame, name, kinds, f"`{first}`")
-    return {f"{role}_kind": kind for role, kind in kinds.items()}
-
-
 def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: Contents = PAIRS) -> DataFrame:
     """Return the columns of a dataframe by their roles; ids are whole numbers of 64 bits or text, others are double."""
     if not is_frame(frame):
@@ -164,11 +143,11 @@ def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: 
 
 def id_column(frame: DataFrame, name: str, role: str, where: str) -> SparkColumn:
     """Return a column of ids as whole numbers of 64 bits, or as text; refuse other types."""
-    kind = _kind(frame, name)
-    if kind in _WHOLE:
+    found = kind(frame, name)
+    if found in _WHOLE:
         return frame[_quoted(name)].cast("bigint")
-    if kind != "string":
-        raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {kind} in column {name!r}.")
+    if found != "string":
+        raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {found} in column {name!r}.")
     return frame[_quoted(name)]
 
 
@@ -205,13 +184,16 @@ def _chooser(held: DataFrame, users: int | None, seed: int) -> Callable[[DataFra
     return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
 
 
-def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:
-    for role, kind in kinds.items():
-        if (own := _kind(frame, role)) != kind:
-            raise InputError(f"the {role} ids of `{name}` are {_KINDS[own]}, but those of {other} are {_KINDS[kind]}.")
+def check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:
+    """Refuse ids of other types than those of another dataframe."""
+    for role, expected in kinds.items():
+        if (own := kind(frame, role)) != expected:
+            both = f"{_KINDS[own]}, but those of {other} are {_KINDS[expected]}"
+            raise InputError(f"the {role} ids of `{name}` are {both}.")
 
 
-def _kind(frame: DataFrame, name: str) -> str:
+def kind(frame: DataFrame, name: str) -> str:
+    """Return the type of a column, as Spark spells it."""
     return str(frame.schema[name].dataType.simpleString())
 
 

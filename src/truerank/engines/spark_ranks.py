@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_FOLDERS: list[TemporaryDirectory[str]] = []
+"""They last as long as this process, since Spark copies files from them whenever a new executor needs them."""
+
+
 def ship(
     factors: frames.FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None
 ) -> catalogues.Catalogue:
@@ -42,15 +44,14 @@ def ship(
     the columns item and count.
     """
     pieces = _frame_pieces(factors.items) if frames.is_frame(factors.items) else catalogues.array_pieces(factors.items)
-    folder = mkdtemp(prefix="truerank-")
-    # Spark copies the files from here whenever a new executor needs them
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _FOLDERS.append(TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True))
+    folder = _FOLDERS[-1].name
     with raised_elsewhere():
         catalogue = catalogues.write_catalogue(pieces, folder, items_per_block)
         if popularity is not None:
             counts = popularity["count"].to_numpy()
             catalogue = catalogues.add_popularity(catalogue, folder, popularity["item"].combine_chunks(), counts)
-    factors.session.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
+    factors.users.sparkSession.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
     return catalogue
 
 
@@ -79,9 +80,7 @@ def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"packed": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
 
 
-def rank_files(
-    factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format] | None = None
-) -> Ranks:
+def rank_files(factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format]) -> Ranks:
     """Return exact ranks in the order of the user ids.
 
     Parameters
@@ -90,12 +89,12 @@ def rank_files(
         Factors of users and items: two .npy files, or two Parquet files or directories that Spark reads.
     train, test : path
         Pairs: row numbers in any file that truerank reads, or, beside Parquet, ids in Parquet that Spark reads.
-    formats : dict, optional
+    formats : dict
         Formats of text files, for `train` and `test`.
     """
     with _session() as session:
         if all(path.endswith(".npy") for path in factors):
-            given = _from_arrays(session, factors, train, test, formats or {})
+            given = _from_arrays(session, factors, train, test, formats)
         else:
             read = session.read.parquet
             frames = tuple(read(path) for path in factors)
@@ -207,10 +206,7 @@ def rank(
     rows = frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     catalogue = ship(given, items_per_block)
 
-    def step(table: pa.Table) -> Ranks:
-        return workers.rank_users(table, shipped(catalogue))
-
-    return _mapped(rows, step, {})
+    return _mapped(rows, lambda table: workers.rank_users(table, shipped(catalogue)), {})
 
 
 def rank_sampled(
@@ -248,10 +244,7 @@ def rank_sampled(
     popularity = None if train is None else _popularity(train, columns)
     catalogue = ship(given, items_per_block, popularity)
 
-    def step(table: pa.Table) -> Ranks:
-        return workers.sample_users(table, shipped(catalogue), chosen, seed)
-
-    return _mapped(rows, step, _SAMPLED)
+    return _mapped(rows, lambda table: workers.sample_users(table, shipped(catalogue), chosen, seed), _SAMPLED)
 
 
 def read_lists(
@@ -291,19 +284,14 @@ def read_lists(
     if not {"score", "rank"} & set(listed.columns):
         raise InputError("`run` must have a column of scores or ranks, since the rows of a dataframe are in no order.")
     relevant = frames.pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
-    kinds = frames.same_kinds({"run": listed, "truth": relevant})
+    frames.check_kinds(relevant, "truth", {role: frames.kind(listed, role) for role in ("user", "item")}, "`run`")
     held = {"item": "held", "relevance": "grades"}
     lists = frames.collected(listed, {name: name for name in listed.columns})
     rows = frames.collected(frames.spread(relevant, partitions), held).join(lists, "user", "left")
-    graded = "relevance" in relevant.columns
-
-    def step(table: pa.Table) -> Ranks:
-        return workers.rank_listed(table, depth)
-
-    return _mapped(frames.Assembled(rows, **kinds, graded=graded), step, {"depth": _COUNT})
+    return _mapped(rows, lambda table: workers.rank_listed(table, depth), {"depth": _COUNT})
 
 
-def _mapped(rows: frames.Assembled, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
+def _mapped(rows: DataFrame, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
     """Return the ranks that a step makes of batches of rows; it sees the users of a partition in order."""
     columns = _columns(rows) | extra
     schema = _arrow_schema(columns)
@@ -314,14 +302,14 @@ def _mapped(rows: frames.Assembled, step: Callable[[pa.Table], Ranks], extra: di
                 yield from to_rows(step(pa.Table.from_batches([batch])), schema).to_batches()
 
     declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return rows.rows.sortWithinPartitions("user").mapInArrow(run, declared)
+    return rows.sortWithinPartitions("user").mapInArrow(run, declared)
 
 
-def _columns(rows: frames.Assembled) -> dict[str, str]:
-    """Return the columns of ranks and their types, as Spark spells them."""
-    plain = {"id": rows.user_kind, "n_candidates": _COUNT, "above": _COUNTS, "tied": _COUNTS}
-    graded = {"grades": "array<double>", "same_score": "array<boolean>"} if rows.graded else {}
-    return plain | graded | {"items": f"array<{rows.item_kind}>"}
+def _columns(rows: DataFrame) -> dict[str, str]:
+    """Return the columns of the ranks of some users and their types, as Spark spells them."""
+    plain = {"id": frames.kind(rows, "user"), "n_candidates": _COUNT, "above": _COUNTS, "tied": _COUNTS}
+    graded = {"grades": "array<double>", "same_score": "array<boolean>"} if "grades" in rows.columns else {}
+    return plain | graded | {"items": frames.kind(rows, "held")}
 
 
 def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:

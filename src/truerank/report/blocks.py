@@ -1,6 +1,6 @@
 """What the sections of a page are made of: tables, charts and facts as plain data, which the page's scripts draw.
 
-A block knows nothing of HTML. Numbers go into it unrounded; the page rounds what it shows, and copies what it got.
+A block knows nothing of HTML. It holds unrounded numbers; the page rounds those it shows and copies them in full.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ class PageBlock:
 
     kind: ClassVar[str]
 
+    def __init_subclass__(cls, kind: str) -> None:
+        cls.kind = kind
+
     def content(self) -> dict[str, Any]:
         """Return what the page's scripts read."""
         return {"kind": self.kind, **{name.rstrip("_"): _plain(value) for name, value in vars(self).items()}}
@@ -41,13 +44,12 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class TableBlock(PageBlock):
+class TableBlock(PageBlock, kind="table"):
     """Rows that can be sorted by each column.
 
     `about` names the recommenders that each row is about; the row is hidden with any of them.
     """
 
-    kind: ClassVar[str] = "table"
     columns: Columns
     rows: Sequence[Sequence[Any]]
     about: Sequence[Sequence[str]] = ()
@@ -75,10 +77,9 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Lines(PageBlock):
+class Lines(PageBlock, kind="lines"):
     """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it."""
 
-    kind: ClassVar[str] = "lines"
     x: Axis
     y: Axis
     curves: Sequence[Curve]
@@ -95,10 +96,9 @@ class Heights:
 
 
 @dataclass(frozen=True)
-class Bars(PageBlock):
+class Bars(PageBlock, kind="bars"):
     """Adjacent bars for each group, one per recommender."""
 
-    kind: ClassVar[str] = "bars"
     x: Axis
     y: Axis
     groups: Sequence[str]
@@ -121,10 +121,9 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Dots(PageBlock):
+class Dots(PageBlock, kind="dots"):
     """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences."""
 
-    kind: ClassVar[str] = "dots"
     x: Axis
     dots: Sequence[Dot]
     zero: bool = False
@@ -132,26 +131,23 @@ class Dots(PageBlock):
 
 
 @dataclass(frozen=True)
-class Paragraph(PageBlock):
+class Paragraph(PageBlock, kind="paragraph"):
     """A sentence or two."""
 
-    kind: ClassVar[str] = "paragraph"
     text: str
 
 
 @dataclass(frozen=True)
-class FactList(PageBlock):
+class FactList(PageBlock, kind="facts"):
     """Terms and what they are."""
 
-    kind: ClassVar[str] = "facts"
     facts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class ByMetric(PageBlock):
+class ByMetric(PageBlock, kind="by-metric"):
     """A block for each metric, of which the page shows that of the chosen metric."""
 
-    kind: ClassVar[str] = "by-metric"
     blocks: Mapping[str, PageBlock]
 
     def content(self) -> dict[str, Any]:

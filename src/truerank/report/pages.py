@@ -270,7 +270,7 @@ def _check_ranks(given: object) -> None:
         if isinstance(part, tr.Recommendations):
             raise tr.InputError(
                 "a report is about ranks, not lists: read these with `truerank.read_lists`, or report on what "
-                "`truerank.evaluate` says of them."
+                "`truerank.evaluate` returns for them."
             )
         if not isinstance(part, tr.Ranks):
             raise tr.InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")

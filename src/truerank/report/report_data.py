@@ -1,4 +1,4 @@
-"""What the sections of a report draw from, and the sentence on top."""
+"""The data that the sections of a report show, and the headline."""
 
 from __future__ import annotations
 
@@ -65,10 +65,6 @@ def _sampled(data: ReportData, metric: tr.Metric) -> dict[str, float]:
         return {}
 
 
-def _best_first(means: Mapping[str, float], metric: tr.Metric) -> list[str]:
-    return sorted(means, key=means.__getitem__, reverse=not metric.lower_is_better)
-
-
 def _difference(found: tr.Difference) -> str:
     """Say who is better, that no difference was found, or that the order is not determined."""
     on, verdict = f"on {shown_name(found.metric)}", found.finding
@@ -96,7 +92,8 @@ def _would_have_shown(data: ReportData, metric: tr.Metric, found: tr.Difference)
     shown = _sampled(data, metric)
     if not shown:
         return ""
-    best, second, first = found.recommender, found.baseline, _best_first(shown, metric)[0]
+    best, second = found.recommender, found.baseline
+    first = (min if metric.lower_is_better else max)(shown, key=shown.__getitem__)
     candidates = f"; {data.sampled_m:,} sampled candidates would have "
     if first != best:
         opposite = len(shown) == 2 and found.finding.winner is not None

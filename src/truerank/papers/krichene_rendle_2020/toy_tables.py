@@ -1,12 +1,11 @@
-"""Tables 1 and 2 beside the published numbers."""
+"""The published numbers of all tables, how cells are compared with them, and Tables 1 and 2."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -122,7 +121,7 @@ class ComparedCell:
     def record(self) -> dict[str, Any]:
         """Return the cell as a JSON record; `printed` keeps the printed digits."""
         shown = {"printed": self.published, "published": float(self.published)}
-        return dataclasses.asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
+        return asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
