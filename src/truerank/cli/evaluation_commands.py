@@ -84,7 +84,9 @@ def evaluate(
     truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
     """
     options.check_output(per_instance, *sources.values(), truth, by, *definitions)
-    _check_convention(convention, by, per_instance)
+    if convention and (by or per_instance):
+        other = "--by" if by else "--per-instance"
+        raise tr.InputError(f"--convention gives one number per metric and recommender: leave out {other}.")
     for definition in definitions:
         _define(definition)
     least = {tr.metric(name): value for name, value in minima.items()}
@@ -102,12 +104,6 @@ def evaluate(
         for sentence in below:
             click.echo(sentence, err=True)
         click.get_current_context().exit(1)
-
-
-def _check_convention(convention: str | None, by: str | None, per_instance: str | None) -> None:
-    other = "--by" if by else "--per-instance"
-    if convention and (by or per_instance):
-        raise tr.InputError(f"--convention gives one number per metric and recommender: leave out {other}.")
 
 
 def _below(table: tr.Evaluation, least: dict[str, float]) -> list[str]:

@@ -18,9 +18,7 @@ from truerank.cli.output import describe_and_write
 @options.ranks_output_option
 @options.threads_option
 @options.choice_option(
-    "--engine",
-    ["local", "spark"],
-    "Where to rank; Spark takes its master and configuration from its own environment.",
+    "--engine", ["local", "spark"], "Where to rank; Spark takes its master and configuration from its own environment."
 )
 def rank(
     factors: tuple[str, str],

@@ -15,6 +15,7 @@ import pyarrow.csv as pa_csv
 
 import truerank as tr
 from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice
+from truerank.formats.ids import shown
 from truerank.formats.sources import locate, unreadable
 
 T = TypeVar("T")
@@ -211,7 +212,7 @@ def _text(line: bytes) -> str:
 def _check_submission_line(text: str) -> int:
     query, colon, lectures = text.partition(":")
     if not colon:
-        raise tr.InputError(f"there must be a colon, as in 'id: lecture, lecture, ...', got {_short(text)}.")
+        raise tr.InputError(f"there must be a colon, as in 'id: lecture, lecture, ...', got {shown(text)}.")
     number = _number("query", query)
     for lecture in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
         _number("lecture", lecture)
@@ -220,16 +221,16 @@ def _check_submission_line(text: str) -> int:
 
 def _check_solution_line(text: str) -> int:
     if text.count(":") != 2:
-        raise tr.InputError(f"there must be two colons, as in 'id:flag:lecture|score,...', got {_short(text)}.")
+        raise tr.InputError(f"there must be two colons, as in 'id:flag:lecture|score,...', got {shown(text)}.")
     query, flag, lectures = text.split(":")
     number = _number("query", query)
     if _number("flag", flag) > 1:
-        raise tr.InputError(f"the flag must be 0 or 1, got {_short(flag)}.")
+        raise tr.InputError(f"the flag must be 0 or 1, got {shown(flag)}.")
     seen = set()
     for pair in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
         lecture, bar, score = pair.partition("|")
         if not bar:
-            raise tr.InputError(f"expected lecture|score, got {_short(pair)}.")
+            raise tr.InputError(f"expected lecture|score, got {shown(pair)}.")
         if (item := _number("lecture", lecture)) in seen:
             raise tr.InputError(f"lecture {item} is listed twice.")
         seen.add(item)
@@ -240,17 +241,13 @@ def _check_solution_line(text: str) -> int:
 def _number(role: str, text: str) -> int:
     plain = text.strip(_BLANK.decode())
     if not re.fullmatch(r"[0-9]+", plain) or int(plain) >= _LIMIT:
-        raise tr.InputError(f"the {role} must be a whole number of at most 9 digits, got {_short(plain)}.")
+        raise tr.InputError(f"the {role} must be a whole number of at most 9 digits, got {shown(plain)}.")
     return int(plain)
 
 
 def _check_score(lecture: int, text: str) -> None:
     if not _SCORE.fullmatch(text) or not math.isfinite(float(text)):
-        raise tr.InputError(f"the score of lecture {lecture} must be a number of at least 0, got {_short(text)}.")
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+        raise tr.InputError(f"the score of lecture {lecture} must be a number of at least 0, got {shown(text)}.")
 
 
 Missing = Literal["refuse", "zero"]

@@ -71,7 +71,7 @@ def rank_distribution(ranks: Mapping[str, tr.Ranks], lasts: Sequence[int] = ()) 
 
     Examples
     --------
-    >>> names, counts = rank_distribution({"A": Ranks.from_ranks([1, 7], n=50)})
+    >>> names, counts = rank_distribution({"A": tr.Ranks.from_ranks([1, 7], n=50)})
     >>> names, counts["A"].round(9).tolist()
     (['1', '2–3', '4–10', '11–30', '31–50'], [1.0, 0.0, 1.0, 0.0, 0.0])
     """
@@ -97,7 +97,7 @@ def rank_counts(ranks: tr.Ranks, lasts: Sequence[int]) -> Floats:
 
     Examples
     --------
-    >>> rank_counts(Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).round(9).tolist()
+    >>> rank_counts(tr.Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).round(9).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
     within = [last * float(np.nansum(tr.values(ranks, f"precision@{last}"))) for last in lasts]

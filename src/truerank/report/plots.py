@@ -219,11 +219,7 @@ def metric_by_m(
 
 @styled
 def expected_by_rank(
-    ranks: AnyRanks,
-    metric: AnyMetric,
-    *,
-    designs: Sequence[AnyDesign] = (10, 100, 1_000),
-    ax: Axes | None = None,
+    ranks: AnyRanks, metric: AnyMetric, *, designs: Sequence[AnyDesign] = (10, 100, 1_000), ax: Axes | None = None
 ) -> Axes:
     """Draw the metric and its expectation in samples of several sizes against the true rank (Figure 3).
 
@@ -257,11 +253,7 @@ def expected_by_rank(
 
 @styled
 def corrected_by_rank(
-    ranks: AnyRanks,
-    metric: AnyMetric,
-    design: AnyDesign = 100,
-    *,
-    corrections: Sequence[str] = _CORRECTIONS,
+    ranks: AnyRanks, metric: AnyMetric, design: AnyDesign = 100, *, corrections: Sequence[str] = _CORRECTIONS
 ) -> tuple[Axes, Axes]:
     """Draw a corrected metric at each sampled rank, and its expectation at each true rank (Figure 4).
 

@@ -292,8 +292,8 @@ def fingerprint(ranks: tr.Ranks) -> str:
 
     Examples
     --------
-    >>> a, b = Ranks.from_ranks([1, 2], n=5), Ranks.from_ranks([1, 3], n=5)
-    >>> fingerprint(a) == fingerprint(Ranks.from_ranks([1, 2], n=5)), fingerprint(a) == fingerprint(b)
+    >>> a, b = tr.Ranks.from_ranks([1, 2], n=5), tr.Ranks.from_ranks([1, 3], n=5)
+    >>> fingerprint(a) == fingerprint(tr.Ranks.from_ranks([1, 2], n=5)), fingerprint(a) == fingerprint(b)
     (True, False)
     """
     catalogue = None if ranks.sample is None else ranks.n_catalogue
