@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,12 +69,16 @@ def to_json(done: Sequence[toy.PublishedTable], source: str) -> str:
 
 def draw(study: movielens.Study, folder: str | Path, formats: Sequence[str]) -> Iterator[str]:
     """Draw Figures 1 to 6 into a directory and yield what each shows."""
-    drawn = (figure() for figure in (figure_1, figure_2, figure_3, figure_4))
-    of_study = (figure(study) for figure in (figure_5, figure_6))
-    for number, (figure, shows) in enumerate(chain(drawn, of_study), 1):
+    for number, (figure, shows) in enumerate(drawn_figures(study), 1):
         plots.save(figure, folder, f"figure-{number}", formats)
         yield f"Figure {number}: {shows}."
     yield f"\nThe figures are in {str(folder)!r}: figure-1 to figure-6, as {' and '.join(formats)}."
+
+
+def drawn_figures(study: movielens.Study) -> Iterator[tuple[Figure, str]]:
+    """Draw the figures one after another, each with what it shows."""
+    yield from (figure() for figure in (figure_1, figure_2, figure_3, figure_4))
+    yield from (figure(study) for figure in (figure_5, figure_6))
 
 
 def _all_ranks(last: int) -> tr.Ranks:
