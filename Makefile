@@ -27,7 +27,7 @@ demo: setup ## shows the paper's tables (published, ours, difference) and writes
 	.venv/bin/truerank reproduce krichene-rendle --figures demo
 
 quick: export OPENBLAS_NUM_THREADS := 1
-quick: .venv/.test ## runs the tests of the main path, in one environment and about a minute
+quick: .venv/.quick ## runs the tests of the main path, in one environment and about a minute
 	.venv/bin/python -m pytest -q -n auto $(QUICK)
 
 test: export OPENBLAS_NUM_THREADS := 1
@@ -109,11 +109,17 @@ clean: ## removes what the other commands made
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[plots]'
 	touch $@
 
+# only what `make quick` needs, and compiled to bytecode when it is imported
+.venv/.quick: pyproject.toml constraints.txt $(CODE)
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(INSTALL) --no-compile --constraint constraints.txt --editable '.[quick]'
+	touch $@
+
 # in one step, because each installation of truerank prepares a compiler
 .venv/.test: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -m venv .venv
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,browser]'
-	touch .venv/.installed $@
+	touch .venv/.installed .venv/.quick $@
 
 .venv/.wheels: .venv/.test
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,wheels]'

@@ -50,7 +50,7 @@ def main(folder: str) -> None:
     repeated = clock.run("100 repetitions, all corrections", movielens.repeat, study)
     clock.run("Table 3, own n included", movielens.table_3, study, repeated)
     clock.run("Table 4", movielens.table_4, study, repeated)
-    drawn = clock.run("Figures 1 to 6", lambda: list(paper.figures(study)))
+    drawn = clock.run("Figures 1 to 6", lambda: list(paper.drawn_figures(study)))
     with tempfile.TemporaryDirectory() as target:
         clock.run("write them", lambda: [save(figure, target, str(at)) for at, (figure, _) in enumerate(drawn)])
     print(clock)

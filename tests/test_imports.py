@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,9 @@ ROOMS = [
 ]
 """The rooms from where data enters to where results leave; each imports only from above."""
 
+USERS_OF_THE_PACKAGE = {"report", "papers", "cli"}
+"""Rooms that stand where a user stands, and may take public names from the package itself."""
+
 HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark"]
 
 
@@ -43,20 +47,46 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
 
 
+@cache
 def modules() -> dict[str, Path]:
     return {module_name(path): path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Return the truerank modules that a file imports anywhere, also inside functions and for types alone."""
     known = modules()
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    found = public_modules(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("truerank"):
             base = (node.module or "").removeprefix("truerank").lstrip(".")
             names = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
             found |= {name for name in [base, *names] if name in known}
     return found
+
+
+def public_modules(tree: ast.Module) -> set[str]:
+    """Return the modules whose public names a file takes from the package, as in ``tr.evaluate``."""
+    texts = {dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return {home(text.split(".")[1:]) for text in texts if text.startswith("tr.")} & modules().keys()
+
+
+def dotted(node: ast.expr) -> str:
+    """Return a name such as ``tr.metrics.Term``; what is not a name alone is empty."""
+    if isinstance(node, ast.Attribute) and (base := dotted(node.value)):
+        return f"{base}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def home(names: list[str]) -> str:
+    """Return the module that defines what `names`, one after another, lead to in the package."""
+    value: object = tr
+    for name in names:
+        value = getattr(value, name)
+        if not isinstance(value, ModuleType):
+            return getattr(value, "__module__", "").removeprefix("truerank.")
+    return str(value.__name__).removeprefix("truerank.") if isinstance(value, ModuleType) else ""
 
 
 def room(name: str) -> str:
@@ -73,6 +103,11 @@ def test_imports_point_one_way(name: str) -> None:
     others = {other for other in imported(modules()[name]) if room(other) != room(name)}
     against = {other for other in others if level[room(other)] > level[room(name)]}
     assert not against, f"{name} imports {against}, which come later in the flow of data"
+
+
+def test_only_users_of_the_package_import_it() -> None:
+    importers = {name for name, path in modules().items() if "\nimport truerank as tr\n" in path.read_text()}
+    assert {room(name) for name in importers} <= USERS_OF_THE_PACKAGE
 
 
 def test_no_cycles_inside_a_room() -> None:

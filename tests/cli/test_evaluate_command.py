@@ -11,7 +11,7 @@ import pytest
 import truerank as tr
 from tests.cli.conftest import RUN
 from tests.cli.running import refusal, run_here, truerank
-from truerank.cli import evaluate_command, options
+from truerank.cli import evaluation_commands, options
 from truerank.evaluation.per_instance import Ties
 from truerank.formats.text_files import Format
 
@@ -261,7 +261,7 @@ def test_missing_file() -> None:
 
 
 def test_ties_are_those_of_the_library() -> None:
-    assert get_args(Ties) == evaluate_command.TIES
+    assert get_args(Ties) == evaluation_commands.TIES
 
 
 def test_formats_are_those_of_the_library() -> None:

@@ -19,7 +19,6 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
-from truerank.analysis import consistencies
 from truerank.cli import program
 from truerank.cli.output import buffered
 
@@ -43,10 +42,8 @@ COMMANDS = [
 ]
 
 
-def test_commands_are_the_files_of_that_name() -> None:
+def test_commands_are_found_in_the_files_of_the_folder() -> None:
     assert program.truerank.list_commands(click.Context(program.truerank)) == COMMANDS
-    folder = Path(program.__file__).parent
-    assert sorted(path.stem.removesuffix("_command") for path in folder.glob("*_command.py")) == COMMANDS
 
 
 def test_version_tells_which_loops_run() -> None:
@@ -234,7 +231,7 @@ def test_too_little_memory_is_one_sentence(toy: dict[str, Path], monkeypatch: py
     def consistency(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(consistencies, "consistency", consistency)
+    monkeypatch.setattr(tr, "consistency", consistency)
     message = "there is not enough memory for this input."
     assert refusal("consistency", toy["A"], toy["B"], "-m", "ap") == message
 
@@ -244,7 +241,7 @@ def test_warnings_are_notes(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatc
         warnings.warn("this takes long.", RuntimeWarning, stacklevel=1)
         return "done"
 
-    monkeypatch.setattr(consistencies, "consistency", consistency)
+    monkeypatch.setattr(tr, "consistency", consistency)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
@@ -255,7 +252,7 @@ def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: py
     def consistency(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(consistencies, "consistency", consistency)
+    monkeypatch.setattr(tr, "consistency", consistency)
     done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
     assert isinstance(done.exception, ZeroDivisionError)
 
@@ -271,12 +268,10 @@ truerank.cli.main(["--help"])
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("program", "buffered"), ("program", "_own_modules"), ("interruption", "end_soon_after_interrupt")],
+    [("program", "buffered"), ("program", "_own_commands"), ("interruption", "end_soon_after_interrupt")],
 )
 def test_an_error_of_our_own_is_no_verdict(module: str, name: str) -> None:
-    code = BROKEN.format(module=module, name=name).replace(
-        "--version", "--help" if name == "_own_modules" else "--version"
-    )
+    code = BROKEN.format(module=module, name=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (70, "")
     assert done.stderr.startswith("Traceback")

@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
-from truerank.cli import reproduce_command
+from truerank.cli import paper_commands
 from truerank.papers.krichene_rendle_2020 import reproduction
 from truerank.papers.krichene_rendle_2020 import reproduction as paper_report
 from truerank.report import plots as drawing
@@ -78,4 +78,4 @@ def test_without_matplotlib_the_tables_are_shown_with_a_note(
 
 
 def test_figure_formats_are_those_of_the_plots() -> None:
-    assert reproduce_command.FIGURE_FORMATS == drawing.FORMATS
+    assert paper_commands.FIGURE_FORMATS == drawing.FORMATS

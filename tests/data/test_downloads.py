@@ -15,7 +15,7 @@ import pytest
 
 import truerank as tr
 from tests.cli.running import run_here, truerank
-from truerank.cli import data_command
+from truerank.cli import data_commands
 from truerank.data import downloads
 
 
@@ -208,4 +208,4 @@ def test_the_command(site: Site, tmp_path: Path) -> None:
 
 
 def test_the_command_knows_all_data_sets() -> None:
-    assert list(data_command.DATA_SETS) == list(downloads.CHECKSUMS)
+    assert list(data_commands.DATA_SETS) == list(downloads.CHECKSUMS)

@@ -1,4 +1,4 @@
-"""The command line: arguments go in, text comes out; the command NAME is the file NAME_command.py."""
+"""The command line: arguments go in, text comes out; the commands are in the files that end in _commands.py."""
 
 from __future__ import annotations
 

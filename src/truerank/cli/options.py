@@ -10,16 +10,11 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from truerank.core import InputError
-
-if TYPE_CHECKING:
-    from truerank.core.ranks import Ranks
-    from truerank.evaluation.evaluations import Evaluation
-    from truerank.evaluation.groups import Groups
+import truerank as tr
 
 STANDARD_INPUT = "-"
 
@@ -40,10 +35,10 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
     for name, path in map(_named, texts):
         if name in paths:
             first = f"{paths[name]!r} and {path!r}"
-            raise InputError(f"{first} are both named {name!r}; give each its own name, as in NAME={path}.")
+            raise tr.InputError(f"{first} are both named {name!r}; give each its own name, as in NAME={path}.")
         paths[name] = path
     if list(paths.values()).count(STANDARD_INPUT) > 1:
-        raise InputError("only one file can be standard input (-).")
+        raise tr.InputError("only one file can be standard input (-).")
     return paths
 
 
@@ -53,30 +48,18 @@ def _named(text: str) -> tuple[str, str]:
     if not found or "/" in name or (Path(text).exists() and not Path(path).exists()):
         return _stem(text), text
     if not name or not path:
-        raise InputError(f"a file is given as PATH, or as NAME=PATH, got {text!r}.")
+        raise tr.InputError(f"a file is given as PATH, or as NAME=PATH, got {text!r}.")
     if Path(text).exists():
-        raise InputError(f"there are files {text!r} and {path!r}; write './{text}' or '{name}=./{path}'.")
+        raise tr.InputError(f"there are files {text!r} and {path!r}; write './{text}' or '{name}=./{path}'.")
     return name, path
 
 
-def read_all(sources: Mapping[str, str], columns: Mapping[str, str] | None = None, **options: Any) -> dict[str, Ranks]:
+def read_all(
+    sources: Mapping[str, str], columns: Mapping[str, str] | None = None, **options: Any
+) -> dict[str, tr.Ranks]:
     """Return the ranks in files by name; the columns are those that --column names."""
-    from truerank.ranking.ranks_from_tables import read_ranks
-
     roles = by_role(columns or {}, "user", "rank", "relevance", "m", "n")
-    return {name: read_ranks(path, **roles, **options) for name, path in sources.items()}
-
-
-def read_factors(factors: tuple[str, str], bias: str | None, *pairs: tuple[str | None, Any]) -> tuple[Any, ...]:
-    """Return a scorer from files of factors, and what is in each file of pairs, which has a format of its own."""
-    from truerank.data.event_files import read_pairs
-    from truerank.formats.sources import load_array
-    from truerank.scoring.scorers import Factors
-
-    users, items = map(load_array, factors)
-    scorer = Factors(users, items, None if bias is None else load_array(bias))
-    shape = (scorer.n_users, scorer.n_items)
-    return scorer, *(None if path is None else read_pairs(path, shape, format=form) for path, form in pairs)
+    return {name: tr.read_ranks(path, **roles, **options) for name, path in sources.items()}
 
 
 def check_output(output: str | None, *inputs: str | None) -> None:
@@ -87,7 +70,7 @@ def check_output(output: str | None, *inputs: str | None) -> None:
         return
     for path in filter(None, inputs):
         if _same_file(output, path):
-            raise InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
+            raise tr.InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
 
 
 def _same_file(a: str, b: str) -> bool:
@@ -100,9 +83,8 @@ def _stem(path: str) -> str:
     return "recommender" if path == STANDARD_INPUT else Path(path.removesuffix(".gz")).stem or path
 
 
-def read_groups(path: str | None) -> Groups | None:
+def read_groups(path: str | None) -> tr.Groups | None:
     """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
-    from truerank.evaluation.groups import by_column
     from truerank.formats.arrow_tables import open_source
     from truerank.formats.columns import INTERACTIONS, Contents
     from truerank.formats.rows import load_opened
@@ -115,11 +97,11 @@ def read_groups(path: str | None) -> Groups | None:
     contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
     opened = open_source(path, contents, columns, None)
     if len(opened.names) != 2:
-        raise InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
-    return by_column(load_opened(opened, contents, columns).table)
+        raise tr.InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
+    return tr.by_column(load_opened(opened, contents, columns).table)
 
 
-def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:
+def noted(table: tr.Evaluation, ranks: Mapping[str, tr.Ranks]) -> tr.Evaluation:
     """Return a table with a note if its recommenders are about different instances."""
     difference = different_instances(ranks)
     if difference is None:
@@ -128,26 +110,24 @@ def noted(table: Evaluation, ranks: Mapping[str, Ranks]) -> Evaluation:
     return dataclasses.replace(table, notes=(*table.notes, note))
 
 
-def different_instances(ranks: Mapping[str, Ranks]) -> str | None:
+def different_instances(ranks: Mapping[str, tr.Ranks]) -> str | None:
     """Return a sentence on the first two recommenders that are about different instances, None if all agree."""
     return next(filter(None, (_difference(*pair) for pair in pairwise(ranks.items()))), None)
 
 
-def _difference(a: tuple[str, Ranks], b: tuple[str, Ranks]) -> str | None:
-    import numpy as np
-
+def _difference(a: tuple[str, tr.Ranks], b: tuple[str, tr.Ranks]) -> str | None:
     (name_a, ranks_a), (name_b, ranks_b) = a, b
     if ranks_a.ids is None or ranks_b.ids is None:
         if len(ranks_a) == len(ranks_b):
             return None
         return f"{name_a!r} has {len(ranks_a)} instances, {name_b!r} has {len(ranks_b)}"
-    if np.array_equal(ranks_a.ids, ranks_b.ids):
+    ids_a, ids_b = ranks_a.ids.tolist(), ranks_b.ids.tolist()
+    if ids_a == ids_b:
         return None
-    ids_a, ids_b = (set(map(str, ids.tolist())) for ids in (ranks_a.ids, ranks_b.ids))
-    if only := ids_a - ids_b:
-        return f"{len(only)} of {name_a!r} are not in {name_b!r}, for instance {min(only)!r}"
-    if only := ids_b - ids_a:
-        return f"{len(only)} of {name_b!r} are not in {name_a!r}, for instance {min(only)!r}"
+    ids = {name_a: set(map(str, ids_a)), name_b: set(map(str, ids_b))}
+    for one, other in ((name_a, name_b), (name_b, name_a)):
+        if only := ids[one] - ids[other]:
+            return f"{len(only)} of {one!r} are not in {other!r}, for instance {min(only)!r}"
     return None
 
 
@@ -167,30 +147,12 @@ _NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][
 _BETWEEN_METRICS = re.compile(r",\s*(?=[a-z])(?![^(]*\))", re.IGNORECASE)
 
 
-def whole(smallest: int = 1, largest: int = LARGEST) -> Callback:
-    """Return a callback that reads a whole number within bounds, in ordinary digits."""
-
-    def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
-        return None if text is None else read_whole(text, param, smallest, largest)
-
-    return read
-
-
-def number(smallest: float, largest: float = math.inf, *, strictly: bool = False) -> Callback:
-    """Return a callback that reads a number within bounds, which it may not equal if `strictly` is set."""
-
-    def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
-        return None if text is None else _read_number(text, param, smallest, largest, strictly)
-
-    return read
-
-
 def _read_number(text: str, param: click.Parameter, smallest: float, largest: float, strictly: bool) -> float:
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if smallest <= value <= largest and math.isfinite(value) and not (strictly and value in (smallest, largest)):
         return value
     bounds = f"from {smallest:g}" if largest == math.inf else f"between {smallest:g} and {largest:g}"
-    raise InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
+    raise tr.InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
 
 
 def read_whole(
@@ -208,7 +170,7 @@ def read_whole(
     if re.fullmatch("[0-9]{1,18}", text) and smallest <= int(text) <= largest:
         return int(text)
     allowed = f"a whole number from {smallest:,} to {largest:,}{otherwise}"
-    raise InputError(f"{option_name(param)} must be {allowed}, got {shortened(text)}.")
+    raise tr.InputError(f"{option_name(param)} must be {allowed}, got {shortened(text)}.")
 
 
 def option_name(param: click.Parameter) -> str:
@@ -231,7 +193,7 @@ def split_metrics(texts: Sequence[str]) -> tuple[str, ...]:
     """
     for text in texts:
         if len(text) > _LONGEST:
-            raise InputError(f"--metric takes up to {_LONGEST:,} characters at once, got {len(text):,}.")
+            raise tr.InputError(f"--metric takes up to {_LONGEST:,} characters at once, got {len(text):,}.")
     return tuple(part for text in texts for part in _BETWEEN_METRICS.split(text))
 
 
@@ -240,10 +202,10 @@ def _read_columns(_ctx: click.Context, param: click.Parameter, pairs: tuple[str,
     for pair in pairs:
         role, found, column = pair.partition("=")
         if not (role and found and column):
-            raise InputError(f"{option_name(param)} takes ROLE=NAME, as in user=customer, got {shortened(pair)}.")
+            raise tr.InputError(f"{option_name(param)} takes ROLE=NAME, as in user=customer, got {shortened(pair)}.")
         if role in columns:
             both = f"{shortened(columns[role])} and {shortened(column)}"
-            raise InputError(f"{option_name(param)} gives the {role} two columns, {both}.")
+            raise tr.InputError(f"{option_name(param)} gives the {role} two columns, {both}.")
         columns[role] = column
     return columns
 
@@ -252,7 +214,7 @@ def by_role(columns: Mapping[str, str], *roles: str) -> dict[str, Any]:
     """Return the columns as keywords of a reader, which has these roles."""
     for role in columns:
         if role not in roles:
-            raise InputError(f"--column has no role {shortened(role)}; choose from {', '.join(roles)}.")
+            raise tr.InputError(f"--column has no role {shortened(role)}; choose from {', '.join(roles)}.")
     return dict(columns)
 
 
@@ -261,7 +223,7 @@ def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, 
     for pair in pairs:
         metric, found, least = pair.rpartition("=")
         if not (metric and found and least):
-            raise InputError(f"{option_name(param)} takes METRIC=X, as in ndcg@10=0.05, got {shortened(pair)}.")
+            raise tr.InputError(f"{option_name(param)} takes METRIC=X, as in ndcg@10=0.05, got {shortened(pair)}.")
         minima[metric] = _read_number(least, param, -math.inf, math.inf, False)
     return minima
 
@@ -324,9 +286,33 @@ def metrics_option(
     )  # fmt: skip
 
 
+def whole_option(*names: str, smallest: int = 1, largest: int = LARGEST, **settings: Any) -> Decorator:
+    """Return an option that takes a whole number within bounds, in ordinary digits."""
+
+    def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
+        return None if text is None else read_whole(text, param, smallest, largest)
+
+    return click.option(*names, **{"metavar": "N", "callback": read, **settings})
+
+
+def number_option(*names: str, between: tuple[float, float] | None = None, **settings: Any) -> Decorator:
+    """Return an option that takes a number from 0, or one strictly between two bounds, which has a default."""
+
+    def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+        return None if text is None else _read_number(text, param, *(between or (0.0, math.inf)), between is not None)
+
+    return click.option(*names, **{"metavar": "X", "callback": read, "show_default": between is not None, **settings})
+
+
+def factors_option(more: str = "", *, required: bool = False) -> Decorator:
+    """Return the option for two files of factors; `more` is what else they may be."""
+    text = f"Factors of the users and of the items, one row each{more}."
+    return path_option("--factors", nargs=2, metavar="USERS.npy ITEMS.npy", required=required, help=text)
+
+
 def seed_option(what: str) -> Decorator:
     """Return the option for the seed of what is random."""
-    return click.option("--seed", "rng", metavar="N", callback=whole(0, 10**18 - 1), help=f"Seed of {what}.")
+    return whole_option("--seed", "rng", smallest=0, largest=10**18 - 1, help=f"Seed of {what}.")
 
 
 metric_option = click.option(
@@ -358,7 +344,7 @@ def formats_option(*sources: str) -> Decorator:
             source, _, form = pair.partition("=")
             if source not in sources or form not in TEXT_FORMATS or source in formats:
                 allowed = f"{' or '.join(sources)} with one of {', '.join(TEXT_FORMATS)}, as in {sources[-1]}=trec"
-                raise InputError(f"{option_name(param)} takes {allowed}, each once, got {shortened(pair)}.")
+                raise tr.InputError(f"{option_name(param)} takes {allowed}, each once, got {shortened(pair)}.")
             formats[source] = form
         return formats
 
@@ -378,24 +364,19 @@ per_instance_option = path_option(
     help="Also write the values of each instance to a .csv, .tsv, .jsonl or .parquet file.",
 )
 groups_option = path_option(
-    "--by", help="Show groups separately: a table of the ids of instances and the names of their groups."
+    "--by", help="Show groups separately: a file with the ids of instances and the names of their groups."
 )
 test_option = choice_option("--test", ["likelihood", "t", "bootstrap", "randomisation"], "How differences are tested.")
-level_option = click.option(
-    "--level", metavar="X", default="0.95", show_default=True, callback=number(0.0, 1.0, strictly=True),
-    help="Confidence level.",
-)  # fmt: skip
+level_option = number_option("--level", default="0.95", between=(0.0, 1.0), help="Confidence level.")
 unmatched_option = choice_option(
-    "--unmatched", ["refuse", "drop"], "What to do with instances that only some of the recommenders have."
+    "--unmatched", ["refuse", "drop"], "What to do with instances that some recommenders lack."
 )
 minimum_option = click.option(
     "--min", "minima", multiple=True, callback=_read_minima, metavar="METRIC=X",
     help="Exit with code 1 if the mean of a metric is below X. May be repeated.",
 )  # fmt: skip
-threads_option = click.option(
-    "--threads", metavar="N", callback=whole(largest=1_024), help="Threads to use (default: one per processor)."
-)
+threads_option = whole_option("--threads", largest=1_024, help="Threads to use (default: one per processor).")
 bias_option = path_option("--bias", metavar="BIAS.npy", help="One number per item, added to its scores.")
 format_option = click.option(
-    "-f", "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print."
+    "-f", "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
 )

@@ -1,4 +1,4 @@
-"""What commands print, and how they word it."""
+"""What commands print, in terms of their own options."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
-if TYPE_CHECKING:
-    from truerank.analysis.plans import Plan
-    from truerank.core.ranks import Ranks
-    from truerank.evaluation.comparisons import Comparison
-    from truerank.evaluation.evaluations import Evaluation
-    from truerank.recommending.recommendations import Recommendations
+import truerank as tr
 
 _ARGUMENT = re.compile(
     r"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\})"
@@ -108,7 +103,7 @@ def _for_command(note: str) -> str:
 
 
 def show_table(
-    table: Evaluation | Comparison | Plan, form: str, *, aside: bool = False, conclusions: Iterable[str] = ()
+    table: tr.Evaluation | tr.Comparison | tr.Plan, form: str, *, aside: bool = False, conclusions: Iterable[str] = ()
 ) -> None:
     """Print a table and what follows from it; notes are part of the readable form, and of others on standard error.
 
@@ -124,7 +119,7 @@ def show_table(
         click.echo(sentence, err=form != "table")
 
 
-def describe_and_write(result: Ranks | Recommendations, path: str, write: Callable[[str], object]) -> None:
+def describe_and_write(result: tr.Ranks | tr.Recommendations, path: str, write: Callable[[str], object]) -> None:
     """Print a description of a result and write it; the description is printed even if writing fails."""
     click.echo(str(result), err=path in STANDARD_OUTPUT)
     show_notes(result.notes)
@@ -138,17 +133,11 @@ def say_written(path: str) -> None:
         click.echo(f"written to {path!r}")
 
 
-def write_values(path: str, ranks: Mapping[str, Ranks], metrics: Iterable[Any], **options: Any) -> None:
+def write_values(path: str, ranks: Mapping[str, tr.Ranks], metrics: Iterable[tr.Metric], **options: Any) -> None:
     """Write the values of each instance: a column per metric, and one for the recommender if there are several."""
-    import numpy as np
-
-    from truerank.evaluation.per_instance import values
     from truerank.formats.writing import write_columns
 
-    ids = [range(len(one)) if one.ids is None else one.ids.tolist() for one in ranks.values()]
-    names = np.repeat(list(ranks), [len(one) for one in ranks.values()])
-    columns: dict[str, Any] = {"recommender": names} if len(ranks) > 1 else {}
-    columns["instance"] = [name for part in ids for name in part]
-    for metric in metrics:
-        columns[str(metric)] = np.concatenate([values(one, metric, **options) for one in ranks.values()])
-    write_columns(path, columns)
+    given = ranks if len(ranks) > 1 else next(iter(ranks.values()))
+    frame = tr.values_frame(given, metrics, backend="pyarrow", **options)
+    names = ["instance" if name == "id" else name for name in frame.column_names]
+    write_columns(path, dict(zip(names, frame.columns, strict=True)))

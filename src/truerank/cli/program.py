@@ -1,13 +1,13 @@
-"""The program: finds its commands, words errors, and reacts to Ctrl-C."""
+"""The program: finds its commands, reports errors, and reacts to Ctrl-C."""
 
 from __future__ import annotations
 
 import os
-import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-_SUFFIX = "_command"
 _ENTRY_POINTS = "truerank.commands"
 _BAD_INPUT = 2
 _CLOSED = 141
@@ -37,11 +36,11 @@ class Program(click.Group):
     """A group of the commands in this folder and of those that other packages add."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted({*_own_modules(), *(point.name for point in _entry_points())})
+        return sorted({*_own_commands(), *(point.name for point in _entry_points())})
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        if module := _own_modules().get(name):
-            return import_module(module).command
+        if own := _own_commands().get(name):
+            return own
         return next((_load(point) for point in _entry_points() if point.name == name), None)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
@@ -104,12 +103,12 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     show_notes([str(message)])
 
 
-def _own_modules() -> dict[str, str]:
-    """Modules of the commands in this folder, by the names of the commands."""
-    names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    return {
-        name.removesuffix(_SUFFIX).replace("_", "-"): f"truerank.cli.{name}" for name in names if name.endswith(_SUFFIX)
-    }
+@cache
+def _own_commands() -> dict[str, click.Command]:
+    """Return the commands in the files of this folder that end in _commands.py, by name."""
+    files = Path(__file__).parent.glob("*_commands.py")
+    found = [each for file in files for each in vars(import_module(f"truerank.cli.{file.stem}")).values()]
+    return {str(each.name): each for each in found if isinstance(each, click.Command)}
 
 
 def _entry_points() -> Iterator[EntryPoint]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -95,7 +94,7 @@ class Items:
         same_kind = (wanted.dtype.kind == "U") == (self.ids.dtype.kind == "U")
         if not same_kind or not self.ids.size:
             return np.full(wanted.size, -1)
-        # longer text is in no case the same; cutting it keeps the mapped ids from being copied
+        # longer text can't match; cutting it avoids a copy of the mapped ids
         cut = wanted.astype(self.ids.dtype)
         at = np.minimum(np.searchsorted(self.ids, cut), self.ids.size - 1)
         return np.where(self.ids[at] == wanted, at, -1)
@@ -151,7 +150,7 @@ def add_popularity(catalogue: Catalogue, folder: str | Path, ids: pa.Array, coun
     popularity[numbers] = counts
     name = catalogue.ids.replace("-ids", "-popularity")
     np.save(Path(folder) / name, popularity, allow_pickle=False)
-    return dataclasses.replace(catalogue, popularity=name)
+    return replace(catalogue, popularity=name)
 
 
 def array_pieces(item_factors: ArrayLike) -> Iterator[Piece]:

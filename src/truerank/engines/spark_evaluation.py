@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from truerank.core.checks import InputError, counted
+from truerank.core.checks import InputError, counted, raised_elsewhere
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
-from truerank.engines.spark_frames import (
-    batch_seed,
-    check_frames,
-    check_separate,
-    fixed_seed,
-    id_column,
-    is_frame,
-    merged,
-)
+from truerank.engines import spark_frames
+from truerank.engines.workers import stable_hash
 from truerank.estimators.corrected import recommended
 from truerank.evaluation.comparisons import Unmatched
 from truerank.evaluation.groups import UNKNOWN, Groups
-from truerank.evaluation.intervals import Parts, Step
+from truerank.evaluation.intervals import Parts, Step, added_up
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
 from truerank.evaluation.per_instance import Ties, check_ties
 from truerank.formats.ids import shown
@@ -31,7 +26,6 @@ from truerank.formats.rank_files import from_rows
 from truerank.metrics.definitions import Metric
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 COLUMN = "group"
@@ -48,20 +42,20 @@ def evaluated(
     convention: str | None,
 ) -> tuple[Parts, tuple[str, ...]]:
     """Return the estimates of `truerank.evaluate`, and the groups; no values of single instances are collected."""
-    check_frames(ranks)
+    _check_frames(ranks)
     if convention is not None:
         raise InputError("on Spark there is no `convention`; collect the ranks with tr.Ranks.from_spark first.")
     check_ties(ties)
-    grouping, seed = Grouping.of(by), fixed_seed(rng)
+    grouping, seed = Grouping.of(by), spark_frames.fixed_seed(rng)
     known = grouping.groups
     found: dict[Any, Any] = {}
     for name, frame in ranks.items():
 
         def run(table: pa.Table, name: str = name) -> Parts:
             own = _checked(table.select([each for each in table.column_names if each != COLUMN]), metrics)
-            return step({name: own}, _groups_within(table, known), batch_seed(seed, own))
+            return step({name: own}, _groups_within(table, known), _batch_seed(seed, own))
 
-        found |= merged(grouping.joined(frame), run)
+        found |= _merged(grouping.joined(frame), run)
     return found, grouping.in_order(group for _, group, _ in found)
 
 
@@ -76,12 +70,12 @@ def compared(
     test: PairedTest,
 ) -> tuple[Parts, tuple[str, ...], tuple[str, ...]]:
     """Return what `truerank.compare` rests on, the groups, and notes on instances that were left out."""
-    check_frames(ranks)
+    _check_frames(ranks)
     if not isinstance(test, LikelihoodTest):
         raise InputError(
             "on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others."
         )
-    grouping, seed, names = Grouping.of(by), fixed_seed(rng), tuple(ranks)
+    grouping, seed, names = Grouping.of(by), spark_frames.fixed_seed(rng), tuple(ranks)
     known = grouping.groups
 
     def run(table: pa.Table) -> Parts:
@@ -94,10 +88,13 @@ def compared(
         if not everywhere.any():
             return left_out
         both = table.filter(everywhere)
-        own = {name: _checked(_unpacked(both[f"ranks{at}"]), metrics) for at, name in enumerate(names)}
-        return left_out | step(own, _groups_within(both, known), batch_seed(seed, own[names[0]]))
+        structs = [both[f"ranks{at}"].combine_chunks() for at in range(len(names))]
+        own = {
+            name: _checked(pa.Table.from_struct_array(each), metrics) for name, each in zip(names, structs, strict=True)
+        }
+        return left_out | step(own, _groups_within(both, known), _batch_seed(seed, own[names[0]]))
 
-    found = merged(grouping.joined(_together(list(ranks.values()))), run)
+    found = _merged(grouping.joined(_together(list(ranks.values()))), run)
     parts = {key: part for key, part in found.items() if len(key) > 1}
     if not parts:
         raise InputError(f"the recommenders {', '.join(map(repr, ranks))} have no instance in common.")
@@ -105,6 +102,31 @@ def compared(
     left_out = {name: found.get((at,)) for at, name in enumerate(names)}
     notes = [f"{name}: {counted(number, *words)} left out" for name, number in left_out.items() if number]
     return parts, grouping.in_order(group for group, _, _ in parts), tuple(notes)
+
+
+def _merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
+    """Return the sums, key by key, of what a step makes of all batches of a dataframe."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
+        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(added_up(parts))], pa.binary())})
+
+    with raised_elsewhere():
+        rows = frame.mapInArrow(run, "part binary").collect()
+    return added_up(pickle.loads(row.part) for row in rows)
+
+
+def _check_frames(ranks: Mapping[str, Any]) -> None:
+    """Refuse dataframes of Spark together with ranks that are here."""
+    for name, one in ranks.items():
+        if not spark_frames.is_frame(one):
+            kind = type(one).__name__
+            raise InputError(f"either all ranks are Spark dataframes or none, got {kind} for {name!r}.")
+
+
+def _batch_seed(seed: int, ranks: Ranks) -> int:
+    """Return a seed for the instances of a batch, which depends on their ids alone."""
+    return seed if ranks.ids is None else seed + stable_hash(ranks.ids)
 
 
 def _together(frames: list[DataFrame]) -> DataFrame:
@@ -118,17 +140,12 @@ def _together(frames: list[DataFrame]) -> DataFrame:
     return whole
 
 
-def _unpacked(structs: pa.ChunkedArray) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_struct_array(structs.combine_chunks())
-
-
 def _checked(table: pa.Table, metrics: Sequence[Metric]) -> Ranks:
-    """Return the ranks of a block, which must be enough for the metrics."""
+    """Return the ranks of a block, or refuse a metric whose estimates depend on instances that may be elsewhere."""
     ranks = from_rows(table)
-    for metric in metrics:
-        check_separate(recommended(metric, ranks))
+    for metric in (recommended(each, ranks) for each in metrics):
+        if metric.pools_instances:
+            raise InputError(f"{metric} rests on all ranks together; collect them with tr.Ranks.from_spark first.")
     return ranks
 
 
@@ -154,11 +171,11 @@ class Grouping:
         """Read the argument `by` of `truerank.evaluate`."""
         if by is None:
             return cls()
-        if not is_frame(by):
+        if not spark_frames.is_frame(by):
             return cls(groups=Groups.of(by))
         if len(by.columns) != 2:
             raise InputError(f"`by` must have a column of ids and one of names, got {', '.join(by.columns)}.")
-        ids = id_column(by, by.columns[0], "user", "`by`").alias("id")
+        ids = spark_frames.id_column(by, by.columns[0], "user", "`by`").alias("id")
         return cls(frame=by.select(ids, by[by.columns[1]].cast("string").alias(COLUMN)))
 
     def joined(self, ranks: DataFrame) -> DataFrame:

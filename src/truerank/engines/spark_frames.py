@@ -1,54 +1,21 @@
-"""Spark dataframes: factors, held-out items, blocks of users, and what is merged of them."""
+"""Spark dataframes of factors and of pairs, checked, and joined to a row per user."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import InputError, as_rng, check_whole, raised_elsewhere
-from truerank.core.ranks import Ranks
+from truerank.core.checks import InputError, as_rng, check_whole
 from truerank.core.samples import Rng
-from truerank.engines.workers import stable_hash
-from truerank.evaluation.intervals import Parts, added_up
 from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
-from truerank.metrics.definitions import Metric
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
-
-
-def merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
-    """Return the sums, key by key, of what a step makes of all batches of a dataframe."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
-        yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(added_up(parts))], pa.binary())})
-
-    with raised_elsewhere():
-        rows = frame.mapInArrow(run, "part binary").collect()
-    return added_up(pickle.loads(row.part) for row in rows)
-
-
-def check_frames(ranks: Mapping[str, Any]) -> None:
-    """Refuse dataframes of Spark together with ranks that are here."""
-    for name, one in ranks.items():
-        if not is_frame(one):
-            kind = type(one).__name__
-            raise InputError(f"either all ranks are Spark dataframes or none, got {kind} for {name!r}.")
-
-
-def check_separate(metric: Metric) -> None:
-    """Refuse a metric whose estimate of an instance depends on instances that may be elsewhere."""
-    if metric.pools_instances:
-        raise InputError(f"{metric} rests on all ranks together; collect them with tr.Ranks.from_spark first.")
+    from pyspark.sql import DataFrame
 
 
 def fixed_seed(rng: Rng) -> int:
@@ -60,19 +27,12 @@ def fixed_seed(rng: Rng) -> int:
     raise InputError(f"`rng` must be a whole number from 0 or a Generator, got {rng!r}.")
 
 
-def batch_seed(seed: int, ranks: Ranks) -> int:
-    """Return a seed for the instances of a batch, which depends on their ids alone."""
-    return seed if ranks.ids is None else seed + stable_hash(ranks.ids)
-
-
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _KINDS = {"bigint": "whole numbers", "string": "text"}
 
 
 def require_pyspark() -> None:
     """Raise `InputError` if PySpark is not installed."""
-    from importlib.util import find_spec
-
     if find_spec("pyspark") is None:
         raise InputError("Spark needs PySpark 4, which is not installed: pip install 'truerank[spark]'.")
 
@@ -95,24 +55,12 @@ class FactorFrames:
         return cls(_factors(users, "user"), _factors(items, "item") if is_frame(items) else np.asarray(items))
 
     @property
-    def session(self) -> SparkSession:
-        """The session of the user factors."""
-        return self.users.sparkSession
-
-    @property
-    def item_kind(self) -> str:
-        """The type of item ids; the rows of an array are numbered."""
-        return _kind(self.items, "item") if is_frame(self.items) else "bigint"
-
-
-@dataclass(frozen=True)
-class Assembled:
-    """A dataframe with a row per user, as `truerank.engines.workers` describes it, and the types of its ids."""
-
-    rows: DataFrame
-    user_kind: str
-    item_kind: str
-    graded: bool
+    def kinds(self) -> dict[str, str]:
+        """The types of the ids; the rows of an array are numbered."""
+        return {
+            "user": kind(self.users, "user"),
+            "item": kind(self.items, "item") if is_frame(self.items) else "bigint",
+        }
 
 
 def assemble(
@@ -124,8 +72,10 @@ def assemble(
     users: int | None = None,
     seed: int = 0,
     partitions: int | None = None,
-) -> Assembled:
-    """Join factors, training and held-out items of each user; lazily, by Spark's own joins.
+) -> DataFrame:
+    """Join factors, training and held-out items to a row per user, as `truerank.engines.workers` describes it.
+
+    This is lazy, by Spark's own joins.
 
     Parameters
     ----------
@@ -142,17 +92,15 @@ def assemble(
         As for `spread`.
     """
     held = pairs(test, "test", columns, TRUTH if columns["relevance"] is not None else PAIRS)
-    kinds = {"user": _kind(factors.users, "user"), "item": factors.item_kind}
-    _check_kinds(held, "test", kinds)
-    seen = None if train is None else pairs(train, "train", columns)
-    if seen is not None:
-        _check_kinds(seen, "train", kinds)
-    chosen = _everyone if users is None else _chooser(held, users, seed)
+    check_kinds(held, "test", factors.kinds)
+    chosen = _chooser(held, users, seed)
     rows = collected(spread(chosen(held), partitions), {"item": "held", "relevance": "grades"})
     rows = rows.join(chosen(factors.users), "user", "left")
-    if seen is not None:
-        rows = rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
-    return Assembled(rows, kinds["user"], kinds["item"], "relevance" in held.columns)
+    if train is None:
+        return rows
+    seen = pairs(train, "train", columns)
+    check_kinds(seen, "train", factors.kinds)
+    return rows.join(collected(chosen(seen), {"item": "seen"}), "user", "left")
 
 
 def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
@@ -162,7 +110,7 @@ def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
     although they take long to rank.
     """
     if partitions is None:
-        return frame.repartition(int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))), "user")
+        partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     check_whole("partitions", partitions)
     return frame.repartition(int(partitions), "user")
 
@@ -177,19 +125,8 @@ def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     return lists.select("user", *(F.col(f"rows.{name}").alias(names[name]) for name in others))
 
 
-def same_kinds(frames: Mapping[str, DataFrame]) -> dict[str, str]:
-    """Return the types of the ids of users and items, which all dataframes must share."""
-    (first, one), *others = frames.items()
-    kinds = {role: _kind(one, role) for role in ("user", "item")}
-    for name, frame in others:
-        _check_kinds(frame, name, kinds, f"`{first}`")
-    return {f"{role}_kind": kind for role, kind in kinds.items()}
-
-
 def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: Contents = PAIRS) -> DataFrame:
     """Return the columns of a dataframe by their roles; ids are whole numbers of 64 bits or text, others are double."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     if not is_frame(frame):
         raise InputError(f"`{name}` must be a Spark dataframe, got {type(frame).__name__}.")
     chosen, where = chosen_columns({role: columns.get(role) for role in contents.roles}), f"`{name}`"
@@ -200,19 +137,17 @@ def pairs(frame: DataFrame, name: str, columns: Mapping[str, Column], contents: 
     names = {role: frame.columns[at] for role, at in found.items()}
     ids = [id_column(frame, names[role], role, where).alias(role) for role in ("user", "item")]
     rest = [role for role in names if role not in ("user", "item")]
-    return frame.select(*ids, *(F.col(_quoted(names[role])).cast("double").alias(role) for role in rest))
+    return frame.select(*ids, *(frame[_quoted(names[role])].cast("double").alias(role) for role in rest))
 
 
 def id_column(frame: DataFrame, name: str, role: str, where: str) -> SparkColumn:
     """Return a column of ids as whole numbers of 64 bits, or as text; refuse other types."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    kind = frame.schema[name].dataType.simpleString()
-    if kind in _WHOLE:
-        return F.col(_quoted(name)).cast("bigint")
-    if kind != "string":
-        raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {kind} in column {name!r}.")
-    return F.col(_quoted(name))
+    found = kind(frame, name)
+    if found in _WHOLE:
+        return frame[_quoted(name)].cast("bigint")
+    if found != "string":
+        raise InputError(f"the {role} ids of {where} must be whole numbers or text, got {found} in column {name!r}.")
+    return frame[_quoted(name)]
 
 
 def is_frame(given: Any) -> bool:
@@ -236,12 +171,10 @@ def _factors(frame: Any, role: str) -> DataFrame:
     return frame.select(ids, frame[_quoted(lists[0])].alias("features"))
 
 
-def _everyone(frame: DataFrame) -> DataFrame:
-    return frame
-
-
-def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], DataFrame]:
-    """Return a function that keeps the rows of a number of users, those with the smallest hash."""
+def _chooser(held: DataFrame, users: int | None, seed: int) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that keeps the rows of a number of users, those with the smallest hash; None: of all users."""
+    if users is None:
+        return lambda frame: frame
     from pyspark.sql import functions as F  # noqa: N812
 
     check_whole("users", users)
@@ -250,14 +183,17 @@ def _chooser(held: DataFrame, users: int, seed: int) -> Callable[[DataFrame], Da
     return lambda frame: frame.join(F.broadcast(drawn), "user", "left_semi")
 
 
-def _check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:
-    for role, kind in kinds.items():
-        if (own := _kind(frame, role)) != kind:
-            raise InputError(f"the {role} ids of `{name}` are {_KINDS[own]}, but those of {other} are {_KINDS[kind]}.")
+def check_kinds(frame: DataFrame, name: str, kinds: Mapping[str, str], other: str = "the factors") -> None:
+    """Refuse ids of other types than those of another dataframe."""
+    for role, expected in kinds.items():
+        if (own := kind(frame, role)) != expected:
+            both = f"{_KINDS[own]}, but those of {other} are {_KINDS[expected]}"
+            raise InputError(f"the {role} ids of `{name}` are {both}.")
 
 
-def _kind(frame: DataFrame, role: str) -> str:
-    return str(frame.schema[role].dataType.simpleString())
+def kind(frame: DataFrame, name: str) -> str:
+    """Return the type of a column, as Spark spells it."""
+    return str(frame.schema[name].dataType.simpleString())
 
 
 def _quoted(name: str) -> str:

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from truerank.core.checks import AnyArray, InputError, raised_elsewhere
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.data.event_files import read_pairs
 from truerank.data.interactions import Interactions
-from truerank.engines.catalogues import (
-    Catalogue,
-    Items,
-    Piece,
-    add_popularity,
-    array_pieces,
-    table_piece,
-    write_catalogue,
-)
-from truerank.engines.spark_frames import (
-    Assembled,
-    FactorFrames,
-    assemble,
-    collected,
-    fixed_seed,
-    is_frame,
-    pairs,
-    require_pyspark,
-    same_kinds,
-    spread,
-)
-from truerank.engines.workers import rank_listed, rank_users, sample_users
+from truerank.engines import catalogues, workers
+from truerank.engines import spark_frames as frames
 from truerank.formats.columns import LISTS, TRUTH, Column
 from truerank.formats.rank_files import to_rows
 from truerank.formats.sources import load_array, reason
@@ -48,51 +27,51 @@ from truerank.ranking.among_samples import DEFAULT_SIZE
 from truerank.sampling.designs import AnyDesign, as_design
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
-def ship(factors: FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None) -> Catalogue:
+_FOLDERS: list[TemporaryDirectory[str]] = []
+"""They last as long as this process, since Spark copies files from them whenever a new executor needs them."""
+
+
+def ship(
+    factors: frames.FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None
+) -> catalogues.Catalogue:
     """Write the item factors as blocks, and let Spark copy them to the executors that need them.
 
     A dataframe passes through the driver a part at a time. The copies are kept until the session ends. `popularity` has
     the columns item and count.
     """
-    pieces = _frame_pieces(factors.items) if is_frame(factors.items) else array_pieces(factors.items)
-    folder = mkdtemp(prefix="truerank-")
-    # Spark copies the files from here whenever a new executor needs them
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    pieces = _frame_pieces(factors.items) if frames.is_frame(factors.items) else catalogues.array_pieces(factors.items)
+    _FOLDERS.append(TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True))
+    folder = _FOLDERS[-1].name
     with raised_elsewhere():
-        catalogue = write_catalogue(pieces, folder, items_per_block)
+        catalogue = catalogues.write_catalogue(pieces, folder, items_per_block)
         if popularity is not None:
             counts = popularity["count"].to_numpy()
-            catalogue = add_popularity(catalogue, folder, popularity["item"].combine_chunks(), counts)
-    factors.session.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
+            catalogue = catalogues.add_popularity(catalogue, folder, popularity["item"].combine_chunks(), counts)
+    factors.users.sparkSession.addArtifacts(*(str(Path(folder) / name) for name in catalogue.files), file=True)
     return catalogue
 
 
 @lru_cache(maxsize=4)
-def shipped(catalogue: Catalogue) -> Items:
+def shipped(catalogue: catalogues.Catalogue) -> catalogues.Items:
     """Return the items of a catalogue, on an executor; its Python workers keep the files open."""
     from pyspark import SparkFiles
 
     return catalogue.open(SparkFiles.get)
 
 
-def _frame_pieces(frame: DataFrame) -> Iterator[Piece]:
+def _frame_pieces(frame: DataFrame) -> Iterator[catalogues.Piece]:
     """Yield the rows of a dataframe in the order of the ids; the driver holds few at a time."""
-    import pyarrow as pa
-
     packed: Any = frame.orderBy("item").mapInArrow(_pack, "packed binary")
     for row in packed.toLocalIterator(prefetchPartitions=True):
         table = pa.ipc.open_stream(row.packed).read_all()
-        yield table_piece(table["item"].combine_chunks(), table["features"].combine_chunks())
+        yield catalogues.table_piece(table["item"].combine_chunks(), table["features"].combine_chunks())
 
 
 def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield each batch as the bytes of an Arrow stream."""
-    import pyarrow as pa
-
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -100,9 +79,7 @@ def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"packed": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
 
 
-def rank_files(
-    factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format] | None = None
-) -> Ranks:
+def rank_files(factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format]) -> Ranks:
     """Return exact ranks in the order of the user ids.
 
     Parameters
@@ -111,12 +88,12 @@ def rank_files(
         Factors of users and items: two .npy files, or two Parquet files or directories that Spark reads.
     train, test : path
         Pairs: row numbers in any file that truerank reads, or, beside Parquet, ids in Parquet that Spark reads.
-    formats : dict, optional
+    formats : dict
         Formats of text files, for `train` and `test`.
     """
     with _session() as session:
         if all(path.endswith(".npy") for path in factors):
-            given = _from_arrays(session, factors, train, test, formats or {})
+            given = _from_arrays(session, factors, train, test, formats)
         else:
             read = session.read.parquet
             frames = tuple(read(path) for path in factors)
@@ -128,7 +105,7 @@ def rank_files(
 @contextmanager
 def _session() -> Iterator[SparkSession]:
     """Use the active session; without one, start one and stop it afterwards."""
-    require_pyspark()
+    frames.require_pyspark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -161,26 +138,17 @@ def _from_arrays(
 
 
 def _factor_table(factors: AnyArray) -> pa.Table:
-    import pyarrow as pa
-
     plain = np.ascontiguousarray(factors, np.float32 if factors.dtype == np.float32 else np.float64)
     bounds = np.arange(len(plain) + 1, dtype=np.int32) * plain.shape[1]
     return pa.table({"id": np.arange(len(plain)), "features": pa.ListArray.from_arrays(bounds, plain.ravel())})
 
 
-def _pair_frame(session: SparkSession, pairs: Interactions) -> DataFrame:
-    import pyarrow as pa
-
-    return session.createDataFrame(pa.table({"user": pairs.users, "item": pairs.items.astype(np.int64)}))
+def _pair_frame(session: SparkSession, given: Interactions) -> DataFrame:
+    return session.createDataFrame(pa.table({"user": given.users, "item": given.items.astype(np.int64)}))
 
 
-_SAMPLED = {
-    "n_catalogue": "bigint",
-    "scored": "bigint",
-    "drawn": "array<bigint>",
-    "design": "string",
-    "depth": "bigint",
-}
+_COUNT, _COUNTS = "bigint", "array<bigint>"
+_SAMPLED = {"n_catalogue": _COUNT, "scored": _COUNT, "drawn": _COUNTS, "design": "string", "depth": _COUNT}
 
 
 def rank(
@@ -232,15 +200,12 @@ def rank(
     All items with factors are candidates. An item of `train` or `test`, or a user of `test`, without factors is an
     error when the ranks are computed.
     """
-    given = FactorFrames.of(factors)
+    given, seed = frames.FactorFrames.of(factors), frames.fixed_seed(rng)
     columns = {"user": user, "item": item, "relevance": relevance}
-    rows = assemble(given, train, test, columns=columns, users=users, seed=fixed_seed(rng), partitions=partitions)
+    rows = frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     catalogue = ship(given, items_per_block)
 
-    def step(table: pa.Table) -> Ranks:
-        return rank_users(table, shipped(catalogue))
-
-    return _mapped(rows, step, {})
+    return _mapped(rows, lambda table: workers.rank_users(table, shipped(catalogue)), {})
 
 
 def rank_sampled(
@@ -272,16 +237,13 @@ def rank_sampled(
     chosen = as_design(design)
     if chosen.proxies:
         raise InputError(f"on Spark a design can't have a proxy of its own, got one for {chosen}.")
-    given, seed = FactorFrames.of(factors), fixed_seed(rng)
+    given, seed = frames.FactorFrames.of(factors), frames.fixed_seed(rng)
     columns = {"user": user, "item": item, "relevance": relevance}
-    rows = assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
+    rows = frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     popularity = None if train is None else _popularity(train, columns)
     catalogue = ship(given, items_per_block, popularity)
 
-    def step(table: pa.Table) -> Ranks:
-        return sample_users(table, shipped(catalogue), chosen, seed)
-
-    return _mapped(rows, step, _SAMPLED)
+    return _mapped(rows, lambda table: workers.sample_users(table, shipped(catalogue), chosen, seed), _SAMPLED)
 
 
 def read_lists(
@@ -316,49 +278,40 @@ def read_lists(
     As in `truerank.read_lists`, a user of the truth without a list counts, with all relevant items below the depth, and
     a list of a user who is not in the truth does not.
     """
-    require_pyspark()
-    listed = pairs(run, "run", {"user": user, "item": item, "score": score, "rank": rank}, LISTS)
+    frames.require_pyspark()
+    listed = frames.pairs(run, "run", {"user": user, "item": item, "score": score, "rank": rank}, LISTS)
     if not {"score", "rank"} & set(listed.columns):
         raise InputError("`run` must have a column of scores or ranks, since the rows of a dataframe are in no order.")
-    relevant = pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
-    kinds = same_kinds({"run": listed, "truth": relevant})
+    relevant = frames.pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
+    frames.check_kinds(relevant, "truth", {role: frames.kind(listed, role) for role in ("user", "item")}, "`run`")
     held = {"item": "held", "relevance": "grades"}
-    lists = collected(listed, {name: name for name in listed.columns})
-    rows = collected(spread(relevant, partitions), held).join(lists, "user", "left")
-    graded = "relevance" in relevant.columns
-
-    def step(table: pa.Table) -> Ranks:
-        return rank_listed(table, depth)
-
-    return _mapped(Assembled(rows, **kinds, graded=graded), step, {"depth": "bigint"})
+    lists = frames.collected(listed, {name: name for name in listed.columns})
+    rows = frames.collected(frames.spread(relevant, partitions), held).join(lists, "user", "left")
+    return _mapped(rows, lambda table: workers.rank_listed(table, depth), {"depth": _COUNT})
 
 
-def _mapped(rows: Assembled, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
+def _mapped(rows: DataFrame, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
     """Return the ranks that a step makes of batches of rows; it sees the users of a partition in order."""
     columns = _columns(rows) | extra
     schema = _arrow_schema(columns)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for batch in batches:
             if batch.num_rows:
                 yield from to_rows(step(pa.Table.from_batches([batch])), schema).to_batches()
 
     declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return rows.rows.sortWithinPartitions("user").mapInArrow(run, declared)
+    return rows.sortWithinPartitions("user").mapInArrow(run, declared)
 
 
-def _columns(rows: Assembled) -> dict[str, str]:
-    """Return the columns of ranks and their types, as Spark spells them."""
-    plain = {"id": rows.user_kind, "n_candidates": "bigint", "above": "array<bigint>", "tied": "array<bigint>"}
-    graded = {"grades": "array<double>", "same_score": "array<boolean>"} if rows.graded else {}
-    return plain | graded | {"items": f"array<{rows.item_kind}>"}
+def _columns(rows: DataFrame) -> dict[str, str]:
+    """Return the columns of the ranks of some users and their types, as Spark spells them."""
+    plain = {"id": frames.kind(rows, "user"), "n_candidates": _COUNT, "above": _COUNTS, "tied": _COUNTS}
+    graded = {"grades": "array<double>", "same_score": "array<boolean>"} if "grades" in rows.columns else {}
+    return plain | graded | {"items": frames.kind(rows, "held")}
 
 
 def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
-    import pyarrow as pa
-
     kinds = {"bigint": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
     kinds |= {f"array<{name}>": pa.list_(kind) for name, kind in kinds.items()}
     return pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
@@ -366,6 +319,6 @@ def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
 
 def _popularity(train: DataFrame, columns: Mapping[str, Column]) -> pa.Table:
     """Return how many users have each item in the training data; this is computed at once."""
-    seen = pairs(train, "train", columns)
+    seen = frames.pairs(train, "train", columns)
     with raised_elsewhere():
         return seen.distinct().groupBy("item").count().toArrow()

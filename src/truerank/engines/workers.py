@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -89,7 +88,7 @@ def sample_users(table: pa.Table, items: Items, design: SamplingDesign, seed: in
     held = HeldOut((_RowScorer(rows.factors, items),), train, test, rows.grades)
     (ranks,) = rank_by_design(design, held, held.scorers, rng, items.popularity)
     named = None if ranks.items is None else items.ids[ranks.items]
-    return dataclasses.replace(ranks, ids=rows.names, items=named)
+    return replace(ranks, ids=rows.names, items=named)
 
 
 def stable_hash(names: AnyArray) -> int:
@@ -176,7 +175,7 @@ def rank_listed(table: pa.Table, depth: int | Literal["all"]) -> Ranks:
     ranks = read_lists(*both, depth=depth, user="user", item="item", **{value: value})  # type: ignore[arg-type]
     assert ranks.ids is not None
     ranks = ranks[ranks.ids < len(table)]
-    return dataclasses.replace(ranks, ids=as_names(table["user"].combine_chunks(), "user")[ranks.ids], notes=())
+    return replace(ranks, ids=as_names(table["user"].combine_chunks(), "user")[ranks.ids], notes=())
 
 
 def _flat(table: pa.Table, columns: dict[str, str]) -> pa.Table:
@@ -333,7 +332,7 @@ def count_in_blocks(user_factors: AnyArray, items: Items, train: Lists, test: Li
     >>> count_in_blocks(np.ones((1, 1)), items, train, test)
     Counts(above=array([1, 1]), tied=array([0, 1]), order=array([0, 1]), seen=array([False, False]))
     """
-    if len(items.blocks) == 1:
+    if len(items.blocks) == 1 or not len(user_factors):
         return count_factors(user_factors, items.blocks[0], train, test)
     if library.load() is None:  # a score by NumPy depends on the other items, so parts of a catalogue may contradict
         return count_factors(user_factors, np.concatenate(items.blocks), train, test)
@@ -423,8 +422,5 @@ def _joined(parts: list[Counts]) -> Counts:
     """Return the counts of all users; the entries of a part are numbered from its first."""
     sizes = [part.order.size for part in parts]
     first = np.repeat(bounds(sizes)[:-1], sizes)
-    above, tied, order, seen = (
-        np.concatenate([*(getattr(part, name) for part in parts), np.zeros(0, kind)])
-        for name, kind in (("above", np.int64), ("tied", np.int64), ("order", np.int64), ("seen", np.bool_))
-    )
+    above, tied, order, seen = map(np.concatenate, zip(*parts, strict=True))
     return Counts(above, tied, order + first, seen)

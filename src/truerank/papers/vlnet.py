@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice
-from truerank.core.ranks import Ranks
+import truerank as tr
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice
+from truerank.formats.ids import shown
 from truerank.formats.sources import locate, unreadable
-from truerank.ranking.ranks_from_lists import read_lists
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def _read(path: str | Path, allowed: bytes, parse: Callable[[bytes], T | None], 
     with unreadable(str(file)):
         content = file.read().rstrip(b"\n") + b"\n"
     if content.isspace():
-        raise InputError(f"{file} is empty.")
+        raise tr.InputError(f"{file} is empty.")
     found = None if content.translate(None, delete=allowed) else parse(content)
     if found is None:
         _check_lines(str(file), content, check_line)
@@ -192,18 +192,18 @@ def _check_lines(path: str, content: bytes, check: Callable[[str], int]) -> None
         try:
             query = check(_text(line))
             if query in seen:
-                raise InputError(f"query {query} already has a line, line {seen[query]}.")
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from None
+                raise tr.InputError(f"query {query} already has a line, line {seen[query]}.")
+        except tr.InputError as error:
+            raise tr.InputError(f"{path}, line {number}: {error}") from None
         seen[query] = number
 
 
 def _text(line: bytes) -> str:
     if line.endswith(b"\r"):
-        raise InputError("the line ends in CR LF, as on Windows; convert the file to LF line ends.")
+        raise tr.InputError("the line ends in CR LF, as on Windows; convert the file to LF line ends.")
     odd = next((byte for byte in line if byte > 126 or byte < 9), None)
     if odd is not None:
-        raise InputError(
+        raise tr.InputError(
             f"the line has the byte 0x{odd:02x}; save the file as plain text (ASCII, or UTF-8 without BOM)."
         )
     return line.decode("ascii")
@@ -212,7 +212,7 @@ def _text(line: bytes) -> str:
 def _check_submission_line(text: str) -> int:
     query, colon, lectures = text.partition(":")
     if not colon:
-        raise InputError(f"there must be a colon, as in 'id: lecture, lecture, ...', got {_short(text)}.")
+        raise tr.InputError(f"there must be a colon, as in 'id: lecture, lecture, ...', got {shown(text)}.")
     number = _number("query", query)
     for lecture in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
         _number("lecture", lecture)
@@ -221,18 +221,18 @@ def _check_submission_line(text: str) -> int:
 
 def _check_solution_line(text: str) -> int:
     if text.count(":") != 2:
-        raise InputError(f"there must be two colons, as in 'id:flag:lecture|score,...', got {_short(text)}.")
+        raise tr.InputError(f"there must be two colons, as in 'id:flag:lecture|score,...', got {shown(text)}.")
     query, flag, lectures = text.split(":")
     number = _number("query", query)
     if _number("flag", flag) > 1:
-        raise InputError(f"the flag must be 0 or 1, got {_short(flag)}.")
+        raise tr.InputError(f"the flag must be 0 or 1, got {shown(flag)}.")
     seen = set()
     for pair in lectures.split(",") if lectures.strip(_BLANK.decode()) else ():
         lecture, bar, score = pair.partition("|")
         if not bar:
-            raise InputError(f"expected lecture|score, got {_short(pair)}.")
+            raise tr.InputError(f"expected lecture|score, got {shown(pair)}.")
         if (item := _number("lecture", lecture)) in seen:
-            raise InputError(f"lecture {item} is listed twice.")
+            raise tr.InputError(f"lecture {item} is listed twice.")
         seen.add(item)
         _check_score(item, score.strip(_BLANK.decode()))
     return number
@@ -241,17 +241,13 @@ def _check_solution_line(text: str) -> int:
 def _number(role: str, text: str) -> int:
     plain = text.strip(_BLANK.decode())
     if not re.fullmatch(r"[0-9]+", plain) or int(plain) >= _LIMIT:
-        raise InputError(f"the {role} must be a whole number of at most 9 digits, got {_short(plain)}.")
+        raise tr.InputError(f"the {role} must be a whole number of at most 9 digits, got {shown(plain)}.")
     return int(plain)
 
 
 def _check_score(lecture: int, text: str) -> None:
     if not _SCORE.fullmatch(text) or not math.isfinite(float(text)):
-        raise InputError(f"the score of lecture {lecture} must be a number of at least 0, got {_short(text)}.")
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+        raise tr.InputError(f"the score of lecture {lecture} must be a number of at least 0, got {shown(text)}.")
 
 
 Missing = Literal["refuse", "zero"]
@@ -262,7 +258,7 @@ CUTOFFS = {1: (5, 10, 15, 20, 25, 30), 2: (5, 10)}
 
 def read_vlnet(
     solution: str | Path, submission: str | Path, *, depth: int = 30, missing: Missing = "refuse"
-) -> dict[str, Ranks]:
+) -> dict[str, tr.Ranks]:
     r"""Return the ranks of the correct lectures in a submission: for all queries, the leaderboard's, and the rest.
 
     Parameters
@@ -306,14 +302,14 @@ def read_vlnet(
         reading = pool.submit(read_solution, solution), pool.submit(read_submission, submission)
         right, lists = reading[0].result(), reading[1].result()
     if not np.isin(right.queries, lists.queries).any():
-        raise InputError(
+        raise tr.InputError(
             f"no query of {str(solution)!r} is in {str(submission)!r}; for instance, query {right.queries[0]} is not."
         )
     if missing == "refuse":
         _check_complete(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))
     longest = int(np.diff(rows).max())
-    ranks = read_lists(lists.lectures, right.lectures, depth=max(depth, longest), repeats="count once")
+    ranks = tr.read_lists(lists.lectures, right.lectures, depth=max(depth, longest), repeats="count once")
     _ = ranks.truth_rank  # computed now, because it needs a sort and the parts inherit it
     parts = {"all": ranks, "leaderboard": ranks[right.leaderboard], "rest": ranks[~right.leaderboard]}
     return {name: part for name, part in parts.items() if len(part)}
@@ -323,7 +319,7 @@ def _check_complete(solution: Solution, submission: Submission) -> None:
     absent = ~np.isin(solution.queries, submission.queries)
     if np.any(absent):
         line = int(np.argmax(absent))
-        raise InputError(
+        raise tr.InputError(
             f"query {solution.queries[line]} (line {line + 1} of the solution) has no line in the submission; add one, "
             f"or score the {absent.sum()} missing as 0 with missing='zero'."
         )

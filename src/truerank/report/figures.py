@@ -7,61 +7,63 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from truerank.analysis.consistencies import Consistency, consistency
+import truerank as tr
 from truerank.analysis.plans import first_good
-from truerank.analysis.risks import risk
 from truerank.core.checks import Floats
-from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import AnyMetric, correction_table
-from truerank.evaluation.per_instance import values
-from truerank.sampling.designs import AnyDesign, SamplingDesign
+from truerank.sampling.designs import AnyDesign
 
 
-def every_rank(n: int, *, first: int = 20, points: int = 200) -> Ranks:
+def every_rank(n: int, *, first: int = 20, points: int = 200) -> tr.Ranks:
     """Return ranks 1..n, thinned out after the first ones, each of an instance of its own."""
     thinned = np.geomspace(1, n, points).round()
-    return Ranks.from_ranks(np.unique(np.append(np.arange(1, min(n, first) + 1), thinned)).astype(np.int64), n=n)
+    return tr.Ranks.from_ranks(np.unique(np.append(np.arange(1, min(n, first) + 1), thinned)).astype(np.int64), n=n)
 
 
 def metric_by_rank(
-    ranks: Ranks,
+    ranks: tr.Ranks,
     metric: AnyMetric,
-    sampled: Mapping[str, tuple[AnyMetric, SamplingDesign]],
+    sampled: Mapping[str, tuple[AnyMetric, tr.SamplingDesign]],
     *,
     exact: str = "exact",
 ) -> dict[str, Floats]:
     """Return the metric at each rank and, by name, what it is expected to be in samples, corrected or not."""
     return {
-        exact: values(ranks, metric),
-        **{name: risk(ranks, shown, design).expected for name, (shown, design) in sampled.items()},
+        exact: tr.values(ranks, metric),
+        **{name: tr.risk(ranks, shown, design).expected for name, (shown, design) in sampled.items()},
     }
 
 
 def metric_by_sampled_rank(
-    metric: AnyMetric, corrected: Mapping[str, str], design: SamplingDesign, n: int, *, uncorrected: str = "uncorrected"
+    metric: AnyMetric,
+    corrected: Mapping[str, str],
+    design: tr.SamplingDesign,
+    n: int,
+    *,
+    uncorrected: str = "uncorrected",
 ) -> dict[str, Floats]:
     """Return the metric at each sampled rank 1..m + 1, and by name each corrected one, given by its text form."""
     tables = {name: correction_table(text, design, n=n) for name, text in corrected.items()}
-    sampled = Ranks.from_ranks(np.arange(1, design.size + 2), n=design.size + 1)
-    return {uncorrected: values(sampled, metric), **tables}
+    sampled = tr.Ranks.from_ranks(np.arange(1, design.size + 2), n=design.size + 1)
+    return {uncorrected: tr.values(sampled, metric), **tables}
 
 
 def metric_by_size(
-    ranks: Mapping[str, Ranks], metric: AnyMetric, sizes: Iterable[int], design: AnyDesign = "uniform"
-) -> Consistency:
+    ranks: Mapping[str, tr.Ranks], metric: AnyMetric, sizes: Iterable[int], design: AnyDesign = "uniform"
+) -> tr.Consistency:
     """Return expected metrics at some sample sizes; the one from which the order is correct is found between them."""
-    found = consistency(ranks, metric, design, sizes=sizes)
+    found = tr.consistency(ranks, metric, design, sizes=sizes)
     wrong = found.sizes[found.sizes < (found.settled or 0)]
     if found.settled is None or wrong.size == 0:
         return found
 
     def is_right(m: int) -> bool:
-        return consistency(ranks, metric, design, sizes=[m]).settled is not None
+        return tr.consistency(ranks, metric, design, sizes=[m]).settled is not None
 
     return dataclasses.replace(found, settled=first_good(is_right, int(wrong[-1]), found.settled))
 
 
-def rank_distribution(ranks: Mapping[str, Ranks], lasts: Sequence[int] = ()) -> tuple[list[str], dict[str, Floats]]:
+def rank_distribution(ranks: Mapping[str, tr.Ranks], lasts: Sequence[int] = ()) -> tuple[list[str], dict[str, Floats]]:
     """Return the names of ranges of ranks, and how many relevant items of each recommender are in each.
 
     The ranges end at the given ranks, and one more holds all ranks below. By default they end at 1, 3, 10, 30, ..., and
@@ -69,7 +71,7 @@ def rank_distribution(ranks: Mapping[str, Ranks], lasts: Sequence[int] = ()) -> 
 
     Examples
     --------
-    >>> names, counts = rank_distribution({"A": Ranks.from_ranks([1, 7], n=50)})
+    >>> names, counts = rank_distribution({"A": tr.Ranks.from_ranks([1, 7], n=50)})
     >>> names, counts["A"].round(9).tolist()
     (['1', '2–3', '4–10', '11–30', '31–50'], [1.0, 0.0, 1.0, 0.0, 0.0])
     """
@@ -88,15 +90,15 @@ def _ends(last: int) -> list[int]:
     return [*(step for step in steps if step < last), last]
 
 
-def rank_counts(ranks: Ranks, lasts: Sequence[int]) -> Floats:
+def rank_counts(ranks: tr.Ranks, lasts: Sequence[int]) -> Floats:
     """Return how many relevant items have ranks up to each bound and beyond the one before; the rest comes last.
 
     Tied items count at each rank with their chance of it in a random order.
 
     Examples
     --------
-    >>> rank_counts(Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).round(9).tolist()
+    >>> rank_counts(tr.Ranks.from_ranks([1, 2, 7, 40], n=50), [1, 3, 10]).round(9).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    within = [last * float(np.nansum(values(ranks, f"precision@{last}"))) for last in lasts]
+    within = [last * float(np.nansum(tr.values(ranks, f"precision@{last}"))) for last in lasts]
     return np.diff([0.0, *within, float(ranks.above.size)])

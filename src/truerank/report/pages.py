@@ -17,20 +17,18 @@ from typing import Any
 
 import numpy as np
 
+import truerank as tr
 from truerank.analysis.risks import check_exact
-from truerank.core.checks import InputError, check_kind
-from truerank.core.ranks import Ranks, named_ranks
+from truerank.core.checks import check_kind
+from truerank.core.ranks import named_ranks
 from truerank.core.tables import Tabular, json_text
 from truerank.core.threads import progress_bar
-from truerank.data.splits import Split
 from truerank.estimators.corrected import AnyMetric
-from truerank.evaluation.groups import Groups
 from truerank.formats.writing import PAGE_ENDINGS, check_writable, replacing
-from truerank.recommending.recommendations import Recommendations
-from truerank.report.chart_data import Section, TableBlock, TableColumn
+from truerank.report import blocks
 from truerank.report.report_data import ReportData, headline
 from truerank.report.sections import SECTIONS
-from truerank.sampling.designs import AnyDesign, UniformSampling, as_design
+from truerank.sampling.designs import AnyDesign, as_design
 
 LIBRARIES = ("vendor/d3-7.9.2.min.js", "vendor/plot-0.6.17.min.js")
 _IMPORT = re.compile(r'^import \{(\s*\w+(?:,\s*\w+)*,?\s*)\} from "\./(\w+\.js)";$', re.MULTILINE)
@@ -139,13 +137,13 @@ _MOST = 6
 _TITLE = "What would sampled candidates show?"
 # the running example of Krichene & Rendle, section 3.2
 _PAPER = {
-    "A": Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
-    "C": Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
-    "B": Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
+    "A": tr.Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
+    "C": tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
+    "B": tr.Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
 }
 
 
-def write_explorer(ranks: Mapping[str, Ranks] | None, path: str | Path) -> None:
+def write_explorer(ranks: Mapping[str, tr.Ranks] | None, path: str | Path) -> None:
     """Write a page to explore sampled metrics to one HTML file that opens in any browser.
 
     Sliders set the numbers of candidates n and of sampled ones m, the cut-off k and gamma; metric, design (uniform or
@@ -171,22 +169,22 @@ def write_explorer(ranks: Mapping[str, Ranks] | None, path: str | Path) -> None:
     """
     given = {} if ranks is None else named_ranks(ranks)
     if given and not 2 <= len(given) <= _MOST:
-        raise InputError(f"the explorer compares 2 to {_MOST} recommenders, got {len(given)}.")
+        raise tr.InputError(f"the explorer compares 2 to {_MOST} recommenders, got {len(given)}.")
     for one in given.values():
         check_exact(one)
         if not one.above.size:
-            raise InputError("every recommender must have an instance with a relevant item.")
+            raise tr.InputError("every recommender must have an instance with a relevant item.")
     studies = {"Yours": _counted(given), "The paper's": _counted(_PAPER)}
     data = {"title": _TITLE, "recommenders": [], "metrics": {}, "studies": studies}
     write_page(data, path, "explorer.js")
 
 
-def _counted(ranks: Mapping[str, Ranks]) -> list[dict[str, Any]]:
+def _counted(ranks: Mapping[str, tr.Ranks]) -> list[dict[str, Any]]:
     """Return how often each rank occurs, and the number of candidates, for each recommender."""
     return [{"name": name, "n": int(one.n_candidates.max()), "ranks": _counts(one)} for name, one in ranks.items()]
 
 
-def _counts(ranks: Ranks) -> list[list[int]]:
+def _counts(ranks: tr.Ranks) -> list[list[int]]:
     above = ranks.break_ties("random", rng=0).above if ranks.has_ties else ranks.above
     found, times = np.unique(above + 1, return_counts=True)
     return np.stack([found, times], axis=1).tolist()
@@ -196,13 +194,13 @@ TITLE = "How good are these recommenders?"
 
 
 def write_report(
-    ranks_or_results: Ranks | Mapping[str, Ranks] | Tabular[Any] | Sequence[Tabular[Any]],
+    ranks_or_results: tr.Ranks | Mapping[str, tr.Ranks] | Tabular[Any] | Sequence[Tabular[Any]],
     path: str | Path,
     *,
-    split: Split | None = None,
+    split: tr.Split | None = None,
     metrics: AnyMetric | Iterable[AnyMetric] | None = None,
     design: AnyDesign = 100,
-    by: Groups | Mapping[Any, Any] | Any | None = None,
+    by: tr.Groups | Mapping[Any, Any] | Any | None = None,
     title: str = TITLE,
     progress: bool = False,
 ) -> None:
@@ -246,9 +244,9 @@ def write_report(
     if results:
         write_sections([_result_section(result) for result in results], path, title)
         return
-    drawn, chosen = as_design(design), None if by is None else Groups.of(by)
-    if drawn != UniformSampling(drawn.m):
-        raise InputError(f"a report compares with uniform samples without replacement, such as 100, got {drawn}.")
+    drawn, chosen = as_design(design), None if by is None else tr.Groups.of(by)
+    if drawn != tr.UniformSampling(drawn.m):
+        raise tr.InputError(f"a report compares with uniform samples without replacement, such as 100, got {drawn}.")
     data = ReportData.of(ranks_or_results, metrics, m=drawn.size, split=split, by=chosen)  # type: ignore[arg-type]
     bar = progress_bar("sections", progress, SECTIONS, delay=1.0, leave=False)
     found = [section for make in bar if (section := make(data)) is not None]
@@ -260,7 +258,7 @@ def _as_results(given: object) -> list[Tabular[Any]]:
     several = list(given) if isinstance(given, list | tuple) else [given]
     results = [each for each in several if isinstance(each, Tabular)]
     if results and len(results) < len(several):
-        raise InputError("give ranks, or results, not both.")
+        raise tr.InputError("give ranks, or results, not both.")
     if not results:
         _check_ranks(given)
     return results
@@ -269,25 +267,25 @@ def _as_results(given: object) -> list[Tabular[Any]]:
 def _check_ranks(given: object) -> None:
     parts = given.values() if isinstance(given, Mapping) else [given]
     for part in parts:
-        if isinstance(part, Recommendations):
-            raise InputError(
+        if isinstance(part, tr.Recommendations):
+            raise tr.InputError(
                 "a report is about ranks, not lists: read these with `truerank.read_lists`, or report on what "
-                "`truerank.evaluate` says of them."
+                "`truerank.evaluate` returns for them."
             )
-        if not isinstance(part, Ranks):
-            raise InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
+        if not isinstance(part, tr.Ranks):
+            raise tr.InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
 
 
-def _result_section(result: Tabular[Any]) -> Section:
+def _result_section(result: Tabular[Any]) -> blocks.Section:
     """Return a section with the table of a result, as it is printed."""
     table = result.to_table()
-    columns = [TableColumn(name, "text") for name in table.header]
+    columns: blocks.Columns = [(name, "text") for name in table.header]
     rows = [[cell.text for cell in row] for row in table.rows]
-    return Section(type(result).__name__, "", [TableBlock(columns, rows)], table.notes)
+    return blocks.Section(type(result).__name__, "", [blocks.TableBlock(columns, rows)], table.notes)
 
 
 def write_sections(
-    sections: Sequence[Section],
+    sections: Sequence[blocks.Section],
     path: str | Path,
     title: str,
     sentence: str = "",

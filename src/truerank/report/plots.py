@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from truerank.analysis.consistencies import Consistency, consistency
-from truerank.core.checks import AnyArray, InputError, as_list, check_kind
-from truerank.core.ranks import Ranks, named_ranks
+import truerank as tr
+from truerank.core.checks import AnyArray, as_list, check_kind
+from truerank.core.ranks import named_ranks
 from truerank.core.tables import shown_name
 from truerank.estimators.corrected import AnyMetric, as_metrics
-from truerank.estimators.corrected import metric as as_metric
-from truerank.evaluation.per_instance import values
 from truerank.formats.writing import make_folder, replacing
 from truerank.report import figures
 from truerank.sampling.designs import AnyDesign, as_design
@@ -65,7 +63,7 @@ Drawn = TypeVar("Drawn")
 def check_matplotlib() -> None:
     """Raise `InputError` if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib, which truerank's extra 'plots' installs.")
+        raise tr.InputError("figures need matplotlib, which truerank's extra 'plots' installs.")
 
 
 def styled(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
@@ -98,7 +96,7 @@ def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArr
         axes.plot(x, y, color=colour, linestyle=dashes, label=name)
 
 
-def curves_by_size(axes: Axes, found: Consistency, *, words_left: bool) -> None:
+def curves_by_size(axes: Axes, found: tr.Consistency, *, words_left: bool) -> None:
     """Draw expected metrics against the sample size, with a mark from where on their order is right."""
     curves(axes, found.sizes, found.curves)
     axes.set(xlabel="number of samples m", xscale="log")
@@ -120,7 +118,9 @@ def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> 
 
 def _check_count(name: str, given: Mapping[str, AnyArray], most: int) -> None:
     if len(given) > most:
-        raise InputError(f"a panel holds at most {most} {name} that can be told apart in greyscale, got {len(given)}.")
+        raise tr.InputError(
+            f"a panel holds at most {most} {name} that can be told apart in greyscale, got {len(given)}."
+        )
 
 
 def mark(axes: Axes, x: float, text: str, *, words_left: bool) -> None:
@@ -136,7 +136,7 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
     """Write a figure into a directory, once per format; the same figure gives the same bytes."""
     unknown = [form for form in formats if form not in FORMATS]
     if unknown:
-        raise InputError(f"the format of a figure must be one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
+        raise tr.InputError(f"the format of a figure must be one of {', '.join(FORMATS)}, got {unknown[0]!r}.")
     make_folder(folder)
     paths = [Path(folder) / f"{name}.{form}" for form in formats]
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
@@ -146,7 +146,7 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
     return paths
 
 
-AnyRanks = Ranks | Mapping[str, Ranks]
+AnyRanks = tr.Ranks | Mapping[str, tr.Ranks]
 _METRICS = ("auc", "ap", "ndcg", "recall@10")
 _CORRECTIONS = ("cls", "bv(1)", "bv(0.1)", "bv(0.01)")
 _BUDGET_COLUMNS = ("budget", "design", "estimator", "rmse")
@@ -174,7 +174,7 @@ def metrics_by_rank(
     """
     axes = _axes(ax)
     every = figures.every_rank(_typical_n(ranks))
-    lines = {shown_name(str(metric)): values(every, metric) for metric in as_metrics(metrics)}
+    lines = {shown_name(str(metric)): tr.values(every, metric) for metric in as_metrics(metrics)}
     curves(axes, every.rank, lines)
     axes.set(xlabel="rank", ylabel="metric", xscale="log")
     axes.legend()
@@ -183,7 +183,7 @@ def metrics_by_rank(
 
 @styled
 def metric_by_m(
-    ranks: Mapping[str, Ranks],
+    ranks: Mapping[str, tr.Ranks],
     metric: AnyMetric,
     design: AnyDesign = "uniform",
     *,
@@ -208,7 +208,7 @@ def metric_by_m(
     'expected AP'
     """
     axes = _axes(ax)
-    found = consistency(ranks, metric, design, sizes=sizes)
+    found = tr.consistency(ranks, metric, design, sizes=sizes)
     curves(axes, found.sizes, found.curves)
     for flip in found.flips:
         axes.axvline(flip.m, color="0.5", linewidth=0.8, linestyle=":")
@@ -219,11 +219,7 @@ def metric_by_m(
 
 @styled
 def expected_by_rank(
-    ranks: AnyRanks,
-    metric: AnyMetric,
-    *,
-    designs: Sequence[AnyDesign] = (10, 100, 1_000),
-    ax: Axes | None = None,
+    ranks: AnyRanks, metric: AnyMetric, *, designs: Sequence[AnyDesign] = (10, 100, 1_000), ax: Axes | None = None
 ) -> Axes:
     """Draw the metric and its expectation in samples of several sizes against the true rank (Figure 3).
 
@@ -250,18 +246,14 @@ def expected_by_rank(
     drawn = [design for design in map(as_design, as_list("designs", designs)) if design.size < n]
     sampled = {f"m = {design.size:,}": (metric, design) for design in drawn}
     curves(axes, every.rank, figures.metric_by_rank(every, metric, sampled))
-    axes.set(xlabel="rank", ylabel=f"expected {shown_name(str(as_metric(metric)))}", xscale="log")
+    axes.set(xlabel="rank", ylabel=f"expected {shown_name(str(tr.metric(metric)))}", xscale="log")
     axes.legend()
     return axes
 
 
 @styled
 def corrected_by_rank(
-    ranks: AnyRanks,
-    metric: AnyMetric,
-    design: AnyDesign = 100,
-    *,
-    corrections: Sequence[str] = _CORRECTIONS,
+    ranks: AnyRanks, metric: AnyMetric, design: AnyDesign = 100, *, corrections: Sequence[str] = _CORRECTIONS
 ) -> tuple[Axes, Axes]:
     """Draw a corrected metric at each sampled rank, and its expectation at each true rank (Figure 4).
 
@@ -282,7 +274,7 @@ def corrected_by_rank(
     >>> left.get_xlabel(), right.get_xlabel()
     ('sampled rank', 'rank')
     """
-    name, n = str(as_metric(metric)), _typical_n(ranks)
+    name, n = str(tr.metric(metric)), _typical_n(ranks)
     drawn = as_design(design)
     m = drawn.size
     _, (left, right) = panels(2)
@@ -324,7 +316,7 @@ def rank_distribution(ranks: AnyRanks, *, ax: Axes | None = None) -> Axes:
 
 @styled
 def orders_by_m(
-    ranks: Mapping[str, Ranks], metric: AnyMetric, design: AnyDesign = "uniform", *, correction: str = "bv(0.1)"
+    ranks: Mapping[str, tr.Ranks], metric: AnyMetric, design: AnyDesign = "uniform", *, correction: str = "bv(0.1)"
 ) -> tuple[Axes, Axes]:
     """Draw the expected metric against m, uncorrected and corrected, and from where the order is right (Figure 6).
 
@@ -345,7 +337,7 @@ def orders_by_m(
     >>> [axes.get_title() for axes in tr.plots.orders_by_m(ranks, "ap")]
     ['uncorrected', 'corrected by bv(0.1)']
     """
-    name, (_, (left, right)) = str(as_metric(metric)), panels(2)
+    name, (_, (left, right)) = str(tr.metric(metric)), panels(2)
     most = min(int(one.draws[one.n_relevant > 0].min()) for one in named_ranks(ranks).values())
     # many numbers of candidates are corrected at once if a sample is at most a third of each
     corrected = (right, f"{name}~{correction}", f"corrected by {correction}", most // 3)
@@ -390,7 +382,7 @@ def error_by_budget(results: Any, *, ax: Axes | None = None) -> Axes:
 def _next_look(axes: Axes) -> dict[str, Any]:
     drawn = len(axes.get_lines())
     if drawn >= len(LOOKS):
-        raise InputError(f"a panel holds at most {len(LOOKS)} curves that can be told apart in greyscale.")
+        raise tr.InputError(f"a panel holds at most {len(LOOKS)} curves that can be told apart in greyscale.")
     colour, dashes = LOOKS[drawn]
     return {"color": colour, "linestyle": dashes}
 
@@ -409,7 +401,9 @@ def _columns(results: Any) -> dict[str, list[Any]]:
         check_kind("results", frame, nw.DataFrame, " or a list of dicts")
         columns = {name: frame[name].to_list() for name in _BUDGET_COLUMNS if name in frame.columns}
     if missing := [name for name in _BUDGET_COLUMNS if name not in columns]:
-        raise InputError(f"`results` must have the columns {', '.join(_BUDGET_COLUMNS)}, but {missing[0]} is missing.")
+        raise tr.InputError(
+            f"`results` must have the columns {', '.join(_BUDGET_COLUMNS)}, but {missing[0]} is missing."
+        )
     return columns
 
 

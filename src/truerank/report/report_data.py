@@ -1,4 +1,4 @@
-"""What the sections of a report draw from, and the sentence on top."""
+"""The data that the sections of a report show, and the headline."""
 
 from __future__ import annotations
 
@@ -11,20 +11,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from truerank.analysis.risks import risk
-from truerank.core.checks import InputError
-from truerank.core.ranks import Ranks
+import truerank as tr
 from truerank.core.tables import rounded, shown_name
-from truerank.data.splits import Split
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
-from truerank.evaluation.comparisons import Comparison, compare, matched
-from truerank.evaluation.differences import Difference, leading, seen_from
-from truerank.evaluation.estimates import Estimate
-from truerank.evaluation.evaluations import Evaluation, evaluate
-from truerank.evaluation.groups import Groups
-from truerank.evaluation.intervals import Interval
-from truerank.metrics.definitions import Metric
-from truerank.sampling.designs import UniformSampling
+from truerank.evaluation.comparisons import matched
+from truerank.evaluation.differences import leading, seen_from
 
 
 def headline(data: ReportData) -> str:
@@ -44,7 +35,7 @@ def headline(data: ReportData) -> str:
     return f"{_difference(found)}{_would_have_shown(data, metric, found)}."
 
 
-def _foremost(differences: Sequence[Difference], metric: Metric) -> Difference:
+def _foremost(differences: Sequence[tr.Difference], metric: tr.Metric) -> tr.Difference:
     """Return the leading one minus the best of those that it does not beat, or of all others if it beats all."""
     own = seen_from(leading(differences), differences)
     unbeaten = [each for each in own if each.finding.winner != each.recommender]
@@ -52,7 +43,7 @@ def _foremost(differences: Sequence[Difference], metric: Metric) -> Difference:
     return min(unbeaten or own, key=lambda each: sign * each.baseline_mean)
 
 
-def _alone(data: ReportData, metric: Metric) -> str:
+def _alone(data: ReportData, metric: tr.Metric) -> str:
     (name,) = data.ranks
     found = data.estimates[name, str(metric)]
     mean, low, high = rounded(found.mean, *found.confidence_interval())
@@ -64,21 +55,17 @@ def _alone(data: ReportData, metric: Metric) -> str:
     return f"{sentence}; {data.sampled_m:,} sampled candidates would have shown {alone}."
 
 
-def _sampled(data: ReportData, metric: Metric) -> dict[str, float]:
+def _sampled(data: ReportData, metric: tr.Metric) -> dict[str, float]:
     """Return what samples would have shown; nothing if that is unknown."""
     if not data.exact:
         return {}
     try:
         return data.expected(metric)
-    except InputError:
+    except tr.InputError:
         return {}
 
 
-def _best_first(means: Mapping[str, float], metric: Metric) -> list[str]:
-    return sorted(means, key=means.__getitem__, reverse=not metric.lower_is_better)
-
-
-def _difference(found: Difference) -> str:
+def _difference(found: tr.Difference) -> str:
     """Say who is better, that no difference was found, or that the order is not determined."""
     on, verdict = f"on {shown_name(found.metric)}", found.finding
     if verdict.winner is not None:
@@ -92,7 +79,7 @@ def _difference(found: Difference) -> str:
     return f"Which of {both} is better {on} is not determined by this sample" + (f": {size}" if size else "")
 
 
-def _size(value: float, interval: Interval) -> str:
+def _size(value: float, interval: tr.Interval) -> str:
     """Return a difference with its interval; the interval alone if the value lies outside; nothing if none is known."""
     if math.isnan(interval.low):
         return ""
@@ -100,12 +87,13 @@ def _size(value: float, interval: Interval) -> str:
     return f"{size} ({low} to {high})" if interval.low <= value <= interval.high else f"{low} to {high}"
 
 
-def _would_have_shown(data: ReportData, metric: Metric, found: Difference) -> str:
+def _would_have_shown(data: ReportData, metric: tr.Metric, found: tr.Difference) -> str:
     """Say whom a sample would have put first, and by how much where that is the same one."""
     shown = _sampled(data, metric)
     if not shown:
         return ""
-    best, second, first = found.recommender, found.baseline, _best_first(shown, metric)[0]
+    best, second = found.recommender, found.baseline
+    first = (min if metric.lower_is_better else max)(shown, key=shown.__getitem__)
     candidates = f"; {data.sampled_m:,} sampled candidates would have "
     if first != best:
         opposite = len(shown) == 2 and found.finding.winner is not None
@@ -141,47 +129,47 @@ class ReportData:
         Groups of the reader's own.
     """
 
-    ranks: Mapping[str, Ranks]
-    metrics: tuple[Metric, ...]
+    ranks: Mapping[str, tr.Ranks]
+    metrics: tuple[tr.Metric, ...]
     m: int = 100
-    split: Split | None = None
-    by: Groups | None = None
+    split: tr.Split | None = None
+    by: tr.Groups | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, ranks: Ranks | Mapping[str, Ranks], metrics: AnyMetric | Iterable[AnyMetric] | None, *, m: int,
-        split: Split | None = None, by: Groups | None = None,
+        cls, ranks: tr.Ranks | Mapping[str, tr.Ranks], metrics: AnyMetric | Iterable[AnyMetric] | None, *, m: int,
+        split: tr.Split | None = None, by: tr.Groups | None = None,
     ) -> ReportData:  # fmt: skip
         """Check what a report is about; by default the metrics are `METRICS`, corrected if the ranks are sampled."""
-        named = {"recommender": ranks} if isinstance(ranks, Ranks) else dict(ranks)
+        named = {"recommender": ranks} if isinstance(ranks, tr.Ranks) else dict(ranks)
         if not 1 <= len(named) <= MOST_RECOMMENDERS:
-            raise InputError(f"a report is about 1 to {MOST_RECOMMENDERS} recommenders, got {len(named)}.")
+            raise tr.InputError(f"a report is about 1 to {MOST_RECOMMENDERS} recommenders, got {len(named)}.")
         if not all(one.n_relevant.any() for one in named.values()):
-            raise InputError("every recommender must have an instance with a relevant item.")
-        UniformSampling(m)  # refuses what is not a number of candidates
+            raise tr.InputError("every recommender must have an instance with a relevant item.")
+        tr.UniformSampling(m)  # refuses what is not a number of candidates
         same, notes = matched(named, "drop")
         chosen = as_metrics(_fitting(same) if metrics is None else metrics)
         if not chosen:
-            raise InputError("a report needs at least one metric, got none.")
+            raise tr.InputError("a report needs at least one metric, got none.")
         first = next(iter(same.values()))
         return cls(same, tuple(recommended(metric, first) for metric in chosen), m, split, by, notes)
 
     @cached_property
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> tr.Evaluation:
         """All metrics of all recommenders."""
-        return evaluate(self.ranks, self.metrics)
+        return tr.evaluate(self.ranks, self.metrics)
 
     @cached_property
-    def estimates(self) -> dict[tuple[str, str], Estimate]:
+    def estimates(self) -> dict[tuple[str, str], tr.Estimate]:
         """The same by recommender and text form of the metric."""
         names = [str(metric) for metric in self.metrics]
         return dict(zip(product(self.ranks, names), self.evaluation.estimates, strict=True))
 
     @cached_property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> tr.Comparison | None:
         """All pairs of recommenders; None if there is only one."""
-        return compare(self.ranks, self.metrics) if len(self.ranks) > 1 else None
+        return tr.compare(self.ranks, self.metrics) if len(self.ranks) > 1 else None
 
     @cached_property
     def exact(self) -> bool:
@@ -189,7 +177,7 @@ class ReportData:
         return all(one.design is None and one.depth is None for one in self.ranks.values())
 
     @cached_property
-    def sample(self) -> Mapping[str, Ranks]:
+    def sample(self) -> Mapping[str, tr.Ranks]:
         """The same instances of each recommender, at most some thousand, drawn at random."""
         if len(self.a_ranks) <= _ENOUGH:
             return self.ranks
@@ -204,7 +192,7 @@ class ReportData:
         return (f"computed on {_ENOUGH:,} of the {len(self.a_ranks):,} instances, chosen at random (seed {_SEED})",)
 
     @property
-    def a_ranks(self) -> Ranks:
+    def a_ranks(self) -> tr.Ranks:
         """The ranks of the first recommender."""
         return next(iter(self.ranks.values()))
 
@@ -221,18 +209,18 @@ class ReportData:
         least = min(int(one.draws[one.n_relevant > 0].min()) for one in self.ranks.values())
         return max(1, min(self.m, least))
 
-    def expected(self, metric: Metric) -> dict[str, float]:
+    def expected(self, metric: tr.Metric) -> dict[str, float]:
         """Return what each recommender would show on average among `sampled_m` candidates."""
-        design = UniformSampling(self.sampled_m)
-        return {name: risk(one, metric, design).mean for name, one in self.sample.items()}
+        design = tr.UniformSampling(self.sampled_m)
+        return {name: tr.risk(one, metric, design).mean for name, one in self.sample.items()}
 
-    def per_metric(self, make: Callable[[Metric], Made]) -> tuple[dict[str, Made], tuple[str, ...]]:
+    def per_metric(self, make: Callable[[tr.Metric], Made]) -> tuple[dict[str, Made], tuple[str, ...]]:
         """Return what can be made of each metric, by its text form, and a note on each of which it can't."""
         made, notes = {}, []
         for metric in self.metrics:
             try:
                 made[str(metric)] = make(metric)
-            except InputError as reason:
+            except tr.InputError as reason:
                 notes.append(f"{metric} is left out: {reason}")
         return made, tuple(notes)
 
@@ -242,7 +230,7 @@ class ReportData:
         return {str(metric): shown_name(str(metric)) for metric in self.metrics}
 
 
-def _fitting(ranks: Mapping[str, Ranks]) -> list[str]:
+def _fitting(ranks: Mapping[str, tr.Ranks]) -> list[str]:
     """Return the default metrics: corrected where the ranks are from uniform samples, cut where they are cut."""
     depth = min((one.depth for one in ranks.values() if one.depth is not None), default=None)
     if depth is not None:

@@ -12,44 +12,34 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+import truerank as tr
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, InputError, Ints
-from truerank.core.ranks import Ranks
-from truerank.data.event_files import read_interactions
-from truerank.data.splits import Split, read_split
-from truerank.data.splitting import leave_last_out
-from truerank.estimators.corrected import Case, Corrected, Correction, CorrectionTable, as_sampled, counted
-from truerank.estimators.corrected import metric as as_metric
-from truerank.evaluation.estimates import estimate
-from truerank.metrics.definitions import Metric, Term
+from truerank.core.checks import Floats, Ints
+from truerank.estimators.corrected import as_sampled, counted
 from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3, TABLE_3_COLUMNS, TABLE_4, ComparedCell
-from truerank.ranking.exact import rank
-from truerank.recommenders.ials import IALS
-from truerank.recommenders.item_models import ItemKNN
-from truerank.sampling.designs import UniformSampling
 from truerank.sampling.expectations import ItemLaws
-from truerank.sampling.laws import HYPERGEOMETRIC, Law
+from truerank.sampling.laws import HYPERGEOMETRIC
 
 SHAPE = (6_040, 3_706)
 """Users and items of MovieLens 1M."""
 SAMPLED = 100
 """Sampled candidates."""
-X = [IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=seed) for seed in range(10)]
+X = [tr.IALS(factors=16, alpha=0.2, regularization=10.0, sweeps=4, init_scale=0.1, rng=seed) for seed in range(10)]
 """The paper states neither the seed nor the number of sweeps."""
-Y = ItemKNN(power=3.0, keep_self=True)
-Z = ItemKNN(power=1.0, neighbours=10, keep="column")
+Y = tr.ItemKNN(power=3.0, keep_self=True)
+Z = tr.ItemKNN(power=1.0, neighbours=10, keep="column")
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
     """Exact ranks of the three recommenders; X has one for each seed."""
 
-    x: tuple[Ranks, ...]
-    y: Ranks
-    z: Ranks
+    x: tuple[tr.Ranks, ...]
+    y: tr.Ranks
+    z: tr.Ranks
 
     @property
-    def ranks(self) -> dict[str, Ranks]:
+    def ranks(self) -> dict[str, tr.Ranks]:
         """The ranks of each recommender, X with the first seed."""
         return {"X": self.x[0], "Y": self.y, "Z": self.z}
 
@@ -60,7 +50,7 @@ class Study:
             arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
         arrays["n_candidates"] = self.y.n_candidates
         if any(ranks.has_ties for ranks in self.x):
-            raise InputError("the ranks of X must not have ties, which the file can't store.")
+            raise tr.InputError("the ranks of X must not have ties, which the file can't store.")
         small: dict[str, Any] = {name: array.astype(np.min_scalar_type(array.max())) for name, array in arrays.items()}
         np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
 
@@ -71,57 +61,58 @@ def embedded() -> Study:
     with (files(__package__) / "ranks.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         stored = dict(arrays)
     n = stored["n_candidates"]
-    y, z = (Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
-    return Study(tuple(Ranks(above=above, n_candidates=n) for above in stored["X_above"]), y, z)
+    y, z = (tr.Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
+    return Study(tuple(tr.Ranks(above=above, n_candidates=n) for above in stored["X_above"]), y, z)
 
 
-def from_split(split: Split) -> Study:
+def from_split(split: tr.Split) -> Study:
     """Train X, Y and Z and rank each user's held-out items."""
     progress: Any = tqdm([*X, Y, Z], "recommenders", disable=None, delay=0.5)
-    found: list[Ranks] = [rank(recommender.fit(split.train), split) for recommender in progress]
+    found: list[tr.Ranks] = [tr.rank(recommender.fit(split.train), split) for recommender in progress]
     *x, y, z = found
     if (y.n_relevant != 1).any() or y.n_candidates.min() <= SAMPLED:
-        raise InputError(f"each user must have one held-out item and more than {SAMPLED} candidates.")
+        raise tr.InputError(f"each user must have one held-out item and more than {SAMPLED} candidates.")
     return Study(tuple(x), y, z)
 
 
-def load_split(source: str | Path) -> Split:
+def load_split(source: str | Path) -> tr.Split:
     """Read an existing split, or hold out each user's last event; every rating counts as an event."""
     path = Path(source)
     if path.is_dir() and any("train" in file.name.split(".") for file in path.iterdir()):
-        return read_split(path)
-    return leave_last_out(read_interactions(path))
+        return tr.read_split(path)
+    return tr.leave_last_out(tr.read_interactions(path))
 
 
 METRICS = ("recall@10", "ndcg@10", "ap", "auc")
-DESIGN = UniformSampling(SAMPLED)
-ASSUMED = UniformSampling(SAMPLED, replace=True)
+DESIGN = tr.UniformSampling(SAMPLED)
+ASSUMED = tr.UniformSampling(SAMPLED, replace=True)
 REPETITIONS = 100
 # probabilities below this change no printed digit
 _NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True)
-class PublishedRankEstimate(Correction):
+class PublishedRankEstimate(tr.estimators.Correction):
     """Eq. 20, but with m + 1 in place of m, as the published AUC implies."""
 
     name = "published-rank"
 
-    def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
+    def solve(
+        self, term: tr.metrics.Term, law: tr.estimators.Law, case: tr.estimators.Case
+    ) -> tr.estimators.CorrectionTable:
         counts = case.N * np.arange(case.m + 1) // (case.m + 1)
-        return CorrectionTable(case.count_term(term)(counts.astype(np.float64)))
+        return tr.estimators.CorrectionTable(case.count_term(term)(counts.astype(np.float64)))
 
 
-def columns(*, published: bool) -> list[Metric]:
+def columns(*, published: bool) -> list[tr.Metric]:
     """Return every sampled and corrected metric of Table 3, metric by metric."""
-    found = [as_metric(name + text) for name in METRICS for text in ("", *TABLE_3_COLUMNS[2:])]
-    if not published:
-        return found
-    return [
-        Corrected(one.metric, PublishedRankEstimate()) if isinstance(one, Corrected) and str(one).endswith("~rank")
-        else one
-        for one in found
-    ]  # fmt: skip
+
+    def metric(name: str, text: str) -> tr.Metric:
+        if published and text == "~rank":
+            return tr.estimators.Corrected(tr.metric(name), PublishedRankEstimate())
+        return tr.metric(name + text)
+
+    return [metric(name, text) for name in METRICS for text in ("", *TABLE_3_COLUMNS[2:])]
 
 
 def repeat(study: Study, *, rng: int = 0) -> dict[str, Floats]:
@@ -145,12 +136,12 @@ def mean_n(study: Study) -> int:
 
 def published_tables(n: int) -> Floats:
     """Return the value at each sampled count: an array of shape (m + 1, metrics, columns without the exact one)."""
-    shown = as_sampled(Ranks.from_ranks([1], n=n), ASSUMED)
+    shown = as_sampled(tr.Ranks.from_ranks([1], n=n), ASSUMED)
     tables = [counted(metric.terms(shown)[0], shown, np.array([0]))[0] for metric in columns(published=True)]
     return np.stack(tables, axis=1).reshape(DESIGN.size + 1, len(METRICS), -1)
 
 
-def _one_repetition(ranks: Ranks, exact: Floats | None, tables: Floats, generator: np.random.Generator) -> Floats:
+def _one_repetition(ranks: tr.Ranks, exact: Floats | None, tables: Floats, generator: np.random.Generator) -> Floats:
     """Return the means of one repetition; the exact ones are given where there are no ties to break."""
     drawn = DESIGN.draw(ranks, rng=generator)
     lost: Ints = np.floor(generator.random(drawn.tied.size) * drawn.tied).astype(np.int64)
@@ -160,17 +151,17 @@ def _one_repetition(ranks: Ranks, exact: Floats | None, tables: Floats, generato
     return np.hstack([exact, np.tensordot(counts / len(ranks), tables, axes=1)])
 
 
-def _exact(ranks: Ranks) -> Floats:
+def _exact(ranks: tr.Ranks) -> Floats:
     """Return the exact metrics as a column."""
-    return np.array([[estimate(ranks, metric).mean] for metric in METRICS])
+    return np.array([[tr.estimate(ranks, metric).mean] for metric in METRICS])
 
 
-def expected_as_published(ranks: Ranks, tables: Floats) -> Floats:
+def expected_as_published(ranks: tr.Ranks, tables: Floats) -> Floats:
     """Return the expectations of the published numbers, of shape (metrics, columns)."""
     return np.hstack([_exact(ranks), np.tensordot(expected_counts(ranks) / len(ranks), tables, axes=1)])
 
 
-def expected_counts(ranks: Ranks) -> Floats:
+def expected_counts(ranks: tr.Ranks) -> Floats:
     """Return how many users have each sampled count in the published sampling, on average.
 
     Of t sampled ties, floor(U t) are put above, which is never all of them.
@@ -197,7 +188,7 @@ def _lost(ties: Floats) -> Floats:
     return share
 
 
-def expected_by_default(ranks: Ranks) -> Floats:
+def expected_by_default(ranks: tr.Ranks) -> Floats:
     """Return the expectations with truerank's defaults, of shape (metrics, columns)."""
     found = risks(ranks, columns(published=False), DESIGN)
     return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
@@ -243,7 +234,7 @@ def _deviations(printed: str, repeated: Floats) -> dict[str, float]:
 
 def table_4(study: Study, repeated: Mapping[str, Floats]) -> list[ComparedCell]:
     """Return every cell of Table 4: in how many repetitions a pair of recommenders is in its exact order."""
-    exact = {name: [estimate(ranks, metric).mean for metric in METRICS] for name, ranks in study.ranks.items()}
+    exact = {name: [tr.estimate(ranks, metric).mean for metric in METRICS] for name, ranks in study.ranks.items()}
     cells = []
     for (metric, a, b), counts in TABLE_4.items():
         at = METRICS.index(metric)

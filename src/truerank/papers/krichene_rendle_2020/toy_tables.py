@@ -1,21 +1,16 @@
-"""Tables 1 and 2 beside the published numbers."""
+"""The published numbers of all tables, how cells are compared with them, and Tables 1 and 2."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from truerank.analysis.consistencies import consistency
-from truerank.analysis.risks import risk
-from truerank.core.ranks import Ranks
+import truerank as tr
 from truerank.core.tables import aligned
-from truerank.evaluation.estimates import estimate
-from truerank.sampling.designs import UniformSampling
 
 TABLE_1 = {
     "A": {"auc": "0.990", "ap": "0.010", "ndcg": "0.150", "recall@10": "0.000"},
@@ -126,7 +121,7 @@ class ComparedCell:
     def record(self) -> dict[str, Any]:
         """Return the cell as a JSON record; `printed` keeps the printed digits."""
         shown = {"printed": self.published, "published": float(self.published)}
-        return dataclasses.asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
+        return asdict(self) | shown | {"difference": self.difference, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
@@ -197,9 +192,9 @@ def _number(cell: ComparedCell, number: float | None, sign: str = "") -> str:
 
 
 RANKS = {
-    "A": Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
-    "B": Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
-    "C": Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
+    "A": tr.Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
+    "B": tr.Ranks.from_ranks([40, 40, 8437, 9266, 4482], n=10_000),
+    "C": tr.Ranks.from_ranks([212, 2, 743, 5342, 1548], n=10_000),
 }
 SAMPLED = 99
 REPETITIONS = 1_000
@@ -208,7 +203,7 @@ REPETITIONS = 1_000
 def table_1() -> list[ComparedCell]:
     """Return every cell of Table 1: exact metrics of the toy example."""
     return [
-        ComparedCell(1, name, metric, published, estimate(RANKS[name], metric).mean)
+        ComparedCell(1, name, metric, published, tr.estimate(RANKS[name], metric).mean)
         for name, row in TABLE_1.items()
         for metric, published in row.items()
     ]
@@ -216,12 +211,12 @@ def table_1() -> list[ComparedCell]:
 
 def table_2() -> list[ComparedCell]:
     """Return every mean of Table 2: expected sampled metrics; the published values are from 1,000 repetitions."""
-    design = UniformSampling(SAMPLED)
+    design = tr.UniformSampling(SAMPLED)
     cells = []
     for name, row in TABLE_2.items():
         for metric, printed in row.items():
             published, _, deviation = printed.partition("±")
-            sampled = risk(RANKS[name], metric, design)
+            sampled = tr.risk(RANKS[name], metric, design)
             ours = sampled.standard_deviation
             error = ours / math.sqrt(REPETITIONS)
             cells.append(ComparedCell(2, name, metric, published, sampled.mean, error, float(deviation), ours))
@@ -245,5 +240,5 @@ def orders(exact: list[ComparedCell], sampled: list[ComparedCell]) -> str:
 
 def flips() -> str:
     """Return the order by expected sampled AP for each sample size."""
-    found = consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, 2_000))
+    found = tr.consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, 2_000))
     return f"Expected sampled AP, by sample size m (with replacement, eq. 15):\n{found}"

@@ -1,6 +1,6 @@
 """What the sections of a page are made of: tables, charts and facts as plain data, which the page's scripts draw.
 
-A block knows nothing of HTML. Numbers go into it unrounded; the page rounds what it shows, and copies what it got.
+A block knows nothing of HTML. It holds unrounded numbers; the page rounds those it shows and copies them in full.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ Format = Literal[
 ]
 """How a column is shown; digits are numbers as text, an interval is a pair of numbers, an estimate a mean and its
 interval."""
+Columns = Sequence[tuple[str, Format]]
+"""The columns of a table: their names, and how they are shown."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class PageBlock:
     """A part of a section."""
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls, kind: str) -> None:
+        cls.kind = kind
 
     def content(self) -> dict[str, Any]:
         """Return what the page's scripts read."""
@@ -39,24 +44,18 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class TableColumn:
-    """A column of a table, and how its numbers are shown."""
-
-    name: str
-    format: Format = "number"
-
-
-@dataclass(frozen=True)
-class TableBlock(PageBlock):
+class TableBlock(PageBlock, kind="table"):
     """Rows that can be sorted by each column.
 
     `about` names the recommenders that each row is about; the row is hidden with any of them.
     """
 
-    kind: ClassVar[str] = "table"
-    columns: Sequence[TableColumn]
+    columns: Columns
     rows: Sequence[Sequence[Any]]
     about: Sequence[Sequence[str]] = ()
+
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"columns": [{"name": name, "format": form} for name, form in self.columns]}
 
 
 @dataclass(frozen=True)
@@ -78,10 +77,9 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Lines(PageBlock):
+class Lines(PageBlock, kind="lines"):
     """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it."""
 
-    kind: ClassVar[str] = "lines"
     x: Axis
     y: Axis
     curves: Sequence[Curve]
@@ -98,10 +96,9 @@ class Heights:
 
 
 @dataclass(frozen=True)
-class Bars(PageBlock):
+class Bars(PageBlock, kind="bars"):
     """Adjacent bars for each group, one per recommender."""
 
-    kind: ClassVar[str] = "bars"
     x: Axis
     y: Axis
     groups: Sequence[str]
@@ -124,10 +121,9 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Dots(PageBlock):
+class Dots(PageBlock, kind="dots"):
     """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences."""
 
-    kind: ClassVar[str] = "dots"
     x: Axis
     dots: Sequence[Dot]
     zero: bool = False
@@ -135,26 +131,23 @@ class Dots(PageBlock):
 
 
 @dataclass(frozen=True)
-class Paragraph(PageBlock):
+class Paragraph(PageBlock, kind="paragraph"):
     """A sentence or two."""
 
-    kind: ClassVar[str] = "paragraph"
     text: str
 
 
 @dataclass(frozen=True)
-class FactList(PageBlock):
+class FactList(PageBlock, kind="facts"):
     """Terms and what they are."""
 
-    kind: ClassVar[str] = "facts"
     facts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class ByMetric(PageBlock):
+class ByMetric(PageBlock, kind="by-metric"):
     """A block for each metric, of which the page shows that of the chosen metric."""
 
-    kind: ClassVar[str] = "by-metric"
     blocks: Mapping[str, PageBlock]
 
     def content(self) -> dict[str, Any]:

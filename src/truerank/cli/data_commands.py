@@ -1,7 +1,5 @@
 """``truerank data``: public data sets from their publishers."""
 
-from __future__ import annotations
-
 import click
 
 DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "25m", "32m"))
@@ -11,7 +9,7 @@ DATA_SETS = tuple(f"movielens-{size}" for size in ("100k", "1m", "10m", "20m", "
 @click.argument("name", type=click.Choice(DATA_SETS))
 @click.option("--to", "folder", required=True, metavar="DIR", type=click.Path(), help="Directory to put it into.")
 @click.option("--from", "site", metavar="URL", help="A mirror to use instead of GroupLens' own site.")
-def command(name: str, folder: str, site: str | None) -> None:
+def data(name: str, folder: str, site: str | None) -> None:
     """Download MovieLens from its publisher, resuming an interrupted download, and verify its checksum.
 
     The zip file is kept as published: read_interactions reads it. GroupLens' terms of use, in the

@@ -1,0 +1,122 @@
+"""``truerank audit``, ``consistency`` and ``plan``: what a study with sampled candidates can show."""
+
+from typing import Any
+
+import click
+
+import truerank as tr
+from truerank.cli import options
+from truerank.cli.output import show_notes, show_table
+
+
+def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    published: dict[str, dict[str, str]] = {}
+    for text in texts:
+        system, named, rest = text.partition("=")
+        metric, valued, number = rest.rpartition(":")
+        if not (system and named and metric and valued and number):
+            form = "NAME=METRIC:NUMBER, as in X=recall@10:0.6619"
+            raise tr.InputError(f"a published number is given as {form}, got {options.shortened(text)}.")
+        numbers = published.setdefault(system, {})
+        if metric in numbers:
+            raise tr.InputError(f"{metric} of {system} is given twice, {numbers[metric]} and {number}.")
+        numbers[metric] = number
+    return published
+
+
+@click.command()
+@click.argument("published", metavar="NAME=METRIC:NUMBER...", nargs=-1, required=True, callback=_read_numbers)
+@options.metrics_option("Exact metrics to bound (default: those that were published).", required=False)
+@options.whole_option("--sampled", "m", metavar="M", required=True, help="Number of sampled candidates.")
+@options.whole_option("--candidates", "n", smallest=2, required=True, help="Number of candidates before sampling.")
+@options.whole_option("--users", help="Users behind each published mean, to allow for its error.")
+@click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
+@options.assume_option
+@options.format_option
+def audit(
+    published: dict[str, dict[str, str]], metrics: tuple[str, ...], m: int, replace: bool, form: str, **about: Any
+) -> None:
+    """Show what published sampled metrics can mean for the exact ones.
+
+    Give one or more sampled metrics of each NAME, as fractions. The exact metric could be anything in the range
+    shown; the conclusion says whether the order of two systems is determined.
+
+    \b
+    truerank audit X=recall@10:0.6619 Y=recall@10:0.5651 --sampled 100 --candidates 3706 --users 6040
+    truerank audit A=ap:0.3255 A=recall@10:0.6619 -m ap,recall@10 --sampled 100 --candidates 3706 --assume falling
+    """
+    found = tr.audit(published, list(metrics) or None, design=tr.UniformSampling(m, replace), **about)
+    if form == "table":
+        click.echo(str(found))
+    else:
+        click.echo(getattr(found, f"to_{form}")())
+        show_notes((*found.conclusions, *found.notes))
+
+
+@click.command()
+@options.sources_argument("RANKS")
+@options.metric_option
+@click.option("--replace", is_flag=True, help="Sample with replacement, as in eq. 15 of the paper.")
+@options.whole_option(
+    "--largest",
+    "sizes",
+    metavar="M",
+    largest=1_000_000,
+    help="Look at every sample size up to this one (default: as many as needed, up to all candidates).",
+)
+def consistency(sources: dict[str, str], metric: str, replace: bool, sizes: int | None) -> None:
+    """Show at which sample sizes a sampled metric puts recommenders in their exact order.
+
+    RANKS are files of exact ranks of two recommenders or more, named by NAME or by the file.
+
+    \b
+    truerank consistency als=a.parquet bpr=b.parquet -m ap
+    truerank consistency a.parquet b.parquet c.parquet -m ndcg@10 --largest 1000
+    """
+    ranks = options.read_all(sources)
+    if difference := options.different_instances(ranks):
+        raise tr.InputError(f"recommenders can be compared on the same instances only: {difference}.")
+    chosen, design = None if sizes is None else range(1, sizes + 1), "uniform(replace)" if replace else "uniform"
+    click.echo(str(tr.consistency(ranks, metric, design, sizes=chosen, progress=True)))
+
+
+def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> list[str | int]:
+    return [int(text) if text.isdecimal() else text for text in texts]
+
+
+@click.command()
+@options.sources_argument("RANKS")
+@options.metrics_option()
+@click.option(
+    "--design",
+    metavar="DESIGN",
+    multiple=True,
+    default=("10", "30", "100", "300", "1000"),
+    show_default="10, 30, 100, 300, 1000",
+    callback=_read_designs,
+    help="How many candidates to sample, or a design such as 'inverse(2)'. May be repeated.",
+)
+@options.number_option(
+    "--probability",
+    metavar="P",
+    default="0.95",
+    between=(0.5, 1.0),
+    help="Target probability of finding the correct order.",
+)
+@options.seed_option("the draws")
+@options.columns_option
+@options.format_option
+def plan(sources: dict[str, str], metrics: tuple[str, ...], columns: dict[str, str], form: str, **how: Any) -> None:
+    """Say how many users, or candidates and runs, it takes to establish the order of two recommenders.
+
+    RANKS are two files of ranks of a pilot, exact or sampled, as for `truerank evaluate`, named by
+    NAME or by the file.
+
+    \b
+    truerank plan old=a.parquet new=b.parquet -m ndcg@10,'ndcg@10~bv(0.1)'
+    truerank plan a.parquet b.parquet -m ndcg@10 --design 100 --design 'inverse(2)'
+    """
+    if len(sources) != 2:
+        raise tr.InputError(f"a plan needs exactly two recommenders, got {len(sources)} files.")
+    found = tr.plan(options.read_all(sources, columns), metrics, **how)
+    show_table(found, form, conclusions=found.conclusions)

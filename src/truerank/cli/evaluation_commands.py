@@ -1,0 +1,235 @@
+"""``truerank evaluate``, ``correct`` and ``lists``: metrics of ranks, of sampled ranks, and of recommended lists."""
+
+from __future__ import annotations
+
+import runpy
+import secrets
+import traceback
+from typing import Any
+
+import click
+
+import truerank as tr
+from truerank.cli import options
+from truerank.cli.output import STANDARD_OUTPUT, show_table, write_values
+from truerank.core.conventions import CONVENTIONS
+
+TIES = ("expected", "optimistic", "pessimistic", "random")
+
+
+def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
+    return text if text in (None, "all") else options.read_whole(text, param, otherwise=", or 'all'")
+
+
+@click.command()
+@options.sources_argument("RANKS_OR_RUN")
+@options.path_option(
+    "-t",
+    "--truth",
+    metavar="QRELS",
+    help="The relevant items, if RANKS_OR_RUN holds ranked lists; - is standard input.",
+)
+@options.metrics_option()
+@click.option(
+    "--depth",
+    metavar="N|all",
+    callback=_read_depth,
+    help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
+)
+@options.choice_option("--ties", TIES, "How equal scores are resolved.")
+@options.seed_option("--ties random")
+@options.assume_option
+@click.option(
+    "--convention",
+    type=click.Choice(list(CONVENTIONS)),
+    help="Print the numbers that this tool would print, to match published ones.",
+)
+@options.columns_option
+@options.formats_option("run", "truth")
+@options.path_option(
+    "--define", "definitions", multiple=True, help="Python file that registers additional metrics. May be repeated."
+)
+@options.groups_option
+@options.minimum_option
+@options.per_instance_option
+@options.format_option
+def evaluate(
+    sources: dict[str, str],
+    truth: str | None,
+    metrics: tuple[str, ...],
+    depth: Any,
+    ties: Any,
+    rng: int | None,
+    assume: Any,
+    convention: str | None,
+    columns: dict[str, str],
+    formats: dict[str, Any],
+    definitions: tuple[str, ...],
+    by: str | None,
+    minima: dict[str, float],
+    per_instance: str | None,
+    form: str,
+) -> None:
+    """Compute metrics from ranks, or from ranked lists and the relevant items.
+
+    RANKS_OR_RUN is a file that truerank wrote, a table of ranks (user_id, rank, n), or with --truth
+    a TREC run or a table of lists (user_id, item_id, score); - is standard input. Several files make
+    one row each, named by NAME or by the file.
+
+    \b
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    truerank evaluate als=a.parquet bpr=b.parquet -m ndcg@10,recall@10 --per-instance values.csv
+    truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
+    truerank evaluate run.trec --truth qrels.trec -m ndcg@10,ap --convention trec_eval
+    truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
+    """
+    options.check_output(per_instance, *sources.values(), truth, by, *definitions)
+    if convention and (by or per_instance):
+        other = "--by" if by else "--per-instance"
+        raise tr.InputError(f"--convention gives one number per metric and recommender: leave out {other}.")
+    for definition in definitions:
+        _define(definition)
+    least = {tr.metric(name): value for name, value in minima.items()}
+    chosen = tuple(dict.fromkeys([*map(tr.metric, metrics), *least]))
+    groups = options.read_groups(by)
+    ranks = _read(sources, truth, depth, columns, formats, convention)
+    # one order of the ties for the table and for the values of each instance
+    seed = secrets.randbits(32) if rng is None else rng
+    how = {"by": groups, "ties": ties, "rng": seed, "assume": assume, "convention": convention}
+    table = tr.evaluate(ranks, chosen, progress=True, **how)
+    show_table(options.noted(table, ranks), form, aside=per_instance in STANDARD_OUTPUT)
+    if per_instance:
+        write_values(per_instance, ranks, chosen, ties=ties, rng=seed)
+    if below := _below(table, {str(metric): value for metric, value in least.items()}):
+        for sentence in below:
+            click.echo(sentence, err=True)
+        click.get_current_context().exit(1)
+
+
+def _below(table: tr.Evaluation, least: dict[str, float]) -> list[str]:
+    """Return a sentence for each mean that is not at least its minimum."""
+    return [
+        f"fails: {row['metric']} of {row['recommender']}{' in ' + row['group'] if table.groups else ''} is "
+        f"{row['mean']:.6g}, below {least[row['metric']]:g}."
+        for row in table.rows()
+        if row["metric"] in least and not row["mean"] >= least[row["metric"]]
+    ]
+
+
+def _read(
+    sources: dict[str, str],
+    truth: str | None,
+    depth: Any,
+    columns: dict[str, str],
+    formats: dict[str, Any],
+    convention: str | None,
+) -> dict[str, tr.Ranks]:
+    if truth is None:
+        if depth is not None:
+            raise tr.InputError("--depth applies only to ranked lists, which need --truth.")
+        if formats:
+            raise tr.InputError("--format-of applies only to ranked lists, which need --truth.")
+        return options.read_all(sources, columns)
+    if truth == options.STANDARD_INPUT and (len(sources) > 1 or options.STANDARD_INPUT in sources.values()):
+        raise tr.InputError("--truth can be standard input only with a single run, which is a file.")
+    named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
+    named |= {"depth": depth, "convention": convention}
+    named |= {f"{source}_format": form for source, form in formats.items()}
+    return {name: tr.read_lists(path, truth, **named) for name, path in sources.items()}
+
+
+def _define(path: str) -> None:
+    """Run a user's file; errors in it are reported with their line."""
+    try:
+        runpy.run_path(path)
+    except OSError as error:
+        if error.filename != path:
+            raise
+        raise tr.InputError(f"can't read {path!r}: {error.strerror}.") from error
+    except (Exception, SystemExit) as error:
+        raise tr.InputError(f"{path!r} fails in line {_line(error, path)}: {type(error).__name__}: {error}") from error
+
+
+def _line(error: BaseException, path: str) -> int | None:
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    return next(
+        (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == path), None
+    )
+
+
+@click.command()
+@options.sources_argument("SAMPLED")
+@options.metrics_option()
+@options.whole_option("--sampled", "m", metavar="M", help="Number of sampled candidates, if the file has no column m.")
+@options.whole_option("--candidates", "n", help="Number of candidates before sampling, if the file has no column n.")
+@click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
+@options.assume_option
+@options.columns_option
+@options.format_option
+def correct(
+    sources: dict[str, str],
+    metrics: tuple[str, ...],
+    m: int | None,
+    n: int | None,
+    replace: bool,
+    assume: Any,
+    columns: dict[str, str],
+    form: str,
+) -> None:
+    """Correct metrics that were measured on sampled candidates.
+
+    SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
+    instance from a published study; - is standard input. Several files make one row each, named by
+    NAME or by the file. What inverse sampling found is estimated by the recommended estimator, which
+    the table names; others stand behind a ~, as in ndcg@10~monotone. Corrected metrics are shown with
+    the 95 % interval of the exact metric in brackets.
+
+    \b
+    truerank correct study.csv --sampled 100 --candidates 3541 -m 'ndcg@10~bv(0.1)' -m ndcg@10~cls
+    truerank correct als=sampled-als.parquet bpr=sampled-bpr.parquet -m 'recall@10~bv(0.1)'
+    """
+    chosen = tuple(map(tr.metric, metrics))
+    numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
+    for role in numbers.keys() & columns:
+        raise tr.InputError(f"`{role}` is given both as a number and as a column.")
+    ranks = options.read_all(sources, columns, replace=replace, **numbers)
+    for name, path in sources.items():
+        if ranks[name].design is None:
+            raise tr.InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
+    show_table(options.noted(tr.evaluate(ranks, chosen, assume=assume, progress=True), ranks), form)
+
+
+@click.command()
+@options.sources_argument("LISTS")
+@options.path_option("--train", required=True, help="Training pairs (user_id, item_id); their items are the catalogue.")
+@options.path_option("-t", "--truth", metavar="QRELS", help="The relevant items, for metrics such as ndcg@10.")
+@options.metrics_option("For instance coverage@10, gini@10, novelty@10, or ndcg@10 with --truth.{repeated}")
+@options.columns_option
+@options.formats_option("lists", "train")
+@options.groups_option
+@options.format_option
+def lists(
+    sources: dict[str, str],
+    train: str,
+    truth: str | None,
+    metrics: tuple[str, ...],
+    columns: dict[str, str],
+    formats: dict[str, Any],
+    by: str | None,
+    form: str,
+) -> None:
+    """Describe recommended lists: what they cover, how popular, new and varied the items are.
+
+    LISTS is a TREC run or a table (user_id, item_id, score), as `truerank recommend` writes it. Several files make one
+    row each, named by NAME or by the file.
+
+    \b
+    truerank lists lists.parquet --train train.csv -m coverage@10,gini@10,novelty@10
+    truerank lists als=a.trec pop=b.trec --train train.csv --truth test.csv -m ndcg@10,coverage@10,overlap@10
+    """
+    groups = options.read_groups(by)
+    data = tr.read_interactions(train, format=formats.get("train"))
+    named = options.by_role(columns, "user", "item", "score", "rank") | {"format": formats.get("lists")}
+    read = {name: tr.read_recommendations(path, data, **named) for name, path in sources.items()}
+    show_table(tr.evaluate(read, metrics, train=data, truth=truth, by=groups), form)

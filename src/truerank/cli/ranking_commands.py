@@ -1,0 +1,169 @@
+"""``truerank rank``, ``recommend`` and ``sample``: ranks and recommended lists, written to files."""
+
+from typing import Any
+
+import click
+
+import truerank as tr
+from truerank.cli import options
+from truerank.cli.output import describe_and_write
+
+
+@click.command()
+@options.factors_option("; on Spark also Parquet with ids and arrays", required=True)
+@options.bias_option
+@options.path_option("--train", help="Training pairs (user_id, item_id); they are not candidates.")
+@options.path_option("--test", required=True, help="Held-out pairs (user_id, item_id).")
+@options.formats_option("train", "test")
+@options.ranks_output_option
+@options.threads_option
+@options.choice_option(
+    "--engine", ["local", "spark"], "Where to rank; Spark takes its master and configuration from its own environment."
+)
+def rank(
+    factors: tuple[str, str],
+    bias: str | None,
+    train: str | None,
+    test: str,
+    formats: dict[str, Any],
+    output: str,
+    threads: int | None,
+    engine: str,
+) -> None:
+    """Rank held-out items exactly, among the whole catalogue.
+
+    Users and items in the files of pairs are row numbers of the factors, from 0.
+
+    \b
+    truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
+    truerank evaluate ranks.parquet -m ndcg@10 -m auc
+    """
+    options.check_output(output, *factors, bias, train, test)
+    if engine == "spark":
+        from truerank.engines.spark_ranks import rank_files
+
+        _refuse_local_options(threads, bias)
+        ranks = rank_files(factors, train, test, formats)
+    else:
+        scorer, seen, held = _read_factors(factors, bias, formats, train=train, test=test)
+        ranks = tr.rank(scorer, train=seen, test=held, threads=threads, progress=True)
+    describe_and_write(ranks, output, ranks.save)
+
+
+def _refuse_local_options(threads: int | None, bias: str | None) -> None:
+    if threads is not None:
+        raise tr.InputError("`threads` is for the local engine; Spark uses the cores of its executors.")
+    if bias is not None:
+        raise tr.InputError("`bias` is for the local engine; on Spark add it to the factors, with a 1 for every user.")
+
+
+def _read_factors(
+    factors: tuple[str, str], bias: str | None, formats: dict[str, Any], **pairs: str | None
+) -> tuple[Any, ...]:
+    """Return a scorer from files of factors, and what is in each file of pairs."""
+    from truerank.data.event_files import read_pairs
+    from truerank.formats.sources import load_array
+
+    users, items = map(load_array, factors)
+    scorer = tr.Factors(users, items, None if bias is None else load_array(bias))
+    shape = (scorer.n_users, scorer.n_items)
+    return scorer, *(
+        None if path is None else read_pairs(path, shape, format=formats.get(name)) for name, path in pairs.items()
+    )
+
+
+@click.command()
+@options.factors_option()
+@options.bias_option
+@options.path_option("--model", metavar="MODEL.npz", help="A model saved by truerank, instead of factors.")
+@options.path_option("--train", help="Training pairs (user_id, item_id); they are not recommended.")
+@options.formats_option("train")
+@options.whole_option("-k", default="10", show_default=True, help="Items per user.")
+@options.output_option(
+    ".csv, .tsv, .jsonl, .parquet, .trec or .run", callback=options.writable("recommending.recommendations")
+)
+@options.threads_option
+def recommend(
+    factors: tuple[str, str] | None,
+    bias: str | None,
+    model: str | None,
+    train: str | None,
+    formats: dict[str, Any],
+    k: int,
+    output: str,
+    threads: int | None,
+) -> None:
+    """List the k best items of each user.
+
+    With --factors, users and items in the file of pairs are row numbers, from 0; with --model they are the
+    names that the model was trained with. Of equal scores, the item with the lower number comes first.
+
+    \b
+    truerank recommend --factors users.npy items.npy --train train.tsv -k 20 -o lists.parquet
+    truerank recommend --model ials.npz --train train.csv -o lists.trec
+    truerank evaluate lists.trec --truth test.tsv -m ndcg@10
+    """
+    options.check_output(output, *(factors or ()), bias, model, train)
+    if (factors is None) == (model is None):
+        raise tr.InputError("give either --factors or --model.")
+    if factors is not None:
+        scorer, seen = _read_factors(factors, bias, formats, train=train)
+    elif bias is not None:
+        raise tr.InputError("--bias applies only to --factors.")
+    else:
+        scorer = tr.load_model(str(model))
+        seen = None if train is None else tr.read_interactions(train, format=formats.get("train"))
+    lists = tr.recommend(scorer, train=seen, k=k, threads=threads, progress=True)
+    describe_and_write(lists, output, lists.write)
+
+
+_NAME = "{name}"
+_SAMPLED = 100
+
+
+@click.command()
+@options.sources_argument("RANKS")
+@options.whole_option("-m", metavar="M", help="Candidates to sample uniformly; 100 if no design is given.")
+@click.option("--replace", is_flag=True, help="Sample with replacement.")
+@click.option(
+    "--design",
+    metavar="DESIGN",
+    help="How to sample, instead of -m: for instance 'inverse(2)', drawn until 2 stand above each relevant item, "
+    "'inverse(2, 300)' with at most 300 draws, or head-first@10 in a random order.",
+)
+@options.seed_option("the sample")
+@options.output_option(".parquet or .npz", more=", and {name} stands for the name of each file")
+def sample(
+    sources: dict[str, str], m: int | None, replace: bool, design: str | None, rng: int | None, output: str
+) -> None:
+    """Draw sampled ranks from exact ones, by their exact distribution.
+
+    \b
+    truerank sample ranks.parquet -m 100 --seed 1 -o sampled.parquet
+    truerank correct sampled.parquet -m 'recall@10~bv(0.1)' -m recall@10~cls
+    truerank sample ranks.parquet --design 'inverse(2)' --seed 1 -o inverse.parquet
+    truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
+    """
+    from truerank.sampling.designs import as_design
+
+    outputs = _outputs(sources, output)
+    if design is not None and (m is not None or replace):
+        raise tr.InputError("give either --design, or -m and --replace, not both.")
+    chosen = tr.UniformSampling(m or _SAMPLED, replace) if design is None else as_design(design)
+    ranks = options.read_all(sources)
+    sampled = {name: chosen.draw(one, rng=rng) for name, one in ranks.items()}
+    for name, one in sampled.items():
+        describe_and_write(one, outputs[name], one.save)
+
+
+def _outputs(sources: dict[str, str], output: str) -> dict[str, str]:
+    """Return the path to write for each recommender."""
+    from truerank.formats.rank_files import check_path
+
+    if len(sources) > 1 and _NAME not in output:
+        raise tr.InputError(f"--output must contain {_NAME} to write {len(sources)} files, got {output!r}.")
+    outputs = {name: output.replace(_NAME, name) for name in sources}
+    for path in outputs.values():
+        check_path(path)
+        options.check_output(path, *sources.values())
+    return outputs
