@@ -64,8 +64,10 @@ from .sampling.designs import InverseSampling as InverseSampling
 from .sampling.designs import PopularitySampling as PopularitySampling
 from .sampling.designs import SamplingDesign as SamplingDesign
 from .sampling.designs import UniformSampling as UniformSampling
+from .scoring.calls import ScoringError as ScoringError
 from .scoring.conversion import as_scorer as as_scorer
 from .scoring.conversion import register_adapter as register_adapter
+from .scoring.score_store import ScoreStore as ScoreStore
 from .scoring.scorers import Factors as Factors
 from .scoring.scorers import FunctionScorer as FunctionScorer
 from .scoring.scorers import ScoreMatrix as ScoreMatrix

@@ -37,6 +37,7 @@ from truerank.sampling import designs
 from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
 from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
 from truerank.scoring.conversion import Scoreable
+from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
 
 # pairs that a scorer is asked for at once: many, since slow ones work in batches
@@ -86,6 +87,7 @@ def rank_sampled(
     most_scores: int | None = None,
     threads: int | None = None,
     progress: bool = False,
+    store: AnyStore | None = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the ranks of held-out items among sampled candidates, scoring only those.
 
@@ -106,7 +108,8 @@ def rank_sampled(
         as a uniform sample: with replacement if a user has one several times, each of which counts, and without
         replacement otherwise. Held-out items among them are left out.
     rng : int or numpy.random.Generator, optional
-        Seed for the draw of users and for the sample.
+        Seed for the draw of users and for the sample; with a `store` 0 by default, so that the same call asks for the
+        same pairs.
     most_scores : int, optional
         The scores that may be spent in total, for each scorer. Inverse sampling then ends all draws when they are used
         up, as far as possible at the same number; a design that would need more is refused.
@@ -114,7 +117,13 @@ def rank_sampled(
         One per processor by default; the result does not depend on it. Functions and models of other libraries are
         called by the calling thread only.
     progress : bool
-        Whether to show a progress bar, on a terminal only.
+        Whether to show a progress bar, on a terminal only: for functions of pairs with the scores, users, calls and,
+        if they have a `cost_per_score`, the money spent.
+    store : path or ScoreStore, optional
+        A database that keeps every score of a pair as soon as a call has returned it. After an exception, Ctrl-C or a
+        killed process, the same call asks only for what is missing, and returns what it would have returned at once;
+        other designs and samples use what is there. Scores are stored by the name of the model (the name of the scorer
+        in a dict, else that of the function or class, unless a `ScoreStore` names it) and the ids of users and items.
 
     Returns
     -------
@@ -134,17 +143,28 @@ def rank_sampled(
             raise InputError(f"give either `negatives` or `{name}`, not both.")
     if most_scores is not None:
         check_whole("most_scores", most_scores)
-    chosen, effort = designs.as_design(design), Effort(most_scores, check_threads(threads), progress)
-    generator, scorers = as_rng(rng), scorer.values() if isinstance(scorer, Mapping) else [scorer]
+    chosen, workers = designs.as_design(design), check_threads(threads)
+    generator, scorers = as_rng(seed_with(store, rng)), scorer.values() if isinstance(scorer, Mapping) else [scorer]
     given, n_ranked = [*scorers, *chosen.proxies], len(scorers)
     held = HeldOut.of(
         given, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=generator
     )
-    if negatives is None:
-        found = rank_by_design(chosen, held, held.scorers[:n_ranked], generator, effort=effort)
-    else:
-        found = _rank_among(_given(negatives, held), held, held.scorers, effort)
+    fixed = None if negatives is None else _given(negatives, held)
+    total = _n_scores(chosen, held) if fixed is None else fixed.total + held.test.items.size
+    with paying(scorer, held.scorers[:n_ranked], held.test, store, progress, total) as (ranked, shown):
+        effort = Effort(most_scores, workers, shown)
+        if fixed is None:
+            found = rank_by_design(chosen, held, ranked, generator, effort=effort)
+        else:
+            found = _rank_among(fixed, held, ranked, effort)
     return held.finished(found, scorer)
+
+
+def _n_scores(design: SamplingDesign, held: HeldOut) -> int | None:
+    """Return how many scores a design needs, None if that shows only while scoring."""
+    if isinstance(design, SequentialDesign):
+        return None
+    return held.test.items.size + design.size * held.users.size
 
 
 class Effort(NamedTuple):
@@ -397,6 +417,15 @@ class _Rounds:
             if size < batch:
                 return
             start += batch
+            self.asked.scorer.expect(self._still_needed() if left is None else min(self._still_needed(), left))
+
+    def _still_needed(self) -> int:
+        """Return about how many candidates of all open instances are still to be scored, as hits have come so far."""
+        missing = (self.design.enough - self.above) * (self.drawn + 1) / (self.above + 1)
+        most = self.ranks.item_irrelevant if self.design.cap is None else self.design.cap
+        needed = np.zeros(len(self.ranks))
+        np.maximum.at(needed, self.ranks.instance, np.where(self.open, np.minimum(missing, most - self.drawn), 0))
+        return int(needed.sum())
 
     def found(self) -> Ranks:
         """Return the ranks as the design sees them."""

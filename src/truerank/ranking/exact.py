@@ -19,6 +19,7 @@ from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
 from truerank.scoring.conversion import Scoreable
+from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
 
 # explicit candidates are scored and sorted this many at a time, whole users together
@@ -43,6 +44,7 @@ def rank(
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
+    store: AnyStore | None = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
@@ -79,6 +81,9 @@ def rank(
         called by the calling thread only; what they return is counted by the others.
     progress : bool
         Whether to show a progress bar, on a terminal only.
+    store : path or ScoreStore, optional
+        Keeps every score of a pair, so that it is asked for only once, by this call or another; see
+        `truerank.rank_sampled`. For functions of pairs and for slow models.
 
     Returns
     -------
@@ -105,11 +110,20 @@ def rank(
     workers = check_threads(threads)
     scorers = scorer.values() if isinstance(scorer, Mapping) else [scorer]
     held = HeldOut.of(
-        scorers, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=rng
+        scorers,
+        split,
+        train=train,
+        test=test,
+        candidates=candidates,
+        keep_train=keep_train,
+        users=users,
+        rng=seed_with(store, rng),
     )
-    if held.listed is None:
-        return held.finished([_rank_all(one, held, workers, progress) for one in held.scorers], scorer)
-    return held.finished([_rank_among(one, held, progress) for one in held.scorers], scorer)
+    total = held.users.size * held.test.n_items if held.listed is None else int(held.n_candidates.sum())
+    with paying(scorer, held.scorers, held.test, store, progress, total) as (ranked, shown):
+        if held.listed is None:
+            return held.finished([_rank_all(one, held, workers, shown) for one in ranked], scorer)
+        return held.finished([_rank_among(one, held, shown) for one in ranked], scorer)
 
 
 def _rank_all(scorer: Scorer, held: HeldOut, threads: int, progress: bool) -> Ranks:

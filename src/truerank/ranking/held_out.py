@@ -19,6 +19,7 @@ from truerank.core.samples import Rng
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
+from truerank.scoring.score_store import AnyStore
 from truerank.scoring.scorers import Scorer, measured
 
 Users = int | Sequence[Any] | AnyArray
@@ -36,6 +37,7 @@ class RankOptions(TypedDict, total=False):
     rng: Rng
     threads: int | None
     progress: bool
+    store: AnyStore | None
 
 
 @dataclass(frozen=True)

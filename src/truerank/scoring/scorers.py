@@ -19,6 +19,7 @@ from truerank.kernels.factors import best_factors, count_factors, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
 from truerank.kernels.scores import Best, best_scores, count_scores, users_per_block
 from truerank.kernels.user_blocks import Counts, Lists, Progress
+from truerank.scoring.calls import Calls, Failure, Keep, failed, is_async
 
 Ids = ArrayLike | None
 """Names of users or of items, one each, or None if they have none."""
@@ -42,6 +43,8 @@ class Scorer(ABC):
     concurrent : bool
         Whether several threads may call `scores` and `pairs` at the same time. By default the thread that called
         truerank makes all calls, one after another, while other threads count.
+    cost_per_score : float, optional
+        What a score costs, in any currency; shown as it is spent.
 
     Examples
     --------
@@ -60,6 +63,9 @@ class Scorer(ABC):
     item_ids: AnyArray | None = None
     batch_size: int | None = None
     concurrent: bool = False
+    cost_per_score: float | None = None
+    takes_pairs: bool = False
+    """Whether single pairs can be scored for less than whole rows."""
 
     @abstractmethod
     def scores(self, users: Ints) -> AnyArray:
@@ -80,6 +86,20 @@ class Scorer(ABC):
             chosen = order[bounds[first] : bounds[first + block.size]]
             scores[chosen] = self._rows(block)[np.searchsorted(block, users[chosen]), items[chosen]]
         return scores
+
+    def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
+        """Give the scores of pairs to ``keep(positions, scores)`` in parts; return the pairs that have none.
+
+        Unless a subclass overrides this, a part is what a block of users needs, and an exception ends everything.
+        """
+        order, size = np.argsort(users, kind="stable"), self.batch_size or users_per_block(self._width())
+        starts = np.unique(users[order], return_index=True)[1][size::size]
+        for part in np.split(order, starts):
+            keep(part, to_numpy(self.pairs(users[part], items[part]), "scores"))
+        return []
+
+    def expect(self, number: int) -> None:  # noqa: B027
+        """Learn about how many more scores will be asked for; for scorers that show how far they have come."""
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
@@ -375,7 +395,19 @@ class FunctionScorer(Scorer):
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
     batch_size : int, optional
         Length of the arrays that the function gets in one call, at most. By default, an array of users is as long as
-        fits into 8 million scores, up to 1,024, and arrays of pairs hold all that are needed at a time.
+        fits into 8 million scores, up to 1,024, and arrays of pairs hold all that are needed at a time, or 100 if
+        several calls run at a time, scores are stored, or progress is shown.
+    concurrency : int, optional
+        Calls that run at a time, in threads of their own. By default 16 of an async function, otherwise 1, made by the
+        calling thread. This and what follows is for functions of pairs.
+    retries : int
+        How often a call that raised an exception is repeated, after pauses of 0.5, 1, 2, ... seconds. Then its pairs
+        are asked for one by one, and those that fail are put aside until the others are scored; last, `ScoringError`
+        names them. By default an exception ends the evaluation.
+    timeout : float, optional
+        Seconds after which a call counts as failed.
+    cost_per_score : float, optional
+        What a score costs, in any currency; shown as it is spent.
 
     Examples
     --------
@@ -384,6 +416,14 @@ class FunctionScorer(Scorer):
     >>> tr.rank(scorer, test=[[2], [1]]).rank.tolist()
     [2, 3]
     >>> scorer = tr.FunctionScorer(lambda users, items: -abs(items - users), pairs=True, n_items=9)
+    >>> tr.rank(scorer, test=[[1], [1]], candidates=[[0, 2, 8], [0, 2, 8]]).rank.tolist()
+    [2, 1]
+
+    A function that waits for a server may be async:
+
+    >>> async def ask(users, items):
+    ...     return -abs(items - users)
+    >>> scorer = tr.FunctionScorer(ask, pairs=True, n_items=9, batch_size=1, concurrency=8, retries=3, timeout=10)
     >>> tr.rank(scorer, test=[[1], [1]], candidates=[[0, 2, 8], [0, 2, 8]]).rank.tolist()
     [2, 1]
     """
@@ -398,14 +438,20 @@ class FunctionScorer(Scorer):
         user_ids: Ids = None,
         item_ids: Ids = None,
         batch_size: int | None = None,
+        concurrency: int | None = None,
+        retries: int = 0,
+        timeout: float | None = None,
+        cost_per_score: float | None = None,
     ) -> None:
-        self.function, self.takes_pairs = function, pairs
+        self.function, self.takes_pairs, self.cost_per_score = function, pairs, cost_per_score
+        self.calls = Calls(function, batch_size, concurrency, retries, timeout)
+        if not pairs and (concurrency, retries, timeout, cost_per_score) != (None, 0, None, None):
+            raise InputError("`concurrency`, `retries`, `timeout` and `cost_per_score` need a function of `pairs`.")
+        if not pairs and is_async(function):
+            raise InputError("an async scoring function must take users and items; give `pairs=True`.")
         self.user_ids, self.n_users = _named("user", user_ids, n_users)
         self.item_ids, self.n_items = _named("item", item_ids, n_items)
-        if batch_size is not None:
-            check_whole("batch_size", batch_size)
         self.batch_size = None if pairs else batch_size
-        self.pairs_per_call = batch_size if pairs else None
 
     def __repr__(self) -> str:
         return f"FunctionScorer({self.function!r}{', pairs=True' if self.takes_pairs else ''})"
@@ -426,15 +472,19 @@ class FunctionScorer(Scorer):
         """Return the function's scores of these pairs."""
         if not self.takes_pairs:
             return super().pairs(users, items)
-        size = self.pairs_per_call or max(items.size, 1)
-        parts = [slice(start, start + size) for start in range(0, max(items.size, 1), size)]
-        return np.concatenate([self._scored(users[part], items[part]) for part in parts])
-
-    def _scored(self, users: Ints, items: Ints) -> AnyArray:
-        scores = to_numpy(self.function(users, items), "scores")
-        if scores.shape != items.shape:
-            raise InputError(f"the scorer must return one score per pair ({items.size}), got shape {scores.shape}.")
+        scores, failures = self.calls.run(users, items, None)
+        if failures:
+            raise failed(failures, *self._names(users, items), "give `store` to keep the others.")
         return scores
+
+    def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
+        """Give the scores of each call to `keep`; return the pairs that failed after all repetitions."""
+        return self.calls.run(users, items, keep)[1] if self.takes_pairs else super().ask(users, items, keep)
+
+    def _names(self, users: Ints, items: Ints) -> tuple[AnyArray, AnyArray]:
+        own = (self.user_ids, users), (self.item_ids, items)
+        first, second = (numbers if ids is None else ids[numbers] for ids, numbers in own)
+        return first, second
 
 
 def n_arguments(function: Callable[..., Any]) -> int:
@@ -475,6 +525,11 @@ class Renumbered(Scorer):
         self.scorer, self.users, self.items = scorer, users, items
         self.n_users, self.n_items = users.size, items.size
         self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
+        self.takes_pairs, self.cost_per_score = scorer.takes_pairs, scorer.cost_per_score
+
+    def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
+        """Give the scores of pairs in the new order to `keep`, as the scorer does."""
+        return self.scorer.ask(self.users[users], self.items[items], keep)
 
     def scores(self, users: Ints) -> AnyArray:
         """Return the scores of these users for all items in the new order."""
