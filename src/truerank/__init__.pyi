@@ -9,6 +9,8 @@ from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
 from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
+from .analysis.score_plans import ScorePlan as ScorePlan
+from .analysis.score_plans import plan_scores as plan_scores
 from .core import InputError as InputError
 from .core.ranks import Ranks as Ranks
 from .core.samples import Sample as Sample

@@ -26,6 +26,14 @@ def test_several_files(toy: dict[str, Path], tmp_path: Path) -> None:
     assert refusal("sample", *files, "-o", "s.npz") == message
 
 
+def test_a_dry_run_shows_what_it_would_cost(toy: dict[str, Path], tmp_path: Path) -> None:
+    done = run_here("sample", toy["C"], "--design", "inverse(2)", "-o", tmp_path / "sampled.npz", "--dry-run")
+    assert done.exit_code == 0, done.output
+    planned = tr.plan_scores("inverse(2)", like=tr.Ranks.load(toy["C"]))
+    assert f" {planned.designs[1].scores:,} " in done.output
+    assert not (tmp_path / "sampled.npz").exists()
+
+
 def test_through_a_pipe(toy: dict[str, Path]) -> None:
     done = run_here("sample", toy["C"], "-m", "99", "--seed", "3", "-o", "-")
     assert done.stdout_bytes.startswith(b"PAR1")

@@ -103,7 +103,11 @@ def _for_command(note: str) -> str:
 
 
 def show_table(
-    table: tr.Evaluation | tr.Comparison | tr.Plan, form: str, *, aside: bool = False, conclusions: Iterable[str] = ()
+    table: tr.Evaluation | tr.Comparison | tr.Plan | tr.ScorePlan,
+    form: str,
+    *,
+    aside: bool = False,
+    conclusions: Iterable[str] = (),
 ) -> None:
     """Print a table and what follows from it; notes are part of the readable form, and of others on standard error.
 

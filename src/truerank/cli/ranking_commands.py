@@ -6,7 +6,7 @@ import click
 
 import truerank as tr
 from truerank.cli import options
-from truerank.cli.output import describe_and_write
+from truerank.cli.output import describe_and_write, show_table
 
 
 @click.command()
@@ -133,8 +133,19 @@ _SAMPLED = 100
 )
 @options.seed_option("the sample")
 @options.output_option(".parquet or .npz", more=", and {name} stands for the name of each file")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Write nothing; show how many scores it takes to rank like this, and how well ndcg@10 will be known.",
+)
 def sample(
-    sources: dict[str, str], m: int | None, replace: bool, design: str | None, rng: int | None, output: str
+    sources: dict[str, str],
+    m: int | None,
+    replace: bool,
+    design: str | None,
+    rng: int | None,
+    output: str,
+    dry_run: bool,
 ) -> None:
     """Draw sampled ranks from exact ones, by their exact distribution.
 
@@ -143,6 +154,7 @@ def sample(
     truerank correct sampled.parquet -m 'recall@10~bv(0.1)' -m recall@10~cls
     truerank sample ranks.parquet --design 'inverse(2)' --seed 1 -o inverse.parquet
     truerank sample als=a.parquet bpr=b.parquet -m 100 --seed 1 -o sampled-{name}.parquet
+    truerank sample pilot.parquet --design 'inverse(2)' -o inverse.parquet --dry-run
     """
     from truerank.sampling.designs import as_design
 
@@ -151,6 +163,11 @@ def sample(
         raise tr.InputError("give either --design, or -m and --replace, not both.")
     chosen = tr.UniformSampling(m or _SAMPLED, replace) if design is None else as_design(design)
     ranks = options.read_all(sources)
+    if dry_run:
+        for name, one in ranks.items():
+            click.echo(f"{name}:")
+            show_table(tr.plan_scores(chosen, like=one), "table")
+        return
     sampled = {name: chosen.draw(one, rng=rng) for name, one in ranks.items()}
     for name, one in sampled.items():
         describe_and_write(one, outputs[name], one.save)
