@@ -1,6 +1,8 @@
 """Scores that were paid for are kept, whatever happens, and are never asked for again."""
 
+import io
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -12,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 import truerank as tr
 from tests.patience import HANGS
 from truerank.core.checks import AnyArray, Ints
+from truerank.scoring import score_store
 
 N_USERS, N_ITEMS = 30, 200
 SCORES = np.random.default_rng(5).normal(size=(N_USERS, N_ITEMS))
@@ -44,6 +48,13 @@ class Asked:
         return SCORES[users, items]
 
 
+def uninterrupted(folder: Path, **options: Any) -> tr.Ranks:
+    with tr.ScoreStore(folder / "other.db", "matrix") as store:
+        found = tr.rank_sampled(SCORES, **options, store=store)
+    (folder / "other.db").unlink()
+    return found
+
+
 def scorer(asked: Asked, **options: Any) -> tr.FunctionScorer:
     return tr.FunctionScorer(asked, pairs=True, **{"batch_size": 7} | options)
 
@@ -54,7 +65,7 @@ def test_after_an_exception_the_rest_is_asked_for(tmp_path: Path, design: Any, t
     options: dict[str, Any] = {"train": test.select(np.zeros(test.items.size, bool)), "test": test, "design": design}
     if design == "head-first@5":
         options["train"] = test
-    whole = tr.rank_sampled(SCORES, **options, rng=0)
+    whole = uninterrupted(tmp_path, **options)
     asked, first = Asked(), Asked(100)
     with pytest.raises(ConnectionError, match="gone") as stopped:
         tr.rank_sampled(scorer(first), **options, store=tmp_path / "scores.db")
@@ -82,13 +93,49 @@ def test_other_designs_and_exact_ranks_use_what_is_there(tmp_path: Path) -> None
         assert len(kept) == N_USERS * N_ITEMS
 
 
+@pytest.mark.parametrize("candidates", [None, [list(range(150))] * N_USERS], ids=["all", "listed"])
+def test_larger_samples_and_more_users_cost_the_difference(tmp_path: Path, candidates: Any) -> None:
+    asked = Asked()
+    options: dict[str, Any] = {"test": NAMED, "candidates": candidates, "rng": 3, "store": tmp_path / "scores.db"}
+    tr.rank_sampled(scorer(asked), users=10, design=40, **options)
+    for design, each in ((40, 42), (70, 72), (50, 72)):
+        tr.rank_sampled(scorer(asked), design=design, **options)
+        assert len(asked.pairs) == len(set(asked.pairs)) == N_USERS * each
+    drawn = tr.rank_sampled(scorer(asked), design="inverse(2)", **options)
+    tr.rank_sampled(scorer(asked), design="inverse(2)", users=10, **options)
+    more = tr.rank_sampled(scorer(asked), design="inverse(20)", **options)
+    assert len(asked.pairs) == np.maximum(more.n_scored, 72).sum() > np.maximum(drawn.n_scored, 72).sum()
+
+
+def test_progress_shows_what_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+
+    def bar(what: str, _: bool, **options: Any) -> "tqdm[Any]":
+        return tqdm(desc=what, file=shown, mininterval=0, ncols=120, ascii=True, **options)
+
+    monkeypatch.setattr(score_store, "progress_bar", bar)
+    priced = scorer(Asked(), cost_per_score=0.25)
+    options: dict[str, Any] = {"test": TEST, "progress": True, "store": tmp_path / "scores.db"}
+    tr.rank_sampled(priced, design=8, **options)
+    last = shown.getvalue().split("\r")[-1]
+    assert "300/300" in last
+    assert "30 users" in last
+    assert "calls/s" in last
+    assert "75.00 spent" in last
+    tr.rank_sampled(priced, design=9, **options)
+    assert "330/330" in (last := shown.getvalue().split("\r")[-1])
+    assert "7.50 spent" in last
+    tr.rank_sampled(priced, design="inverse(3)", test=TEST, progress=True)
+    assert re.search(r"(\d+)/\1 ", shown.getvalue().split("\r")[-1]), "what is still needed was estimated"
+
+
 def test_scorers_of_whole_rows_and_several_at_once(tmp_path: Path) -> None:
     def rows(users: Ints) -> AnyArray:
         return SCORES[users]
 
     scorers = {"rows": rows, "pairs": scorer(Asked())}
     found = tr.rank_sampled(scorers, test=TEST, design=20, store=tmp_path / "scores.db")
-    assert found == tr.rank_sampled({"rows": SCORES, "pairs": SCORES}, test=TEST, design=20, rng=0)
+    assert found["rows"] == found["pairs"] == uninterrupted(tmp_path, test=TEST, design=20)
     again = {"rows": scorer(Asked(0)), "pairs": scorer(Asked(0))}
     assert tr.rank_sampled(again, test=TEST, design=20, store=tmp_path / "scores.db") == found
     with tr.ScoreStore(tmp_path / "scores.db", "rows") as kept:
@@ -103,7 +150,8 @@ def test_float32_scores_stay_ties(tmp_path: Path) -> None:
     def score(users: Ints, items: Ints) -> AnyArray:
         return coarse[users, items]
 
-    expected = tr.rank_sampled(coarse, test=TEST, design=50, rng=0)
+    with tr.ScoreStore(tmp_path / "other.db", "float64") as store:
+        expected = tr.rank_sampled(coarse.astype(np.float64), test=TEST, design=50, store=store)
     assert expected.has_ties
     for _ in range(2):
         assert tr.rank_sampled(score, test=TEST, design=50, store=tmp_path / "scores.db") == expected
@@ -213,7 +261,7 @@ except OSError as error:
     assert kept is None or kept == n_kept
     asked = Asked()
     found = tr.rank_sampled(scorer(asked), test=NAMED, design=100, store=tmp_path / "scores.db")
-    assert found == tr.rank_sampled(SCORES, test=NAMED, design=100, rng=0)
+    assert found == uninterrupted(tmp_path, test=NAMED, design=100)
     assert len(asked.pairs) == found.n_scored.sum() - n_kept
 
 
@@ -266,7 +314,7 @@ def test_killed_at_any_moment(tmp_path: Path, design: str, concurrency: int) -> 
     counts = Counter(log.read_text().splitlines())
     assert sum(counts.values()) - len(counts) <= n_kills * 5 * concurrency
     assert sum(int(line.split()[2]) > 0 for line in done.stdout.splitlines()) > 10, "kills come while scores are asked"
-    expected = tr.rank_sampled(SCORES, test=NAMED, design=100 if design == "uniform" else tr.InverseSampling(2), rng=0)
+    expected = uninterrupted(tmp_path, test=NAMED, design=100 if design == "uniform" else tr.InverseSampling(2))
     expected.save(tmp_path / "expected.npz")
     assert (tmp_path / "scores.db.npz").read_bytes() == (tmp_path / "expected.npz").read_bytes()
 

@@ -121,9 +121,11 @@ def rank_sampled(
         if they have a `cost_per_score`, the money spent.
     store : path or ScoreStore, optional
         A database that keeps every score of a pair as soon as a call has returned it. After an exception, Ctrl-C or a
-        killed process, the same call asks only for what is missing, and returns what it would have returned at once;
-        other designs and samples use what is there. Scores are stored by the name of the model (the name of the scorer
-        in a dict, else that of the function or class, unless a `ScoreStore` names it) and the ids of users and items.
+        killed process, the same call asks only for what is missing, and returns what it would have returned at once.
+        With the same `rng`, candidates of a user come in the same order under every uniform or inverse design, so that
+        a larger sample, and more users, cost only the difference. Scores are stored by the name of the model (the name
+        of the scorer in a dict, else that of the function or class, unless a `ScoreStore` names it) and the ids of
+        users and items.
 
     Returns
     -------
@@ -145,6 +147,8 @@ def rank_sampled(
         check_whole("most_scores", most_scores)
     chosen, workers = designs.as_design(design), check_threads(threads)
     generator, scorers = as_rng(seed_with(store, rng)), scorer.values() if isinstance(scorer, Mapping) else [scorer]
+    # before users are drawn, so that it does not depend on them
+    fixed_order = None if store is None else int(generator.integers(2**63))
     given, n_ranked = [*scorers, *chosen.proxies], len(scorers)
     held = HeldOut.of(
         given, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=generator
@@ -152,7 +156,7 @@ def rank_sampled(
     fixed = None if negatives is None else _given(negatives, held)
     total = _n_scores(chosen, held) if fixed is None else fixed.total + held.test.items.size
     with paying(scorer, held.scorers[:n_ranked], held.test, store, progress, total) as (ranked, shown):
-        effort = Effort(most_scores, workers, shown)
+        effort = Effort(most_scores, workers, shown, fixed_order)
         if fixed is None:
             found = rank_by_design(chosen, held, ranked, generator, effort=effort)
         else:
@@ -173,11 +177,14 @@ class Effort(NamedTuple):
     most: int | None = None
     threads: int = 1
     progress: bool = False
+    seed: int | None = None
+    """Of the order in which each user's candidates come in all calls alike; None: other ones in each call."""
 
     def check(self, needed: int, design: SamplingDesign) -> None:
         """Refuse a design that needs more scores than may be spent."""
         if self.most is not None and needed > self.most:
-            raise InputError(f"{design} needs {needed} scores, but `most_scores` is {self.most}.")
+            more = f"`most_scores` is {self.most}; rank fewer `users`, drawn at random"
+            raise InputError(f"{design} needs {needed} scores, but {more}.")
 
 
 def rank_by_design(
@@ -192,7 +199,7 @@ def rank_by_design(
 
     `popularity` counts the training interactions of each item, unless those of `held` are all there are.
     """
-    pool = _pool(held, len(scorers), popularity)
+    pool = _pool(held, len(scorers), popularity, effort.seed)
     if isinstance(design, SequentialDesign):
         return _rank_in_rounds(design, pool, held, scorers, rng, effort)
     seed = int(rng.integers(2**63))
@@ -267,7 +274,7 @@ def _ranks(blocks: Sequence[_Block], samples: _Samples, held: HeldOut) -> Ranks:
     return held.ranks(order, above, tied, n_candidates, same, sample=sample, notes=notes)
 
 
-def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
+def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None, seed: int | None) -> Pool:
     """Return what is sampled from: for each user all items, or all listed ones, except training and held-out ones."""
     if held.train is not None and popularity is None:
         popularity = np.bincount(held.train.items, minlength=held.test.n_items)
@@ -276,7 +283,7 @@ def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None) -> Pool:
         marks = marks[held.users]
     marks.sort_indices()
     indptr, items = marks.indptr.astype(np.int64), marks.indices.astype(np.int64)
-    more = (popularity, held.users, held.scorers[n_ranked:])
+    more = (popularity, held.users, held.scorers[n_ranked:], seed)
     if held.listed is None:
         return Pool(held.test.n_items, ItemLists(indptr, items), *more)
     irrelevant = marks.data == 1

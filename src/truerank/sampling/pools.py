@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truerank.core.checks import AnyArray, Floats, Ints, slices
 from truerank.core.csr import bounds, entries_of
@@ -79,6 +80,9 @@ class Pool:
         The numbers by which scorers know these users; None: 0, 1, ...
     proxies : tuple of Scorer
         Cheap scorers that decide which candidates are scored first, for designs that have them.
+    seed : int, optional
+        With a seed, what is drawn without repetition for a user depends on it and on the number of the user alone: of
+        any two numbers of draws, the smaller takes a part of what the larger takes.
     """
 
     n_items: int
@@ -86,6 +90,7 @@ class Pool:
     popularity: Ints | None = None
     users: Ints | None = None
     proxies: tuple[Scorer, ...] = ()
+    seed: int | None = None
 
     def __len__(self) -> int:
         return len(self.excluded)
@@ -107,7 +112,7 @@ class Pool:
     def part(self, start: int, stop: int) -> Pool:
         """Return the pool of consecutive users."""
         users = self.numbers[start:stop]
-        return Pool(self.n_items, self._lists[start:stop], self.popularity, users, self.proxies)
+        return Pool(self.n_items, self._lists[start:stop], self.popularity, users, self.proxies, self.seed)
 
     def candidates(self, user: int) -> Ints:
         """Return all irrelevant candidates of a user, ascending.
@@ -158,14 +163,39 @@ class Pool:
         before = ItemLists.of([np.zeros(0, np.int64)] * users.size) if taken is None else taken
         drawn = _Draws.of(self.n_items, self._lists.of_users(users), before, counts)
         used = np.diff(drawn.excluded.indptr) + np.diff(before.indptr) + counts
-        dense = np.flatnonzero(used > _DENSE * self.n_items)
+        dense = np.flatnonzero((used > _DENSE * self.n_items) & (self.seed is None))
         drawn.found[dense] = counts[dense]  # the others come first
-        add = _add_by_numpy if library.load() is None else _add
-        while missing := int((counts - drawn.found).sum()):
-            add(drawn, rng.integers(0, self.n_items, missing))
+        add, tried = _add_by_numpy if library.load() is None else _add, np.zeros_like(counts)
+        while (missing := counts - drawn.found).any():
+            if self.seed is None:
+                add(drawn, rng.integers(0, self.n_items, int(missing.sum())))
+            else:
+                add(drawn, self._own_draws(users, tried, missing))
+                tried += missing
         for user in dense.tolist():
             drawn.lists[user][:] = np.sort(rng.choice(drawn.left(user), counts[user], replace=False, shuffle=False))
         return drawn.lists
+
+    def _own_draws(self, users: Ints, tried: Ints, missing: Ints) -> Ints:
+        """Return the next items of the endless series of each user, in which every item is equally likely."""
+        series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[users].astype(np.uint64)))
+        place = np.repeat(tried - bounds(missing)[:-1], missing) + np.arange(int(missing.sum()))
+        return (_mixed(np.repeat(series, missing) + place.astype(np.uint64)) % np.uint64(self.n_items)).astype(np.int64)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers that look random, each determined by one of these (splitmix64).
+
+    Examples
+    --------
+    >>> [hex(number) for number in _mixed(np.arange(2, dtype=np.uint64)).tolist()]
+    ['0xe220a8397b1dcdaf', '0x6e789e6aa1b965f4']
+    """
+    with np.errstate(over="ignore"):
+        mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
 
 
 class _Draws(NamedTuple):
@@ -231,7 +261,7 @@ class ListedPool(Pool):
 
     def part(self, start: int, stop: int) -> ListedPool:
         users = self.numbers[start:stop]
-        return ListedPool.of(self.n_items, self.listed[start:stop], self.popularity, users, self.proxies)
+        return ListedPool.of(self.n_items, self.listed[start:stop], self.popularity, users, self.proxies, self.seed)
 
     def candidates(self, user: int) -> Ints:
         return self.listed[user]
@@ -245,8 +275,15 @@ class ListedPool(Pool):
         left = [self.listed[user] for user in users.tolist()]
         if taken is not None:
             left = [np.setdiff1d(own, before) for own, before in zip(left, taken, strict=True)]
+        if self.seed is not None:
+            return ItemLists.of([self._own_first(*each) for each in zip(users, left, counts.tolist(), strict=True)])
         drawn = (rng.choice(own, size, replace=False, shuffle=False) for own, size in zip(left, counts, strict=True))
         return ItemLists.of([np.sort(own) for own in drawn])
+
+    def _own_first(self, user: int, left: Ints, count: int) -> Ints:
+        """Return the first of what is left of a user's list, in an order of its own."""
+        series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[[user]].astype(np.uint64)))
+        return np.sort(left[np.argsort(_mixed(series + left.astype(np.uint64)), kind="stable")[:count]])
 
 
 @dataclass(frozen=True, eq=False)

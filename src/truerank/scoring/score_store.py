@@ -460,6 +460,7 @@ def paying(
         bar = progress_bar("scores", True, total=expected, unit=" scores") if shown else None
         if bar is not None:
             stack.enter_context(bar)
+            bar = None if bar.disable else bar
         yield [_paid(one, each, test, bar) for one, each in zip(scorers, stores, strict=True)], progress and not shown
 
 
