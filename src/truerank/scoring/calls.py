@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints, as_number, check_whole
-from truerank.core.errors import InputError
-from truerank.core.matrices import to_numpy
+from truerank.core.checks import AnyArray, InputError, Ints, as_number, check_whole, to_numpy
 from truerank.core.threads import share
 
 Keep = Callable[[Ints, AnyArray], object]

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, Ints, as_floats, as_ids, as_path, check_kind, first_true
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_floats, as_ids, as_path, check_kind, first_true
 from truerank.core.threads import progress_bar
 from truerank.data.interactions import Interactions
 from truerank.formats.writing import check_writable
