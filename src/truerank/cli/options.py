@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -71,6 +72,26 @@ def check_output(output: str | None, *inputs: str | None) -> None:
     for path in filter(None, inputs):
         if _same_file(output, path):
             raise tr.InputError(f"the output {output!r} is also read, as {path!r}; write to another file.")
+
+
+@contextmanager
+def resuming(output: str, resume: bool) -> Iterator[str | None]:
+    """Yield the directory beside an output in which finished parts are kept; it is removed once all is written."""
+    from truerank.formats.writing import is_stream
+
+    if resume and is_stream(output):
+        raise InputError("--resume needs a file as --output, beside which finished parts are kept.")
+    folder = f"{output}.checkpoint" if resume else None
+    yield folder
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+resume_option = click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep finished parts in OUT.checkpoint until OUT is written, and continue with those of an earlier run.",
+)
 
 
 def _same_file(a: str, b: str) -> bool:

@@ -17,6 +17,7 @@ from truerank.cli.output import describe_and_write, show_table
 @options.formats_option("train", "test")
 @options.ranks_output_option
 @options.threads_option
+@options.resume_option
 @options.choice_option(
     "--engine", ["local", "spark"], "Where to rank; Spark takes its master and configuration from its own environment."
 )
@@ -28,6 +29,7 @@ def rank(
     formats: dict[str, Any],
     output: str,
     threads: int | None,
+    resume: bool,
     engine: str,
 ) -> None:
     """Rank held-out items exactly, among the whole catalogue.
@@ -42,15 +44,19 @@ def rank(
     if engine == "spark":
         from truerank.engines.spark_ranks import rank_files
 
-        _refuse_local_options(threads, bias)
+        _refuse_local_options(threads, bias, resume)
         ranks = rank_files(factors, train, test, formats)
-    else:
+        describe_and_write(ranks, output, ranks.save)
+        return
+    with options.resuming(output, resume) as folder:
         scorer, seen, held = _read_factors(factors, bias, formats, train=train, test=test)
-        ranks = tr.rank(scorer, train=seen, test=held, threads=threads, progress=True)
-    describe_and_write(ranks, output, ranks.save)
+        ranks = tr.rank(scorer, train=seen, test=held, threads=threads, progress=True, checkpoint=folder)
+        describe_and_write(ranks, output, ranks.save)
 
 
-def _refuse_local_options(threads: int | None, bias: str | None) -> None:
+def _refuse_local_options(threads: int | None, bias: str | None, resume: bool) -> None:
+    if resume:
+        raise tr.InputError("`resume` is for the local engine; Spark repeats lost tasks itself.")
     if threads is not None:
         raise tr.InputError("`threads` is for the local engine; Spark uses the cores of its executors.")
     if bias is not None:
@@ -83,6 +89,7 @@ def _read_factors(
     ".csv, .tsv, .jsonl, .parquet, .trec or .run", callback=options.writable("recommending.recommendations")
 )
 @options.threads_option
+@options.resume_option
 def recommend(
     factors: tuple[str, str] | None,
     bias: str | None,
@@ -92,6 +99,7 @@ def recommend(
     k: int,
     output: str,
     threads: int | None,
+    resume: bool,
 ) -> None:
     """List the k best items of each user.
 
@@ -113,8 +121,9 @@ def recommend(
     else:
         scorer = tr.load_model(str(model))
         seen = None if train is None else tr.read_interactions(train, format=formats.get("train"))
-    lists = tr.recommend(scorer, train=seen, k=k, threads=threads, progress=True)
-    describe_and_write(lists, output, lists.write)
+    with options.resuming(output, resume) as folder:
+        lists = tr.recommend(scorer, train=seen, k=k, threads=threads, progress=True, checkpoint=folder)
+        describe_and_write(lists, output, lists.write)
 
 
 _NAME = "{name}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, counted, to_numpy
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
@@ -18,6 +19,7 @@ from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
+from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
@@ -26,12 +28,18 @@ from truerank.scoring.scorers import Scorer
 _PAIRS = 1 << 22
 
 
+class ExactOptions(RankOptions, total=False):
+    """What `rank` takes by keyword."""
+
+    checkpoint: str | Path | None
+
+
 @overload
 def rank(
-    scorer: Mapping[str, Scoreable], split: Split | None = None, **options: Unpack[RankOptions]
+    scorer: Mapping[str, Scoreable], split: Split | None = None, **options: Unpack[ExactOptions]
 ) -> dict[str, Ranks]: ...
 @overload
-def rank(scorer: Scoreable, split: Split | None = None, **options: Unpack[RankOptions]) -> Ranks: ...
+def rank(scorer: Scoreable, split: Split | None = None, **options: Unpack[ExactOptions]) -> Ranks: ...
 def rank(
     scorer: Scoreable | Mapping[str, Scoreable],
     split: Split | None = None,
@@ -45,6 +53,7 @@ def rank(
     threads: int | None = None,
     progress: bool = False,
     store: AnyStore | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
@@ -84,6 +93,10 @@ def rank(
     store : path or ScoreStore, optional
         Keeps every score of a pair, so that it is asked for only once, by this call or another; see
         `truerank.rank_sampled`. For functions of pairs and for slow models.
+    checkpoint : path, optional
+        A directory for what is found, a part of the users at a time. After a crash or a killed process, the same call
+        continues there and returns what it would have returned at once; with other scores, training or held-out items
+        it is refused. Of a function only the code is compared. Delete the directory when the job is done.
 
     Returns
     -------
@@ -119,10 +132,13 @@ def rank(
         users=users,
         rng=seed_with(store, rng),
     )
+    if checkpoint is not None and (store is not None or held.listed is not None):
+        raise InputError("`checkpoint` is for ranks among all candidates, without a `store`; `candidates` take that.")
     total = held.users.size * held.test.n_items if held.listed is None else int(held.n_candidates.sum())
     with paying(scorer, held.scorers, held.test, store, progress, total) as (ranked, shown):
         if held.listed is None:
-            return held.finished([_rank_all(one, held, workers, shown) for one in ranked], scorer)
+            kept = checkpointed(ranked, checkpoint)
+            return held.finished([_rank_all(one, held, workers, shown) for one in kept], scorer)
         return held.finished([_rank_among(one, held, shown) for one in ranked], scorer)
 
 

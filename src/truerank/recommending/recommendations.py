@@ -25,6 +25,7 @@ from truerank.formats.text_files import Format, with_header
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
 from truerank.kernels.scores import Best
 from truerank.kernels.user_blocks import Lists
+from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.scorers import Scorer, measured
 
@@ -315,6 +316,7 @@ def recommend(
     keep_train: bool = False,
     threads: int | None = None,
     progress: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> Recommendations:
     """Return the k items with the highest scores of each user, without the user's training items.
 
@@ -339,6 +341,9 @@ def recommend(
         One per processor by default. The result does not depend on it.
     progress : bool
         Whether to show a progress bar, on a terminal only.
+    checkpoint : path, optional
+        A directory for what is found, a part of the users at a time, so that the same call continues there after it
+        was killed; see `truerank.rank`.
 
     Returns
     -------
@@ -366,6 +371,7 @@ def recommend(
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
     n_items = cast("int", aligned.n_items)
     excluded = Lists(np.zeros_like(data.indptr), data.items[:0]) if keep_train else Lists(data.indptr, data.items)
+    (aligned,) = checkpointed([aligned], checkpoint)
     with progress_bar("users", progress, total=chosen.size) as bar:
         best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)
     item_names = data.item_names if n_items == data.n_items else np.arange(n_items)
