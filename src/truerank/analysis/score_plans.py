@@ -19,7 +19,7 @@ from truerank.estimators.corrected import AnyMetric
 from truerank.estimators.corrected import metric as as_metric
 from truerank.estimators.pooled import plausible_ranks
 from truerank.evaluation.estimates import estimate
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.ranking.exact import rank
 from truerank.recommenders.models import Popularity
 from truerank.sampling.designs import AnyDesign, HeadFirst, SamplingDesign, SequentialDesign, as_design, batch_ends

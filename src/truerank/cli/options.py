@@ -80,7 +80,7 @@ def resuming(output: str, resume: bool) -> Iterator[str | None]:
     from truerank.formats.writing import is_stream
 
     if resume and is_stream(output):
-        raise InputError("--resume needs a file as --output, beside which finished parts are kept.")
+        raise tr.InputError("--resume needs a file as --output, beside which finished parts are kept.")
     folder = f"{output}.checkpoint" if resume else None
     yield folder
     if folder is not None:
