@@ -327,6 +327,53 @@ def stored(path: Path) -> set[str]:
     return {f"{user.removeprefix('user ')} {item.removeprefix('“item” ')}" for user, item in rows}
 
 
+CTRL_C = """
+import signal, sys, threading
+from tests.scoring.test_score_store import *
+
+path, concurrency = sys.argv[1:]
+numbers = iter(range(10**6))
+
+def score(users, items):
+    if next(numbers) == 100:
+        signal.raise_signal(signal.SIGINT)
+    return SCORES[users, items]
+
+slow = tr.FunctionScorer(score, pairs=True, batch_size=1, concurrency=int(concurrency))
+tr.rank_sampled(slow, test=NAMED, design=20, store=path)
+"""
+
+
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+def test_ctrl_c_says_what_was_kept(tmp_path: Path, concurrency: str) -> None:
+    command = [sys.executable, "-c", CTRL_C, str(tmp_path / "scores.db"), concurrency]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+    assert "KeyboardInterrupt" in done.stderr
+    kept = re.search(r"(\d+) scores of 'score' are kept in '.*scores.db'.*asks only for what is missing", done.stderr)
+    assert kept is not None, done.stderr
+    with tr.ScoreStore(tmp_path / "scores.db", "score") as store:
+        assert len(store) >= int(kept[1]) >= 90
+
+
+def test_a_hard_limit_counts_stored_scores_too(tmp_path: Path) -> None:
+    """The same call spends the same, however often it is interrupted; and what it found is an estimate."""
+    options: dict[str, Any] = {"test": TEST, "design": tr.InverseSampling(5), "most_scores": 1_500}
+    whole = uninterrupted(tmp_path, **options)
+    assert 1_000 < whole.n_scored.sum() <= 1_500
+    asked, first = Asked(), Asked(700)
+    with pytest.raises(ConnectionError):
+        tr.rank_sampled(scorer(first), **options, store=tmp_path / "scores.db")
+    assert tr.rank_sampled(scorer(asked), **options, store=tmp_path / "scores.db") == whole
+    assert len(first.pairs) + len(asked.pairs) == whole.n_scored.sum()
+    low, high = tr.estimate(whole, "ap").confidence_interval()
+    assert low <= tr.estimate(tr.rank(SCORES, test=TEST), "ap").mean <= high
+
+
+def test_ids_that_are_too_large(tmp_path: Path) -> None:
+    with tr.ScoreStore(tmp_path / "scores.db", "m") as store, pytest.raises(tr.InputError, match=r"below 2\*\*63"):
+        store.add(np.array([2**63], np.uint64), [1], [0.5])
+
+
 def test_two_processes_share_a_store(tmp_path: Path) -> None:
     command = [sys.executable, "-c", RUN, str(tmp_path / "scores.db")]
     both = [

@@ -205,8 +205,8 @@ def _awaited(given: Awaitable[Any], timeout: float | None, stopped: Event) -> An
     while True:
         try:
             return future.result(_WAIT)
-        except TimeoutError:
-            if future.done():
+        except TimeoutError as error:
+            if future.done() and future.exception() is error:
                 raise _too_long(timeout) from None
             if stopped.is_set():
                 future.cancel()

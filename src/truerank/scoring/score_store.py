@@ -244,6 +244,8 @@ def _worded(path: Path) -> Iterator[None]:
     """Turn errors of the database into those that name the file and say what is wrong."""
     try:
         yield
+    except OverflowError as error:
+        raise InputError("ids that are numbers must be below 2**63 to be stored.") from error
     except sqlite3.ProgrammingError as error:
         raise InputError(f"the store {str(path)!r} is closed.") from error
     except sqlite3.Error as error:
