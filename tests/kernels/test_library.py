@@ -28,6 +28,7 @@ STRUCTURES = [
     library.BlockArgument,
     library.RowsArgument,
     library.HistoriesArgument,
+    library.OrderedArgument,
     library.BestArgument,
     library.SampledArgument,
     library.DrawnArgument,
@@ -98,6 +99,7 @@ def results() -> dict[str, Any]:
         histories = sp.csr_array(histories[:, :2500])
         name = np.dtype(number).name
         found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
+        found[f"top {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0], depth=7)
         found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
         everyone = np.arange(80)
         found[f"best factors {name}"] = best_factors(users, items, everyone, lists[0], 30, item_bias=items[:, 0])

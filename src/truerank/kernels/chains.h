@@ -4,6 +4,8 @@
 #ifndef CHAINS_H
 #define CHAINS_H
 
+#include <math.h>
+
 #include "kernels.h"
 #include "vectors.h"
 
@@ -21,6 +23,14 @@ INLINE factor at(const Matrix *matrix, int64_t row, int64_t column) {
 
 INLINE const factor *row_of(const Matrix *matrix, int64_t row) {
     return (const factor *)matrix->numbers + row * matrix->row_step;
+}
+
+/* Return the length of a row, of which the first `columns` count. */
+static double length(const Matrix *rows, int64_t row, int64_t columns) {
+    double total = 0;
+    for (int64_t k = 0; k < columns; k++)
+        total += (double)at(rows, row, k) * at(rows, row, k);
+    return sqrt(total);
 }
 
 /* Exchange rows and columns of a square. */
