@@ -66,12 +66,12 @@ static factor score(const Matrix *users, int64_t user, const Matrix *items, cons
     return bias ? total + bias[item] : total;
 }
 
-/* Compute the sums of CHAINS items for one user. */
-static void sum_chains(const factor *user, const factor *const *rows, int64_t depth, factor *totals) {
+/* Compute the sums of some squares of items for one user. */
+INLINE void sum_chains(int squares, const factor *user, const factor *const *rows, int64_t depth, factor *totals) {
     strip sums[SQUARES] = {{0}}, square[SIDE];
     int64_t k = 0;
     for (; k + SIDE <= depth; k += SIDE)
-        UNROLLED for (int s = 0; s < SQUARES; s++) {
+        UNROLLED for (int s = 0; s < squares; s++) {
             read_square(rows + s * SIDE, k, square);
             UNROLLED for (int j = 0; j < SIDE; j++)
                 UNROLLED for (int i = 0; i < SIDE; i++)
@@ -79,7 +79,7 @@ static void sum_chains(const factor *user, const factor *const *rows, int64_t de
         }
     memcpy(totals, sums, sizeof sums);
     for (; k < depth; k++)
-        for (int c = 0; c < CHAINS; c++)
+        for (int c = 0; c < squares * SIDE; c++)
             totals[c] = FUSED_FACTORS(user[k], rows[c][k], totals[c]);
 }
 
@@ -96,7 +96,10 @@ static void score_some(
     factor totals[CHAINS];
     for (int c = 0; c < CHAINS; c++)
         rows[c] = row_of(items, chosen[least(c, size - 1)]); /* the last is repeated */
-    sum_chains(row_of(users, user), rows, items->columns, totals);
+    if (size <= SIDE)
+        sum_chains(1, row_of(users, user), rows, items->columns, totals);
+    else
+        sum_chains(SQUARES, row_of(users, user), rows, items->columns, totals);
     for (int64_t c = 0; c < size; c++)
         scores[c] = bias ? totals[c] + bias[chosen[c]] : totals[c];
 }

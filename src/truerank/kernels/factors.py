@@ -87,6 +87,8 @@ USERS_PER_TILE = 12  # users scored together, or half as many; it only affects s
 USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
 FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
+COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which whole numbers pay
+HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which they pay
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
 _CHECKED_AT_ONCE = 2**23  # scores
@@ -239,20 +241,39 @@ def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArra
 
 def _counter(factors: _FactorArrays) -> Callable[[UserBlock, Event], None]:
     """Return a function that counts a block."""
-    crowded = Event()  # set if too many scores are too close for float32 to help
+    crowded = Event()  # set if too many scores are too close for a quicker loop to help
+    order = Order.of(factors.users, factors.items, factors.bias) if _suits_int16(factors) else None
 
     def count(block: UserBlock, stopped: Event) -> None:
         users = factors.rows(block.users)
         sizes = _check_factors(block, factors, users)
-        is_wide = factors.number == np.float64
-        if is_wide and not crowded.is_set() and _suits_float32(block, *sizes):
-            if _sweep("count_narrow", block, factors, users, stopped):
+        quick = None if crowded.is_set() else _quicker(block, factors, order, sizes)
+        if quick is not None:
+            if _sweep(*quick, factors, users, stopped):
                 return
             crowded.set()
             block.reset()
-        _sweep(f"count_factors_{factors.number}", block, factors, users, stopped)
+        _sweep(f"count_factors_{factors.number}", block, (), factors, users, stopped)
 
     return count
+
+
+def _quicker(
+    block: UserBlock, factors: _FactorArrays, order: Order | None, sizes: tuple[float, float, float]
+) -> tuple[str, UserBlock, tuple[Any, ...]] | None:
+    """Return a loop that decides most pairs in less precision, with what it is given; None if it would not help."""
+    if factors.number == np.float64:
+        return ("count_narrow", block, ()) if _suits_float32(block, *sizes) else None
+    if order is None or len(block.test.items) > HELD_OUT_FOR_INT16 * len(block.users):
+        return None
+    return "count_int16", block._replace(train=order.placed(block)), (order.as_argument(),)
+
+
+def _suits_int16(factors: _FactorArrays) -> bool:
+    """Whether scoring takes so long that sorting and rounding the factors first pays."""
+    n_items, columns = factors.items.shape
+    is_long = columns >= COLUMNS_FOR_INT16 and n_items * columns >= WORK_FOR_INT16
+    return factors.number == np.float32 and is_long and library.call("int16_lanes") > 0
 
 
 def _top_counter(factors: _FactorArrays, depth: int) -> Callable[[UserBlock, Event], None]:
@@ -263,13 +284,15 @@ def _top_counter(factors: _FactorArrays, depth: int) -> Callable[[UserBlock, Eve
     def count(block: UserBlock, stopped: Event) -> None:
         users = factors.rows(block.users)
         _check_factors(block, factors, users)
-        _sweep(entry, block._replace(train=order.placed(block)), factors, users, stopped, ordered, depth)
+        _sweep(entry, block._replace(train=order.placed(block)), (ordered, depth), factors, users, stopped)
 
     return count
 
 
-def _sweep(entry: str, block: UserBlock, factors: _FactorArrays, users: AnyArray, stopped: Event, *more: Any) -> bool:
-    """Count all items for the block; return False if the loop gives up."""
+def _sweep(
+    entry: str, block: UserBlock, more: tuple[Any, ...], factors: _FactorArrays, users: AnyArray, stopped: Event
+) -> bool:
+    """Count all items for the block by a loop, which may take more arguments; return False if the loop gives up."""
     n_items = len(factors.items)
     given, argument = factors.arguments(users), block.as_argument(factors.number)
     step = _items_per_call(block, users.shape[1])

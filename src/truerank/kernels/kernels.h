@@ -96,6 +96,15 @@ EXPORT int64_t count_top_float64(
     const Matrix *users, const Matrix *items, const double *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);
 
+/* Return the counts of `count_factors_float32`, mostly from whole numbers of 16 bits, with the lists and the order of
+   `count_top`; or return GAVE_UP. */
+EXPORT int64_t count_int16(
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t start,
+    int64_t stop);
+
+/* Return how many whole numbers of 16 bits are compared at a time; 0 if `count_int16` always gives up. */
+EXPORT int64_t int16_lanes(void);
+
 /* Write for user u, from placed[train.begin[u] + test.begin[u]] on, the places of the items of both lists, and fill in
    `seen`. It stops at the first user with a list out of order or range. Return DONE, INVALID or NO_MEMORY. */
 EXPORT int64_t place_lists(Block *block, const int32_t *places, int64_t n_items, int32_t *placed);

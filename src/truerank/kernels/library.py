@@ -254,6 +254,8 @@ ENTRIES: dict[str, list[Any]] = {
     **_entries_of("float64"),
     "processor_level": [],
     "count_narrow": _entries_of("float64")["count_factors_float64"],
+    "count_int16": [_NARROW, _NARROW, _FLOATS, _BLOCK, _ORDERED, _SIZE, _SIZE],
+    "int16_lanes": [],
     "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],
     "check_columns": [_ROWS, _SIZE],
@@ -293,6 +295,7 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
     "count_factors": _for_factors,
     "count_narrow": _for_factors,
     "count_top": _for_factors,
+    "count_int16": _for_factors,
     "place_lists": lambda block, places, n_items, placed: [
         (places, n_items), (placed, block.train.size + block.test.size)
     ],
