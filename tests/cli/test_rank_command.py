@@ -72,7 +72,18 @@ def test_spark_that_is_not_installed(factors: list[object], tmp_path: Path) -> N
     assert refusal(*factors, "-o", tmp_path / "ranks.npz", "--engine", "spark") == message
 
 
-@pytest.mark.parametrize("option", ["--threads", "--bias"])
+def test_a_depth(factors: list[object], tmp_path: Path) -> None:
+    assert run_here(*factors, "--depth", "1", "-o", tmp_path / "ranks.npz").exit_code == 0
+    ranks = tr.Ranks.load(tmp_path / "ranks.npz")
+    assert ranks.depth == 1
+    assert tr.values(ranks, "recall@1").tolist() == [0, 1]
+    assert refusal("evaluate", tmp_path / "ranks.npz", "-m", "auc").startswith("auc needs the whole ranking")
+    assert (
+        refusal(*factors, "--depth", "0", "-o", tmp_path / "a.npz") == "--depth must be a whole number from 1, got 0."
+    )
+
+
+@pytest.mark.parametrize("option", ["--threads", "--bias", "--depth"])
 def test_options_of_the_local_engine(factors: list[object], tmp_path: Path, option: str) -> None:
     arguments = ["-o", tmp_path / "ranks.npz", "--engine", "spark", option, "2"]
     assert refusal(*factors, *arguments).startswith(f"{option} is for the local engine; ")

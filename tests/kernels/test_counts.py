@@ -142,6 +142,140 @@ def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypat
         assert all(np.array_equal(a, b) for a, b in zip(one, count_factors(users, items, train, test), strict=True))
 
 
+def check_top(depth: int, *arguments: Any, **options: Any) -> Counts:
+    """Return the counts down to a depth, once they are those of all items as far as these are above it."""
+    everything = count_factors(*arguments, **options)
+    top = count_factors(*arguments, depth=depth, **options)
+    known = everything.above < depth
+    np.testing.assert_array_equal(top.above[known], everything.above[known])
+    np.testing.assert_array_equal(top.tied[known], everything.tied[known])
+    assert (top.above[~known] >= depth).all()
+    np.testing.assert_array_equal(top.order, everything.order)
+    np.testing.assert_array_equal(top.seen, everything.seen)
+    return top
+
+
+@settings(max_examples=100)
+@given(case=cases, depth=st.integers(1, 30))
+def test_a_depth_changes_no_count_above_it(case: dict[str, Any], depth: int) -> None:
+    users, items, bias, train, test = draw(**case)
+    check_top(depth, users, items, train, test, item_bias=bias if case["biased"] else None, threads=case["threads"])
+
+
+KINDS = ["random", "trained", "near ties", "equal rows", "zero rows", "equal lengths", "sizes"]
+
+
+def catalogue(kind: str, columns: int) -> tuple[Any, Any, Lists, Lists, Any]:
+    """Return factors of users and items, the two lists, and a bias."""
+    rng = np.random.default_rng(columns)
+    n_users, n_items = (30, 3000) if columns < 1000 else (7, 700)
+    users, items = rng.standard_normal((n_users, columns)), rng.standard_normal((n_items, columns))
+    if kind == "trained":  # some directions matter more than others, and lengths vary
+        scales, lengths = np.exp(-np.arange(columns) / 5), rng.exponential(1, (n_items, 1))
+        users, items = users * scales + 1, items * scales * lengths + lengths
+    if kind == "near ties":  # equal but for the last bits
+        items = items[:40][rng.integers(0, 40, n_items)] * (1 + rng.integers(0, 4, (n_items, 1)) * 2.0**-23)
+    if kind == "equal rows":
+        items = items[:20][rng.integers(0, 20, n_items)]
+    if kind == "zero rows":
+        items[rng.random(n_items) < 0.6], users[::4] = 0, 0
+    if kind == "equal lengths":
+        items /= np.sqrt(np.square(items).sum(axis=1, keepdims=True))
+    if kind == "sizes":
+        items *= 10.0 ** rng.integers(-18, 15, (n_items, 1))
+        users *= 10.0 ** rng.integers(-18, 15, (n_users, 1))
+    train, test = random_lists(rng, n_users, n_items, 400), random_lists(rng, n_users, n_items, 12)
+    return users, items, train, test, rng.standard_normal(n_items) * 3
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [1, 6, 64, 4097])
+def test_a_depth_in_catalogues_of_all_kinds(number: Any, biased: bool, kind: str, columns: int) -> None:
+    users, items, train, test, bias = catalogue(kind, columns)
+    added = bias.astype(number) if biased else None
+    for depth in (1, 10, 100):
+        check_top(depth, users.astype(number), items.astype(number), train, test, item_bias=added)
+
+
+needs_int16 = pytest.mark.skipif(
+    library.load() is None or not library.call("int16_lanes"), reason="the loops have no products of int16"
+)
+
+
+def count_by_int16(*arguments: Any, **options: Any) -> bool:
+    """Return whether whole numbers of 16 bits sufficed, once the counts are those of float32 scores."""
+    runs, sweep = [], factors._sweep
+
+    def watched(entry: str, *given: Any) -> bool:
+        runs.append((entry, sweep(entry, *given)))
+        return runs[-1][1]
+
+    plain = count_factors(*arguments, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(factors, "COLUMNS_FOR_INT16", 1)
+        patch.setattr(factors, "WORK_FOR_INT16", 0)
+        patch.setattr(factors, "_sweep", watched)
+        made = count_factors(*arguments, **options)
+    assert runs[0][0] == "count_int16"
+    for found, right in zip(made, plain, strict=True):
+        np.testing.assert_array_equal(found, right)
+    return bool(runs[0][1])
+
+
+@needs_int16
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [1, 2, 5, 31, 64, 4097])
+def test_whole_numbers_change_no_count(biased: bool, kind: str, columns: int) -> None:
+    users, items, train, test, bias = catalogue(kind, columns)
+    single = users.astype(np.float32), items.astype(np.float32)
+    count_by_int16(*single, train, test, item_bias=bias.astype(np.float32) if biased else None)
+
+
+@needs_int16
+@settings(max_examples=100)
+@given(case=cases)
+def test_whole_numbers_change_no_count_of_small_catalogues(case: dict[str, Any]) -> None:
+    users, items, bias, train, test = draw(**(case | {"number": np.float32}))
+    if len(test.indices):
+        count_by_int16(users, items, train, test, item_bias=bias if case["biased"] else None)
+
+
+@needs_int16
+def test_whole_numbers_suffice_for_trained_factors_and_give_up_on_ties() -> None:
+    users, items, train, test, _ = catalogue("trained", 64)
+    single = users.astype(np.float32), items.astype(np.float32)
+    assert count_by_int16(*single, train, test)
+    single[1][500:] = single[1][0]
+    assert not count_by_int16(*single, train, test)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_threads_and_block_sizes_change_no_bit_of_a_depth(number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    users, items = rng.standard_normal((300, 21)).astype(number), rng.standard_normal((3111, 21)).astype(number)
+    items *= rng.exponential(1, (3111, 1)).astype(number)
+    train, test = random_lists(rng, 300, 3111, 300), random_lists(rng, 300, 3111, 12)
+    one = count_factors(users, items, train, test, depth=10)
+    monkeypatch.setattr(factors, "USERS_PER_BLOCK", 7)
+    monkeypatch.setattr(factors, "WORK_PER_CALL", 1)
+    monkeypatch.setattr(factors, "CHUNK", 256)
+    for threads in (1, 3):
+        again = count_factors(users, items, train, test, depth=10, threads=threads)
+        assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
+
+
+def test_a_depth_with_very_many_held_out_items() -> None:
+    rng = np.random.default_rng(10)
+    users, items = rng.standard_normal((3, 4)), rng.standard_normal((6000, 4))
+    nothing = Lists(np.zeros(4, int), np.zeros(0, int))
+    many = Lists(np.array([0, 1, 1, 3001]), np.append(7, np.sort(rng.choice(6000, 3000, replace=False))))
+    for depth in (1, 10, 1000):
+        check_top(depth, users, items, nothing, many)
+
+
 def count_both_ways(*arguments: Any, **options: Any) -> tuple[Counts, bool]:
     """Return the counts, once they are those of float64 scores throughout, and whether float32 sufficed."""
     runs, sweep = [], factors._sweep

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests.instances import sparse
+from truerank.kernels import factors as factor_loops
 from truerank.kernels import library
 from truerank.kernels.factors import best_factors, count_factors, count_sampled, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
@@ -28,6 +29,7 @@ STRUCTURES = [
     library.BlockArgument,
     library.RowsArgument,
     library.HistoriesArgument,
+    library.OrderedArgument,
     library.BestArgument,
     library.SampledArgument,
     library.DrawnArgument,
@@ -98,6 +100,11 @@ def results() -> dict[str, Any]:
         histories = sp.csr_array(histories[:, :2500])
         name = np.dtype(number).name
         found[f"factors {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
+        found[f"top {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0], depth=7)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(factor_loops, "COLUMNS_FOR_INT16", 1)
+            patch.setattr(factor_loops, "WORK_FOR_INT16", 0)
+            found[f"whole numbers {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
         found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
         everyone = np.arange(80)
         found[f"best factors {name}"] = best_factors(users, items, everyone, lists[0], 30, item_bias=items[:, 0])

@@ -519,9 +519,14 @@ class Ranks:
         sample = Sample(design, self.n_candidates, drawn)
         return dataclasses.replace(self, above=above, tied=tied, n_candidates=self.n_relevant + draws, sample=sample)
 
-    def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints) -> Ranks:
-        """Return these ranks as known down to a depth, after the given number of scores per instance."""
-        return dataclasses.replace(self, above=above, tied=tied, depth=depth, scored=scored)
+    def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints | None = None) -> Ranks:
+        """Return these ranks as known down to a depth, from counts that are exact where fewer than `depth` are above.
+
+        `scored` is how many scores per instance this took, if not all.
+        """
+        same = None if self.same_score is None else self.same_score & (above < depth)
+        counts = cut_counts(depth, above, tied, self.indptr, self.n_catalogue)
+        return dataclasses.replace(self, above=counts[0], tied=counts[1], same_score=same, depth=depth, scored=scored)
 
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -563,6 +568,22 @@ class Ranks:
     def from_arrow(cls, table: pa.Table) -> Ranks:
         """Read a table laid out as by `to_arrow`."""
         return _files().from_arrow(table)
+
+
+def cut_counts(depth: int, above: Ints, tied: Ints, indptr: Ints, n: Ints) -> tuple[Ints, Ints]:
+    """Return counts with all items that are not in the top below those that are, and below the ties of these.
+
+    Examples
+    --------
+    >>> above, tied = np.array([0, 2, 7]), np.array([0, 4, 0])
+    >>> cut_counts(3, above, tied, np.array([0, 3]), np.array([99]))
+    (array([0, 2, 6]), array([0, 4, 0]))
+    """
+    out, instance = above >= depth, owners(indptr)
+    lowest = np.full(indptr.size - 1, depth)
+    np.maximum.at(lowest, instance[~out], (above + tied)[~out])
+    below = np.minimum(lowest, n - np.diff(indptr))[instance]
+    return np.where(out, below, above), np.where(out, 0, tied)
 
 
 def _files() -> Any:

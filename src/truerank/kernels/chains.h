@@ -4,6 +4,8 @@
 #ifndef CHAINS_H
 #define CHAINS_H
 
+#include <math.h>
+
 #include "kernels.h"
 #include "vectors.h"
 
@@ -21,6 +23,14 @@ INLINE factor at(const Matrix *matrix, int64_t row, int64_t column) {
 
 INLINE const factor *row_of(const Matrix *matrix, int64_t row) {
     return (const factor *)matrix->numbers + row * matrix->row_step;
+}
+
+/* Return the length of a row, of which the first `columns` count. */
+static double length(const Matrix *rows, int64_t row, int64_t columns) {
+    double total = 0;
+    for (int64_t k = 0; k < columns; k++)
+        total += (double)at(rows, row, k) * at(rows, row, k);
+    return sqrt(total);
 }
 
 /* Exchange rows and columns of a square. */
@@ -56,12 +66,12 @@ static factor score(const Matrix *users, int64_t user, const Matrix *items, cons
     return bias ? total + bias[item] : total;
 }
 
-/* Compute the sums of CHAINS items for one user. */
-static void sum_chains(const factor *user, const factor *const *rows, int64_t depth, factor *totals) {
+/* Compute the sums of some squares of items for one user. */
+INLINE void sum_chains(int squares, const factor *user, const factor *const *rows, int64_t depth, factor *totals) {
     strip sums[SQUARES] = {{0}}, square[SIDE];
     int64_t k = 0;
     for (; k + SIDE <= depth; k += SIDE)
-        UNROLLED for (int s = 0; s < SQUARES; s++) {
+        UNROLLED for (int s = 0; s < squares; s++) {
             read_square(rows + s * SIDE, k, square);
             UNROLLED for (int j = 0; j < SIDE; j++)
                 UNROLLED for (int i = 0; i < SIDE; i++)
@@ -69,7 +79,7 @@ static void sum_chains(const factor *user, const factor *const *rows, int64_t de
         }
     memcpy(totals, sums, sizeof sums);
     for (; k < depth; k++)
-        for (int c = 0; c < CHAINS; c++)
+        for (int c = 0; c < squares * SIDE; c++)
             totals[c] = FUSED_FACTORS(user[k], rows[c][k], totals[c]);
 }
 
@@ -86,7 +96,10 @@ static void score_some(
     factor totals[CHAINS];
     for (int c = 0; c < CHAINS; c++)
         rows[c] = row_of(items, chosen[least(c, size - 1)]); /* the last is repeated */
-    sum_chains(row_of(users, user), rows, items->columns, totals);
+    if (size <= SIDE)
+        sum_chains(1, row_of(users, user), rows, items->columns, totals);
+    else
+        sum_chains(SQUARES, row_of(users, user), rows, items->columns, totals);
     for (int64_t c = 0; c < size; c++)
         scores[c] = bias ? totals[c] + bias[chosen[c]] : totals[c];
 }

@@ -180,6 +180,20 @@ static int64_t keep(const number *scores, int64_t stop, number bound, number *ke
     return fill(kept, size);
 }
 
+/* Return whether comparing scores with `size` bounds takes longer than first dropping those below `bound`, to judge by a
+   few vectors from all over them. */
+static int is_worth_keeping(const number *scores, int64_t stop, number bound, int64_t size) {
+    enum { SAMPLED = 8 };
+    int64_t vectors = stop / LANES, high = 0;
+    if (size < 2) /* a single bound costs no more than this */
+        return 0;
+    if (vectors < SAMPLED)
+        return 1;
+    for (int64_t i = 0; i < SAMPLED; i++)
+        high -= sum(load(scores + i * vectors / SAMPLED * LANES) >= splat(bound)); /* true is -1 */
+    return (SAMPLED * LANES - high) * size > SAMPLED * LANES * KEEP_COST;
+}
+
 /* Do as `compare` for any number of bounds, which descend.
 
    The lowest group comes first. A score below all of its bounds is below all others too, so only the rest is
@@ -190,7 +204,7 @@ static void count_between(
     number kept[CHUNK + PANEL];
     while (size > 0) {
         int64_t first = most(size - GROUP, 0);
-        if (size > 1) { /* a single bound costs no more than this */
+        if (is_worth_keeping(scores, stop, lows[size - 1], size)) {
             stop = keep(scores, stop, lows[size - 1], kept);
             scores = kept;
         }

@@ -11,6 +11,7 @@ import numpy as np
 from truerank.core.checks import AnyArray, Ints
 from truerank.core.csr import owners
 from truerank.kernels import library
+from truerank.kernels.orders import Order
 from truerank.kernels.scores import Best, BestBlock, above_and_tied, best_of_blocks, best_scores, count_scores
 from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks, refuse_score
 
@@ -86,6 +87,8 @@ USERS_PER_TILE = 12  # users scored together, or half as many; it only affects s
 USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
 FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
+COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which whole numbers pay
+HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which they pay
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
 _CHECKED_AT_ONCE = 2**23  # scores
@@ -97,6 +100,7 @@ class _FactorArrays(NamedTuple):
     users: AnyArray
     items: AnyArray
     bias: AnyArray
+    largest: float  # absolute value of an item's factor or bias
 
     @property
     def number(self) -> np.dtype[Any]:
@@ -125,6 +129,7 @@ def count_factors(
     test: Lists,
     *,
     item_bias: AnyArray | None = None,
+    depth: int | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Counts:
@@ -141,6 +146,9 @@ def count_factors(
         The candidates of a user are all items except those in `train`. Items in `test` are relevant,
         even if they are also in `train`, and are never counted.
     item_bias : array of shape (n_items,), optional
+    depth : int, optional
+        Count only as far as needed to know which relevant items have fewer than `depth` candidates above them, and how
+        many; for others, `above` is at least `depth`, and `tied` is undefined.
     threads : int
         Blocks counted at the same time. The result does not depend on it.
     progress : callable, optional
@@ -164,7 +172,8 @@ def count_factors(
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return count_scores(score, n_items, train, test, threads=threads, progress=progress)
     size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
-    return count_blocks(_counter(factors), size, n_items, train, test, threads, progress)
+    count = _counter(factors) if depth is None else _top_counter(factors, depth)
+    return count_blocks(count, size, n_items, train, test, threads, progress)
 
 
 def best_factors(
@@ -201,12 +210,10 @@ def best_factors(
     if library.load() is None:
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
-    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
 
     def search(chosen: Ints, stopped: Event) -> BestBlock:
         block, rows = BestBlock.of(chosen, excluded, k, factors.number), factors.rows(chosen)
-        if not rows.shape[1] * _largest(rows) * largest < limit:
-            _check_factors(block, factors, rows)
+        _check_factors(block, factors, rows)
         _search(block, factors, rows, stopped)
         return block
 
@@ -228,34 +235,64 @@ def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArra
     items = np.asarray(item_factors, number)
     if items.shape[1] == 0:  # all scores are 0, or the bias
         user_factors, items = np.zeros((len(user_factors), 1), number), np.zeros((len(items), 1), number)
-    return _FactorArrays(user_factors, items, np.ascontiguousarray([] if item_bias is None else item_bias, number))
+    bias = np.ascontiguousarray([] if item_bias is None else item_bias, number)
+    return _FactorArrays(user_factors, items, bias, max(_largest(items), _largest(bias)))
 
 
 def _counter(factors: _FactorArrays) -> Callable[[UserBlock, Event], None]:
     """Return a function that counts a block."""
-    largest, limit = max(_largest(factors.items), _largest(factors.bias)), float(np.finfo(factors.number).max)
-    crowded = Event()  # set if too many scores are too close for float32 to help
+    crowded = Event()  # set if too many scores are too close for a quicker loop to help
+    order = Order.of(factors.users, factors.items, factors.bias) if _suits_int16(factors) else None
 
     def count(block: UserBlock, stopped: Event) -> None:
         users = factors.rows(block.users)
-        most = _largest(users)
-        product = users.shape[1] * most * largest
-        # The negation also catches NaN.
-        if not product < limit:
-            _check_factors(block, factors, users)
-        is_wide = factors.number == np.float64
-        if is_wide and not crowded.is_set() and _suits_float32(block, most, largest, product):
-            if _sweep("count_narrow", block, factors, users, stopped):
+        sizes = _check_factors(block, factors, users)
+        quick = None if crowded.is_set() else _quicker(block, factors, order, sizes)
+        if quick is not None:
+            if _sweep(*quick, factors, users, stopped):
                 return
             crowded.set()
             block.reset()
-        _sweep(f"count_factors_{factors.number}", block, factors, users, stopped)
+        _sweep(f"count_factors_{factors.number}", block, (), factors, users, stopped)
 
     return count
 
 
-def _sweep(entry: str, block: UserBlock, factors: _FactorArrays, users: AnyArray, stopped: Event) -> bool:
-    """Count all items for the block; return False if the loop gives up."""
+def _quicker(
+    block: UserBlock, factors: _FactorArrays, order: Order | None, sizes: tuple[float, float, float]
+) -> tuple[str, UserBlock, tuple[Any, ...]] | None:
+    """Return a loop that decides most pairs in less precision, with what it is given; None if it would not help."""
+    if factors.number == np.float64:
+        return ("count_narrow", block, ()) if _suits_float32(block, *sizes) else None
+    if order is None or len(block.test.items) > HELD_OUT_FOR_INT16 * len(block.users):
+        return None
+    return "count_int16", block._replace(train=order.placed(block)), (order.as_argument(),)
+
+
+def _suits_int16(factors: _FactorArrays) -> bool:
+    """Whether scoring takes so long that sorting and rounding the factors first pays."""
+    n_items, columns = factors.items.shape
+    is_long = columns >= COLUMNS_FOR_INT16 and n_items * columns >= WORK_FOR_INT16
+    return factors.number == np.float32 and is_long and library.call("int16_lanes") > 0
+
+
+def _top_counter(factors: _FactorArrays, depth: int) -> Callable[[UserBlock, Event], None]:
+    """Return a function that counts a block down to a depth."""
+    order = Order.of(factors.users, factors.items, factors.bias)
+    entry, ordered = f"count_top_{factors.number}", order.as_argument()
+
+    def count(block: UserBlock, stopped: Event) -> None:
+        users = factors.rows(block.users)
+        _check_factors(block, factors, users)
+        _sweep(entry, block._replace(train=order.placed(block)), (ordered, depth), factors, users, stopped)
+
+    return count
+
+
+def _sweep(
+    entry: str, block: UserBlock, more: tuple[Any, ...], factors: _FactorArrays, users: AnyArray, stopped: Event
+) -> bool:
+    """Count all items for the block by a loop, which may take more arguments; return False if the loop gives up."""
     n_items = len(factors.items)
     given, argument = factors.arguments(users), block.as_argument(factors.number)
     step = _items_per_call(block, users.shape[1])
@@ -263,7 +300,7 @@ def _sweep(entry: str, block: UserBlock, factors: _FactorArrays, users: AnyArray
         stop = min(start + step, n_items)
         if stopped.is_set():
             return True
-        if library.call(entry, *given, argument, start, stop):
+        if library.call(entry, *given, argument, *more, start, stop):
             return False
     return True
 
@@ -292,8 +329,19 @@ def _largest(values: AnyArray) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def _check_factors(block: UserBlock | BestBlock, factors: _FactorArrays, users: AnyArray) -> None:
-    """Refuse factors whose products do not add up to a finite score in every order."""
+def _check_factors(block: UserBlock | BestBlock, factors: _FactorArrays, users: AnyArray) -> tuple[float, float, float]:
+    """Return the largest factors of users and of items, and a bound on scores, unless scores may not be finite.
+
+    Refused are factors whose products do not add up to a finite score in every order.
+    """
+    most = _largest(users)
+    product = users.shape[1] * most * factors.largest
+    if not product < float(np.finfo(factors.number).max):  # the negation also catches NaN
+        _check_scores(block, factors, users)
+    return most, factors.largest, product
+
+
+def _check_scores(block: UserBlock | BestBlock, factors: _FactorArrays, users: AnyArray) -> None:
     size = max(1, _CHECKED_AT_ONCE // len(users))
     for start in range(0, len(factors.items), size):
         with np.errstate(all="ignore"):

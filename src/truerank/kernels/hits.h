@@ -38,6 +38,13 @@ INLINE int64_t total(tally counts) {
 }
 #endif
 
+/* KEEP_COST is how many targets a score could be compared with, both ways, in the time of `keep_hits`, about. */
+#if defined(__AVX512F__)
+#define KEEP_COST 1
+#else
+#define KEEP_COST 2.5
+#endif
+
 /* `keep_hits` writes a whole vector that begins with all hits; it returns how many lanes count, which may include others. */
 #if defined(__AVX512F__)
 INLINE int64_t keep_hits(number *to, vector value, wholes hits) {
@@ -50,20 +57,24 @@ INLINE int64_t keep_hits(number *to, vector value, wholes hits) {
     return __builtin_popcount(chosen);
 }
 #elif defined(__AVX2__) && NUMBER_BITS == 32
-/* For each set of lanes 0 to 3, as bits: its lanes in order. */
-static const int32_t LANES_OF[16][4] = {
-    {0}, {0}, {1}, {0, 1}, {2}, {0, 2}, {1, 2}, {0, 1, 2},
-    {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3},
-};
-
-INLINE void keep_lanes(number *to, __m128 half, uint32_t chosen) {
-    _mm_storeu_ps(to, _mm_permutevar_ps(half, _mm_loadu_si128((const __m128i *)LANES_OF[chosen])));
-}
+/* For each set of lanes, as bits: its lanes in order, one byte each. */
+#define BIT(set, lane) ((uint64_t)((set) >> (lane) & 1))
+#define BEFORE_4(set) (BIT(set, 0) + BIT(set, 1) + BIT(set, 2) + BIT(set, 3))
+#define LANES_OF(set) \
+    (BIT(set, 1) << 8 * BIT(set, 0) | BIT(set, 2) * 2 << 8 * (BIT(set, 0) + BIT(set, 1)) | \
+     BIT(set, 3) * 3 << 8 * (BIT(set, 0) + BIT(set, 1) + BIT(set, 2)) | \
+     (BIT(set, 4) * 4 | BIT(set, 5) * 5 << 8 * BIT(set, 4) | BIT(set, 6) * 6 << 8 * (BIT(set, 4) + BIT(set, 5))) \
+         << 8 * BEFORE_4(set) | \
+     (BIT(set, 7) * 7 << 8 * (BIT(set, 4) + BIT(set, 5) + BIT(set, 6))) << 8 * BEFORE_4(set))
+#define LANES_OF_4(set) LANES_OF(set), LANES_OF(set + 1), LANES_OF(set + 2), LANES_OF(set + 3)
+#define LANES_OF_16(set) LANES_OF_4(set), LANES_OF_4(set + 4), LANES_OF_4(set + 8), LANES_OF_4(set + 12)
+#define LANES_OF_64(set) LANES_OF_16(set), LANES_OF_16(set + 16), LANES_OF_16(set + 32), LANES_OF_16(set + 48)
+static const uint64_t SETS[256] = {LANES_OF_64(0), LANES_OF_64(64), LANES_OF_64(128), LANES_OF_64(192)};
 
 INLINE int64_t keep_hits(number *to, vector value, wholes hits) {
-    uint32_t chosen = _mm256_movemask_ps((__m256)hits), low = chosen & 15, high = chosen >> 4;
-    keep_lanes(to, _mm256_castps256_ps128((__m256)value), low);
-    keep_lanes(to + __builtin_popcount(low), _mm256_extractf128_ps((__m256)value, 1), high);
+    uint32_t chosen = _mm256_movemask_ps((__m256)hits);
+    __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(SETS + chosen)));
+    store(to, (vector)_mm256_permutevar8x32_ps((__m256)value, lanes));
     return __builtin_popcount(chosen);
 }
 #else

@@ -79,6 +79,36 @@ EXPORT int64_t count_factors_float64(
 EXPORT int64_t count_narrow(
     const Matrix *users, const Matrix *items, const double *bias, Block *block, int64_t start, int64_t stop);
 
+/* The catalogue in another order: the item at each place, and at least the length of its factors. */
+typedef struct {
+    int64_t size;
+    const int32_t *items;
+    const double *lengths;
+} Ordered;
+
+/* Count as `count_factors`, but only down to a depth: an item with at least `depth` candidates above it has above[j] =
+   depth and tied[j] = 0. The calls cover the catalogue in the order given, each from a multiple of 256 on. `seen`
+   stays as it is, and `train` is what `place_lists` wrote; the first call sorts it. */
+EXPORT int64_t count_top_float32(
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop);
+EXPORT int64_t count_top_float64(
+    const Matrix *users, const Matrix *items, const double *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop);
+
+/* Return the counts of `count_factors_float32`, mostly from whole numbers of 16 bits, with the lists and the order of
+   `count_top`; or return GAVE_UP. */
+EXPORT int64_t count_int16(
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t start,
+    int64_t stop);
+
+/* Return how many whole numbers of 16 bits are compared at a time; 0 if `count_int16` always gives up. */
+EXPORT int64_t int16_lanes(void);
+
+/* Write for user u, from placed[train.begin[u] + test.begin[u]] on, the places of the items of both lists, and fill in
+   `seen`. It stops at the first user with a list out of order or range. Return DONE, INVALID or NO_MEMORY. */
+EXPORT int64_t place_lists(Block *block, const int32_t *places, int64_t n_items, int32_t *placed);
+
 /* Count all items for rows of scores; return the flat index, user * columns + item, of a candidate's
    score that is not finite, or else -1, INVALID or NO_MEMORY. */
 EXPORT int64_t count_scores_float32(const Matrix *scores, Block *block);

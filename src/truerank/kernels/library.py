@@ -106,6 +106,18 @@ class BlockArgument(_Argument):
         return cls(len(begin), *lists, *places).keeping((lists, (targets, *results)), targets.dtype)
 
 
+class OrderedArgument(_Argument):
+    """The catalogue in another order: the item at each place, and the length of its factors."""
+
+    _fields_ = (("size", _SIZE), ("items", _ADDRESS), ("lengths", _ADDRESS))
+
+    @classmethod
+    def of(cls, items: AnyArray, lengths: AnyArray) -> Self:
+        """Return a view of the arrays, with one entry per item."""
+        places = address(items, np.int32), address(lengths, np.float64, len(items))
+        return cls(len(items), *places).keeping((items, lengths))
+
+
 class BestArgument(_Argument):
     """Users, the items to leave out, and room for the best k of the others."""
 
@@ -210,7 +222,9 @@ class Typed:
         return ctypes.byref(given)
 
 
-_BLOCK, _ROWS, _BEST, _DRAWN = map(ctypes.POINTER, (BlockArgument, RowsArgument, BestArgument, DrawnArgument))
+_BLOCK, _ROWS, _BEST, _DRAWN, _ORDERED = map(
+    ctypes.POINTER, (BlockArgument, RowsArgument, BestArgument, DrawnArgument, OrderedArgument)
+)
 _FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
 _NARROW = Typed(MatrixArgument, np.float32)
 
@@ -221,6 +235,7 @@ def _entries_of(kind: str) -> dict[str, list[Any]]:
     matrix, rows, sampled = (Typed(each, kind) for each in (MatrixArgument, HistoriesArgument, SampledArgument))
     entries = {
         "count_factors": [matrix, matrix, numbers, _BLOCK, _SIZE, _SIZE],
+        "count_top": [matrix, matrix, numbers, _BLOCK, _ORDERED, _SIZE, _SIZE, _SIZE],
         "count_scores": [matrix, _BLOCK],
         "count_sparse": [rows, rows, _SIZE, _BLOCK],
         "count_sampled": [sampled, numbers, _SIZES, _SIZES, _SIZES],
@@ -239,6 +254,9 @@ ENTRIES: dict[str, list[Any]] = {
     **_entries_of("float64"),
     "processor_level": [],
     "count_narrow": _entries_of("float64")["count_factors_float64"],
+    "count_int16": [_NARROW, _NARROW, _FLOATS, _BLOCK, _ORDERED, _SIZE, _SIZE],
+    "int16_lanes": [],
+    "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
@@ -256,8 +274,8 @@ ENTRIES: dict[str, list[Any]] = {
 _Needed = Iterable[tuple[Any, int]]
 
 
-def _for_factors(users: Any, items: Any, bias: Any, block: Any, _start: int, stop: int) -> _Needed:
-    columns = items.columns + (bias is not None)
+def _for_factors(users: Any, items: Any, bias: Any, block: Any, *rest: Any) -> _Needed:
+    stop, columns = rest[-1], items.columns + (bias is not None)
     return (users, block.users), (items, stop), (bias, items.rows), (range(users.columns), columns)
 
 
@@ -276,6 +294,11 @@ def _for_a_sweep(matrix: Any, width: int, panel: Any, pivot: Any, scaled: Any, _
 LENGTHS: dict[str, Callable[..., _Needed]] = {
     "count_factors": _for_factors,
     "count_narrow": _for_factors,
+    "count_top": _for_factors,
+    "count_int16": _for_factors,
+    "place_lists": lambda block, places, n_items, placed: [
+        (places, n_items), (placed, block.train.size + block.test.size)
+    ],
     "best_factors": _for_factors,
     "count_scores": lambda scores, block: [(scores, block.users)],
     "best_scores": lambda scores, block: [(scores, block.users)],

@@ -24,13 +24,6 @@ typedef struct {
     int64_t n_close, n_scores;
 } Narrow;
 
-static double length(const Matrix *rows, int64_t row, int64_t columns) {
-    double total = 0;
-    for (int64_t k = 0; k < columns; k++)
-        total += at(rows, row, k) * at(rows, row, k);
-    return sqrt(total);
-}
-
 /* Find the length of the longest of the items low..high - 1, and their largest bias. */
 static void find_largest(const Narrow *narrow, int64_t low, int64_t high, double *longest, double *heaviest) {
     *longest = *heaviest = 0;

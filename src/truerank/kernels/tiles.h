@@ -36,13 +36,19 @@ static int new_tiles(Tiles *tiles, int64_t users, int64_t depth) {
     return tiles->memory != NULL;
 }
 
+/* Return the number of the row at a place, in the order of the matrix unless another one is chosen. */
+INLINE int64_t row_at(const int32_t *chosen, int64_t place) {
+    return chosen ? chosen[place] : place;
+}
+
 /* Copy the columns of SIDE rows, as many as make whole squares, into a panel; return the first column that is left. */
-static int64_t pack_squares(const Matrix *rows, int64_t row, int64_t width, number *panel) {
+INLINE int64_t pack_squares(
+    const Matrix *rows, const int32_t *chosen, int64_t place, int64_t width, number *panel) {
     const factor *from[SIDE];
     strip square[SIDE];
     int64_t k = 0;
     for (int i = 0; i < SIDE; i++)
-        from[i] = row_of(rows, row + i);
+        from[i] = row_of(rows, row_at(chosen, place + i));
     for (; k + SIDE <= rows->columns; k += SIDE) {
         read_square(from, k, square);
         UNROLLED for (int j = 0; j < SIDE; j++)
@@ -61,20 +67,26 @@ static void pack_row(
         panel[rows->columns * width] = bias[row];
 }
 
-/* Copy rows start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional factor.
-   The width is a constant, so that nothing is divided by it. */
-INLINE void pack(
-    const Matrix *rows, const factor *bias, int64_t start, int64_t stop, int64_t width, int64_t depth, number *packed) {
+/* Copy the rows at places start..stop - 1 into panels of `width` rows, factor by factor, with the bias as an additional
+   factor. The width is a constant, so that nothing is divided by it. */
+INLINE void pack_chosen(
+    const Matrix *rows, const factor *bias, const int32_t *chosen, int64_t start, int64_t stop, int64_t width,
+    int64_t depth, number *packed) {
     int64_t last = (stop - start) / width * width * depth;
     int has_squares = rows->column_step == 1 && width % SIDE == 0;
     memset(packed + last, 0, width * depth * sizeof *packed); /* rows missing from the last panel */
     for (int64_t row = start, next; row < stop; row = next) {
         number *panel = packed + (row - start) / width * width * depth + (row - start) % width;
         next = has_squares && row + SIDE <= stop ? row + SIDE : row + 1;
-        int64_t first = next - row == SIDE ? pack_squares(rows, row, width, panel) : 0;
+        int64_t first = next - row == SIDE ? pack_squares(rows, chosen, row, width, panel) : 0;
         for (int64_t i = row; i < next; i++)
-            pack_row(rows, bias, i, first, width, panel + i - row);
+            pack_row(rows, bias, row_at(chosen, i), first, width, panel + i - row);
     }
+}
+
+INLINE void pack(
+    const Matrix *rows, const factor *bias, int64_t start, int64_t stop, int64_t width, int64_t depth, number *packed) {
+    pack_chosen(rows, bias, NULL, start, stop, width, depth, packed);
 }
 
 /* Score the held-out items of one user; return DONE, or INVALID if one is not in the catalogue. */

@@ -10,14 +10,14 @@ from typing import NamedTuple, Unpack, overload
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, counted, to_numpy
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_whole, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
-from truerank.core.ranks import Ranks
+from truerank.core.ranks import Ranks, cut_counts
 from truerank.core.samples import Rng
 from truerank.core.threads import check_threads, progress_bar
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
-from truerank.kernels.user_blocks import Counts, Lists, check_pairs
+from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
 from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable
@@ -31,6 +31,7 @@ _PAIRS = 1 << 22
 class ExactOptions(RankOptions, total=False):
     """What `rank` takes by keyword."""
 
+    depth: int | None
     checkpoint: str | Path | None
 
 
@@ -50,6 +51,7 @@ def rank(
     keep_train: bool | None = None,
     users: Users | None = None,
     rng: Rng = None,
+    depth: int | None = None,
     threads: int | None = None,
     progress: bool = False,
     store: AnyStore | None = None,
@@ -85,6 +87,9 @@ def rank(
         row equals that user's row in the full result. A note states how many were ranked.
     rng : int or numpy.random.Generator, optional
         Seed for the draw of users.
+    depth : int, optional
+        How deep ranks are to be known: metrics with a cut-off up to it are those of the full ranks, to the last bit,
+        and others are refused. From the factors of a trained model this takes a fraction of the time.
     threads : int, optional
         One per processor by default. The result does not depend on it. Functions and models of other libraries are
         called by the calling thread only; what they return is counted by the others.
@@ -119,8 +124,12 @@ def rank(
     >>> ranks = tr.rank(scores, train=[[0], []], test=[[2], [3, 0]])
     >>> ranks.above.tolist(), ranks.tied.tolist(), ranks.n_candidates.tolist()
     ([1, 0, 2], [1, 0, 0], [3, 4])
+    >>> tr.rank(scores, train=[[0], []], test=[[2], [3, 0]], depth=1)
+    Ranks(2 instances, 3 relevant items, lists cut at depth 1, no ties)
     """
     workers = check_threads(threads)
+    if depth is not None:
+        check_whole("depth", depth)
     scorers = scorer.values() if isinstance(scorer, Mapping) else [scorer]
     held = HeldOut.of(
         scorers,
@@ -138,21 +147,34 @@ def rank(
     with paying(scorer, held.scorers, held.test, store, progress, total) as (ranked, shown):
         if held.listed is None:
             kept = checkpointed(ranked, checkpoint)
-            return held.finished([_rank_all(one, held, workers, shown) for one in kept], scorer)
-        return held.finished([_rank_among(one, held, shown) for one in ranked], scorer)
+            return held.finished([_rank_all(one, held, depth, workers, shown) for one in kept], scorer)
+        found = [_rank_among(one, held, shown) for one in ranked]
+        if depth is not None:
+            found = [one.cut(depth, above=one.above, tied=one.tied) for one in found]
+        return held.finished(found, scorer)
 
 
-def _rank_all(scorer: Scorer, held: HeldOut, threads: int, progress: bool) -> Ranks:
+def _rank_all(scorer: Scorer, held: HeldOut, depth: int | None, threads: int, progress: bool) -> Ranks:
     test = held.test
     training = held.excluded or Interactions(sp.csr_array(test.shape, dtype=np.float32))
     lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     with progress_bar("users", progress, total=held.users.size) as bar:
-        counts = scorer.count(*lists, threads=threads, progress=bar.update)
+        counts = _counts(scorer, *lists, depth, threads, bar.update)
     both = np.diff(bounds(counts.seen)[test.indptr])
-    n_candidates = (test.n_items - np.diff(training.indptr) + both)[held.users]
-    same = None if held.grades is None else same_scores(scorer, training, test, counts, threads)
+    n_candidates, above, tied = test.n_items - np.diff(training.indptr) + both, counts.above, counts.tied
+    if depth is not None:
+        above, tied = cut_counts(depth, above, tied, test.indptr, n_candidates)
+    same = None if held.grades is None else same_scores(scorer, training, test, counts, threads, depth)
     notes = _notes(held, int(both.sum()))
-    return held.ranks(counts.order, counts.above, counts.tied, n_candidates, same, notes=notes)
+    return held.ranks(counts.order, above, tied, n_candidates[held.users], same, depth=depth, notes=notes)
+
+
+def _counts(
+    scorer: Scorer, train: Lists, test: Lists, depth: int | None, threads: int, progress: Progress | None = None
+) -> Counts:
+    if depth is None:
+        return scorer.count(train, test, threads=threads, progress=progress)
+    return scorer.count_top(train, test, depth, threads=threads, progress=progress)
 
 
 def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:
@@ -263,8 +285,12 @@ def rank_pairs(users: Ints, items: Ints, scores: AnyArray, relevant: Bools, grad
     )
 
 
-def same_scores(scorer: Scorer, train: Interactions, test: Interactions, counts: Counts, threads: int) -> Bools:
+def same_scores(
+    scorer: Scorer, train: Interactions, test: Interactions, counts: Counts, threads: int, depth: int | None = None
+) -> Bools:
     """Return for each held-out item, in the order of the counts, whether it has the score of the one before it.
+
+    With a depth, it is known only where fewer candidates are above; elsewhere it is False.
 
     Of a user's items at places 0, 1, 2, ..., those at even places are counted again, with those at
     odd places as irrelevant candidates. Before place j there are j / 2 odd ones. If fewer stand
@@ -283,23 +309,28 @@ def same_scores(scorer: Scorer, train: Interactions, test: Interactions, counts:
     users, place = test.users, places(test.indptr) - 1
     alike = np.zeros(place.size, dtype=np.bool_)
     alike[1:] = (counts.above[1:] == counts.above[:-1]) & (counts.tied[1:] == counts.tied[:-1]) & (place[1:] > 0)
+    if depth is not None:
+        alike &= counts.above < depth
     unclear = np.isin(users, users[alike & (counts.tied == 0)])
     if not unclear.any():
         return alike
     again = np.flatnonzero(unclear & (place % 2 == 0))
-    more = _count_again(scorer, train, test, counts.order[again], threads)
+    enough = None if depth is None else depth + int(place.max())  # one more candidate for each item at an odd place
+    more = _count_again(scorer, train, test, counts.order[again], threads, enough)
     higher, tied = more.above - counts.above[again], more.tied - counts.tied[again]
     before = place[again] // 2
     same = alike & ~unclear
     same[again] = higher < before
     after = again[higher + tied > before] + 1
     same[after] = True
-    return same
+    return same if depth is None else same & (counts.above < depth)
 
 
-def _count_again(scorer: Scorer, train: Interactions, test: Interactions, entries: Ints, threads: int) -> Counts:
+def _count_again(
+    scorer: Scorer, train: Interactions, test: Interactions, entries: Ints, threads: int, depth: int | None
+) -> Counts:
     """Count with only some of the held-out items relevant; the others are candidates, also if they are in `train`."""
     chosen = np.zeros(test.items.size, dtype=np.bool_)
     chosen[entries] = True
     part, others = test.select(chosen), train.select(~test.contains(train))
-    return scorer.count(Lists(others.indptr, others.items), Lists(part.indptr, part.items), threads=threads)
+    return _counts(scorer, Lists(others.indptr, others.items), Lists(part.indptr, part.items), depth, threads)

@@ -467,14 +467,7 @@ class HeadFirst(SequentialDesign):
         return FixedOrder(pool, np.lexsort((among_equal, -pool.popularity)))
 
     def found(self, ranks: Ranks, *, above: Ints, tied: Ints, drawn: Ints, scored: Ints) -> Ranks:
-        """Put items that are not in the top k below all that are, and below their ties."""
-        out = above >= self.k
-        lowest = np.full(len(ranks), self.k)
-        np.maximum.at(lowest, ranks.instance[~out], (above + tied)[~out])
-        below = np.minimum(lowest[ranks.instance], ranks.item_irrelevant)
-        return ranks.cut(
-            self.k, above=np.where(out, below, above), tied=np.where(out, 0, tied), scored=scored + ranks.n_relevant
-        )
+        return ranks.cut(self.k, above=above, tied=tied, scored=scored + ranks.n_relevant)
 
     def __str__(self) -> str:
         return f"{self.name}@{self.k}"

@@ -105,6 +105,12 @@ class Scorer(ABC):
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
         return count_scores(self.scores, self._width(), train, test, **self._options(threads, progress))
 
+    def count_top(
+        self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts:
+        """Count as `count`, but items with at least `depth` candidates above them need no more than that many."""
+        return self.count(train, test, threads=threads, progress=progress)
+
     def named(self, user_ids: Ids = None, item_ids: Ids = None) -> Scorer:
         """Return a copy with other names of its users, of its items, or of both."""
         copied = copy.copy(self)
@@ -284,6 +290,13 @@ class Factors(ArrayScorer):
         """Count in one compiled loop that computes and compares scores."""
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
+
+    def count_top(
+        self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts:
+        """Count from the longest item factors on, as far as needed to know who has `depth` candidates above."""
+        given = (self.user_factors, self.item_factors, train, test)
+        return count_factors(*given, item_bias=self.item_bias, depth=depth, threads=threads, progress=progress)
 
     def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
         """Score and search in one compiled loop."""

@@ -1,0 +1,93 @@
+"""Ranks down to a depth: the same metrics as from full ranks, or a refusal."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import truerank as tr
+
+METRICS = ["recall@10", "ndcg@10", "ap@7", "rr@10", "precision@1", "hit@3"]
+REFUSED = {
+    "auc": "auc needs the whole ranking",
+    "ap": "ap needs the whole ranking",
+    "ndcg@11": "ndcg@11 looks at rank 11",
+}
+
+
+def scorers(rng: np.random.Generator) -> dict[str, Any]:
+    """Return scorers of 40 users and 600 items; the coarse ones have many ties."""
+    users, items = rng.standard_normal((40, 5)), rng.standard_normal((600, 5)) * rng.exponential(1, (600, 1))
+    single, coarse = (users.astype(np.float32), items.astype(np.float32)), (users.round(), items.round())
+    matrix = coarse[0] @ coarse[1].T
+    return {
+        "float64": tr.Factors(users, items),
+        "float32": tr.Factors(*single),
+        "bias": tr.Factors(*single, rng.standard_normal(600).astype(np.float32)),
+        "cosine": tr.Factors.cosine(*single),
+        "euclidean": tr.Factors.euclidean(*single),
+        "coarse": tr.Factors(*coarse),
+        "matrix": matrix,
+        "function": lambda chosen: matrix[chosen],
+    }
+
+
+def held_out(rng: np.random.Generator, graded: bool) -> tuple[Any, Any]:
+    """Return training and held-out items, some of them the same; users 5 and 6 have none held out."""
+    train, test = (sp.random_array((40, 600), density=share, rng=rng, format="lil") > 0 for share in (0.2, 0.02))
+    test = sp.lil_array(test)
+    test[[5, 6]] = 0
+    test = sp.csr_array(test, dtype=np.float64)
+    test.eliminate_zeros()
+    if graded:
+        test.data[:] = rng.integers(1, 4, test.data.size)
+    return sp.csr_array(train, dtype=np.float64), test
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("name", scorers(np.random.default_rng(0)))
+def test_metrics_are_those_of_full_ranks_or_refused(name: str, graded: bool) -> None:
+    rng = np.random.default_rng(1)
+    scorer, (train, test) = scorers(rng)[name], held_out(rng, graded)
+    full, top = tr.rank(scorer, train=train, test=test), tr.rank(scorer, train=train, test=test, depth=10)
+    assert top.depth == 10
+    assert 0 < (full.above < 10).sum() < full.above.size
+    for metric in METRICS:
+        np.testing.assert_array_equal(tr.values(top, metric), tr.values(full, metric), err_msg=metric)
+    for metric, reason in REFUSED.items():
+        with pytest.raises(tr.InputError, match=f"^{reason}, but these lists are cut at depth 10"):
+            tr.evaluate(top, metric)
+
+
+def test_listed_candidates_and_several_scorers() -> None:
+    rng = np.random.default_rng(2)
+    both, (train, test) = scorers(rng), held_out(rng, graded=False)
+    named = {name: both[name] for name in ("float32", "matrix")}
+    listed = [list(range(user, 400)) for user in range(40)]
+    full = tr.rank(named, train=train, test=test, candidates=listed)
+    top = tr.rank(named, train=train, test=test, candidates=listed, depth=10)
+    for name in named:
+        np.testing.assert_array_equal(tr.values(top[name], "ndcg@10"), tr.values(full[name], "ndcg@10"))
+
+
+def test_all_that_takes_ranks_takes_these(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    both, (train, test) = scorers(rng), held_out(rng, graded=False)
+    named = {name: both[name] for name in ("float32", "cosine")}
+    full, top = tr.rank(named, train=train, test=test), tr.rank(named, train=train, test=test, depth=10)
+    assert tr.evaluate(top, METRICS).to_dict() == tr.evaluate(full, METRICS).to_dict()
+    assert tr.compare(top, "ndcg@10").to_dict() == tr.compare(full, "ndcg@10").to_dict()
+    for ending in ("parquet", "npz"):
+        path = tmp_path / f"ranks.{ending}"
+        top["float32"].save(path)
+        assert tr.Ranks.load(path) == top["float32"]
+    tr.write_report(top, tmp_path / "report.html")
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("depth", [0, -1, 2.5, "10", True])
+def test_depths_that_are_none(depth: Any) -> None:
+    with pytest.raises(tr.InputError, match="`depth` must be a whole number from 1, got"):
+        tr.rank(np.eye(3), test=[[1], [2], [0]], depth=depth)
