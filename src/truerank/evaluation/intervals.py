@@ -23,7 +23,7 @@ from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import item_terms, sums
 from truerank.metrics.definitions import Metric
 
-_UNSEEN = 2 / 3
+UNSEEN = 2 / 3
 """Instances with the most extreme value that are counted with those that were seen; see `Units`."""
 _LEFT_OUT = np.uint64(42)
 """Bits of a number that are left out when it is put into a bin: 10 of the mantissa stay."""
@@ -228,7 +228,7 @@ class _End:
         least = min(least, float(values.min()))
         extreme = float(units.sizes @ per_unit) / units.total
         return cls(
-            np.append(units.counts, _UNSEEN),
+            np.append(units.counts, UNSEEN),
             np.append(units.sums / units.counts, least * extreme),
             np.append(per_unit, extreme),
             units.mean,

@@ -352,6 +352,23 @@ def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator, *
     return _shared(replicates, run, rng, progress)
 
 
+def permuted_ranges(values: Floats, replicates: int, rng: np.random.Generator, *, progress: bool = False) -> Floats:
+    """Return by how much the largest total of a column exceeds the least, if each unit's values change places.
+
+    Examples
+    --------
+    >>> np.unique(permuted_ranges(np.array([[1.0, 0.0], [2.0, 0.0]]), 100, np.random.default_rng(0))).tolist()
+    [1.0, 3.0]
+    """
+    busy = np.ascontiguousarray(values[np.ptp(values, axis=1) > 0])
+
+    def run(own: np.random.Generator, part: slice) -> Floats:
+        totals = (own.permuted(busy, axis=1).sum(axis=0) for _ in range(part.start, part.stop))
+        return np.array([np.ptp(each) for each in totals])
+
+    return _shared(replicates, run, rng, progress)
+
+
 def _shared(
     replicates: int, run: Callable[[np.random.Generator, slice], Floats], rng: np.random.Generator, progress: bool
 ) -> Floats:

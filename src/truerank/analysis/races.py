@@ -1,0 +1,175 @@
+"""`race`: ranks users in random order until the order of two recommenders is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from truerank.core.checks import AnyArray, as_rng
+from truerank.core.errors import InputError
+from truerank.core.ranks import Ranks, n_named
+from truerank.core.samples import Rng
+from truerank.core.tables import Record, Table, Tabular
+from truerank.core.threads import progress_bar
+from truerank.data.splits import Split
+from truerank.estimators.corrected import AnyMetric, as_metrics
+from truerank.evaluation.anytime_tests import AnytimeTest
+from truerank.evaluation.comparisons import compare
+from truerank.evaluation.differences import Difference
+from truerank.evaluation.paired_tests import PairedTest
+from truerank.metrics.base import Metric
+from truerank.ranking.exact import rank
+from truerank.ranking.held_out import HeldOut, RankOptions
+from truerank.scoring.conversion import Scoreable
+
+# each round adds so many users, or makes them so many times as many
+_FIRST = 100
+_GROWTH = 1.1
+
+
+@dataclass(frozen=True, repr=False)
+class Race(Tabular[Record]):
+    """How two recommenders differ, found on as many users as it took.
+
+    Attributes
+    ----------
+    difference : Difference
+        Of the users that were ranked; interval, p-value and verdict are valid although the race stopped when they were
+        clear. The difference itself is a little too large on average, because large ones stop early.
+    ranks : dict of name to Ranks
+        Of the users that were ranked, in their random order.
+    users, population : int
+        How many users were ranked, and how many there are.
+    """
+
+    difference: Difference
+    ranks: Mapping[str, Ranks]
+    users: int
+    population: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is certain who is better, or that no difference beyond the margin exists."""
+        return _is_decided(self.difference)
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict, and after how many users it was certain."""
+        return f"{self.difference.verdict}, after {self.users:,} of {self.population:,} users."
+
+    def to_table(self) -> Table:
+        """Return one row, as in the table of a comparison, and the conclusion."""
+        found = self.difference.to_table()
+        records = tuple({**each, "users": self.users, "population": self.population} for each in found.records)
+        return replace(found, records=records, conclusions=(self.conclusion,))
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return self.difference._names()
+
+
+def race(
+    recommenders: Mapping[str, Scoreable],
+    split: Split | None,
+    metric: AnyMetric,
+    *,
+    margin: float | None = None,
+    level: float = 0.95,
+    new_users: bool = False,
+    most: int | None = None,
+    rng: Rng = None,
+    **options: Unpack[RankOptions],
+) -> Race:
+    """Return which of two recommenders is better, ranking only as many users as that takes.
+
+    Users are ranked in random order. After each round the comparison is looked at, by a test that may be looked at any
+    number of times: a wrong verdict has a probability of at most 1 - `level`, whatever the stopping.
+
+    Parameters
+    ----------
+    recommenders : dict of name to scorer or model
+        Two of them, as for `truerank.rank`.
+    split : Split
+    metric : str, Metric or function
+    margin : float, optional
+        A difference that does not matter: the race also stops when one as large is ruled out either way. Without it,
+        equally good recommenders are ranked for all users.
+    level : float
+    new_users : bool
+        Whether the verdict is to hold for new users like these; by default it is about the users of the split, all of
+        whom together determine it.
+    most : int, optional
+        Users after whom to stop at the latest.
+    rng : int or numpy.random.Generator, optional
+        Seed of the order of the users.
+    **options
+        Others of `truerank.rank`, such as ``threads``.
+
+    Examples
+    --------
+    >>> import numpy as np, truerank as tr
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.normal(size=(3_000, 8)), rng.normal(size=(500, 8))
+    >>> test = (users @ items.T + rng.gumbel(size=(3_000, 500)) * 2).argmax(axis=1, keepdims=True).tolist()
+    >>> rough = users + rng.normal(size=users.shape) / 2
+    >>> found = tr.race({"A": tr.Factors(users, items), "B": tr.Factors(rough, items)}, None, "ndcg@10", test=test, rng=0)
+    >>> found.difference.verdict, found.users < found.population
+    ('A is better', True)
+    """
+    [chosen] = as_metrics(metric)
+    if n_named(recommenders) != 2:
+        raise InputError(f"a race needs exactly two recommenders, by name, got {n_named(recommenders)}.")
+    if most is not None and most < 2:
+        raise InputError(f"`most` must be a number of users from 2, got {most}.")
+    order, shown = as_rng(rng), options.pop("progress", False)
+    names = order.permutation(_users(recommenders, split, options))
+    test, last = AnytimeTest(None if new_users else names.size), min(names.size, most or names.size)
+    ranks: dict[str, Ranks] = {}
+    users, found = 0, None
+    with progress_bar("users", shown, total=last, leave=False) as bar:
+        while found is None or not (_is_decided(found) or users == last):
+            start, users = users, min(max(users + _FIRST, int(users * _GROWTH)), last)
+            more = _ranked(recommenders, split, names[start:users], order, options)
+            ranks = {name: Ranks.concatenate([ranks[name], own]) if ranks else own for name, own in more.items()}
+            found = _difference(ranks, chosen, test, level, margin)
+            bar.update(users - start)
+    return Race(found, ranks, users, names.size)
+
+
+def _users(recommenders: Mapping[str, Scoreable], split: Split | None, options: RankOptions) -> AnyArray:
+    """Return the names of all users with held-out items."""
+    if options.get("users") is not None:
+        raise InputError("a race draws its users itself, so `users` can't be given.")
+    given = {name: value for name, value in options.items() if name != "threads"}
+    held = HeldOut.of(list(recommenders.values()), split, **given)  # type: ignore[arg-type]
+    if held.users.size < 2:
+        raise InputError(f"a race needs at least two users with held-out items, got {held.users.size}.")
+    return np.asarray(held.test.names[held.users])
+
+
+def _ranked(
+    recommenders: Mapping[str, Scoreable],
+    split: Split | None,
+    users: AnyArray,
+    rng: np.random.Generator,
+    options: RankOptions,
+) -> dict[str, Ranks]:
+    """Return the ranks of some users in random order; in that of the data, values could be foreseen."""
+    found = rank(recommenders, split, users=users, **options)
+    order = rng.permutation(users.size)
+    return {name: replace(own, notes=())[order] for name, own in found.items()}
+
+
+def _difference(
+    ranks: Mapping[str, Ranks], metric: Metric, test: PairedTest, level: float, margin: float | None
+) -> Difference:
+    found = compare(ranks, metric, test=test, level=level, margin=margin)[0].reversed()
+    if found.n_undefined:
+        raise InputError(f"a race needs a metric that is defined for every user, but {metric} is not.")
+    return found
+
+
+def _is_decided(found: Difference) -> bool:
+    return found.finding.kind in ("better", "equivalent")

@@ -1,0 +1,175 @@
+"""All pairs of several recommenders at once: levels and p-values that hold for all of them together.
+
+Pairs share recommenders, so their tests depend on each other, and an adjustment that knows how needs to allow for less
+than one that does not, such as Holm's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.checks import Floats, as_rng, frozen
+from truerank.core.errors import InputError
+from truerank.core.samples import Rng
+from truerank.evaluation.intervals import UNSEEN, Interval
+from truerank.evaluation.paired_tests import (
+    Outcome,
+    Pair,
+    PairedSample,
+    PairedTest,
+    check_replicates,
+    permuted_ranges,
+)
+
+# always the same ones, so that a comparison that is repeated comes to the same verdicts
+_RESAMPLES = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Maxima:
+    r"""The largest of all pairs' test statistics if no two recommenders differ: a bootstrap with normal multipliers.
+
+    Every resample gives each user a standard normal weight. The means of K recommenders are then jointly normal with
+    the covariances that were seen, so they are drawn directly, from the standard errors of all pairs alone:
+    :math:`-2 C = J V J`, with the variances V of the differences and the centring matrix J. A resample counts by the
+    largest of its differences over their errors. The test of a pair keeps its own p-value, by empirical likelihood for
+    instance; what is resampled is how the pairs depend on each other.
+
+    As in the intervals of means, differences may exist that were not seen: each recommender is given part of an
+    instance of its own where it differs from all others as much as possible. Where few users differ, the pairs thus
+    count as those of independent recommenders.
+
+    Examples
+    --------
+    >>> errors = np.sqrt(2) * (1 - np.eye(3))                                     # three independent recommenders
+    >>> found = Maxima.of(errors)
+    >>> round(1 - found.level(0.95), 3), round(0.05 / 3, 3)                       # Bonferroni allows for more
+    (0.019, 0.017)
+    """
+
+    largest: Floats
+    n_pairs: int
+
+    @classmethod
+    def of(cls, errors: Floats, unseen: float = 0.0) -> Maxima:
+        """Return the maxima from the standard errors of the differences of all pairs.
+
+        Parameters
+        ----------
+        errors : array of shape (n_recommenders, n_recommenders)
+            Symmetric, with zeros on the diagonal.
+        unseen : float
+            The error of a difference that comes from instances that were not seen; infinite if not known.
+        """
+        count, rng = len(errors), np.random.default_rng(0)
+        apart = ~np.eye(count, dtype=np.bool_)
+        variances = np.where(apart, np.square(errors) + unseen**2 if math.isfinite(unseen) else 1.0, 0.0)
+        drawn = rng.standard_normal((_RESAMPLES, count)) @ _root(variances).T
+        largest, scale = np.zeros(_RESAMPLES), np.sqrt(variances)
+        for one in range(1, count):
+            others = np.flatnonzero(scale[one, :one] > 0)
+            gaps = np.abs(drawn[:, [one]] - drawn[:, others]) / scale[one, others]
+            np.maximum(largest, gaps.max(axis=1, initial=0.0), out=largest)
+        return cls(frozen(np.sort(largest)), count * (count - 1) // 2)
+
+    def level(self, level: float) -> float:
+        """Return the level of each pair's interval, so that all of them hold together with the given one."""
+        from scipy.special import ndtr
+
+        error, at = 1 - level, math.ceil(level * (self.largest.size + 1)) - 1
+        own = 2 * float(ndtr(-self.largest[at])) if at < self.largest.size else 0.0
+        return 1 - min(max(own, error / self.n_pairs), error)
+
+    def adjusted(self, p_values: Floats) -> Floats:
+        """Return p-values of pairs that hold for all pairs together; NaN stays NaN.
+
+        They are never above those of Bonferroni's method.
+        """
+        from scipy.special import ndtri
+
+        reached = self.largest.size - np.searchsorted(self.largest, -ndtri(np.asarray(p_values) / 2) - 1e-12)
+        resampled = (reached + 1) / (self.largest.size + 1)
+        return np.asarray(np.minimum(np.maximum(resampled, p_values), np.minimum(self.n_pairs * p_values, 1.0)))
+
+
+def _root(variances: Floats) -> Floats:
+    """Return a matrix whose rows, times a standard normal vector, differ with these variances."""
+    centring = np.eye(len(variances)) - 1 / len(variances)
+    values, vectors = np.linalg.eigh(-centring @ variances @ centring / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def unseen_error(largest: float, n_units: int) -> float:
+    """Return the error of a mean difference by instances that were not seen, one of which is as large as possible."""
+    return math.sqrt(UNSEEN) * largest / max(n_units, 1)
+
+
+@dataclass(frozen=True)
+class TukeyOutcome(Outcome):
+    """The outcome of another test, with a p-value for all pairs together."""
+
+    outcome: Outcome
+    joint_p_value: float
+
+    @property
+    def p_value(self) -> float:
+        return self.outcome.p_value
+
+    @property
+    def too_skewed(self) -> bool:
+        return self.outcome.too_skewed
+
+    def confidence_interval(self, level: float) -> Interval:
+        return self.outcome.confidence_interval(level)
+
+
+@dataclass(frozen=True)
+class RandomisedTukey(PairedTest):
+    """Random order of all recommenders within units: how often the largest difference is as large as that of a pair.
+
+    Exact if it does not matter which recommender is which. Where some are better, or vary more, than others, it no
+    longer bounds the chance of a false finding among the rest, so no verdict rests on it alone (Carterette, 2012).
+
+    Attributes
+    ----------
+    test : PairedTest
+        For the p-values and intervals of single pairs.
+    replicates : int
+    rng : int or numpy.random.Generator, optional
+    progress : bool
+    """
+
+    test: PairedTest
+    replicates: int = 10_000
+    rng: Rng = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_replicates(self.replicates)
+
+    def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
+        if sample.hidden is not None and sample.hidden.any():
+            raise InputError("adjustment='tukey' needs values of each instance, which fitted metrics do not have.")
+        joint: dict[Pair, float] = {}
+        for columns in _families(pairs):
+            own = sample.sums[:, columns]
+            ranges = permuted_ranges(own, self.replicates, as_rng(self.rng), progress=self.progress)
+            slack = 1e-12 * np.abs(own).sum()
+            for pair in (each for each in pairs if each[0] in columns):
+                reached = abs(float((sample.sums[:, pair[0]] - sample.sums[:, pair[1]]).sum())) - slack
+                joint[pair] = (int((ranges >= reached).sum()) + 1) / (self.replicates + 1)
+        found = zip(pairs, self.test.outcomes(sample, pairs), strict=True)
+        return [TukeyOutcome(outcome, joint[pair]) for pair, outcome in found]
+
+
+def _families(pairs: Sequence[Pair]) -> list[list[int]]:
+    """Return the columns that are compared with each other, directly or by way of others."""
+    families: list[set[int]] = []
+    for pair in pairs:
+        touched = [own for own in families if own & set(pair)]
+        families = [own for own in families if own not in touched] + [set(pair).union(*touched)]
+    return [sorted(own) for own in families]
