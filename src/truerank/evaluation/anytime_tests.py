@@ -82,9 +82,10 @@ class Bets:
         with np.errstate(divide="ignore", invalid="ignore"):
             bets = np.where(means < 1, np.minimum(sizes, _MOST / means), 0.0)
             won = np.log1p(bets * (self.values - means))
-        # if no value from 0 on can bring the mean down to m, it does exceed m
-        won[:, np.maximum.accumulate(means < -_ROUNDING)] = np.inf
-        won[:, np.abs(means) <= _ROUNDING] = 0.0
+        won[:, means <= _ROUNDING] = 0.0
+        if self.population is not None:
+            # if no values from 0 on can bring the mean down to m, it does exceed m
+            won[:, sums + self.values > self.population * (m + _ROUNDING)] = np.inf
         capitals = np.cumsum(won, axis=1)
         return np.asarray(np.logaddexp.reduce(capitals, axis=0) - math.log(len(capitals)))
 

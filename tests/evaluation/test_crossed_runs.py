@@ -1,0 +1,111 @@
+"""Users crossed with runs, against the analysis of variance, Welch's test, and simulated studies."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from truerank.evaluation.crossed_runs import RunsOutcome, RunVariance
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest
+
+
+def anova(values):
+    """Return the variances of runs and of the rest by the textbook: loops over runs and users."""
+    runs, users = values.shape
+    mean = values.mean()
+    of_runs = sum(users * (values[j].mean() - mean) ** 2 for j in range(runs)) / (runs - 1)
+    rest = 0.0
+    for j in range(runs):
+        for u in range(users):
+            rest += (values[j, u] - values[j].mean() - values[:, u].mean() + mean) ** 2
+    rest /= (runs - 1) * (users - 1)
+    return (of_runs - rest) / users, rest
+
+
+def test_components_are_those_of_the_analysis_of_variance():
+    rng = np.random.default_rng(0)
+    values = rng.random((4, 7)) + rng.random((4, 1)) + rng.random((1, 7))
+    found, (between, rest) = RunVariance.of(values, np.ones(7)), anova(values)
+    assert found.between == pytest.approx(between, rel=1e-12)
+    assert found.within == pytest.approx(rest, rel=1e-12)
+    assert found.error == pytest.approx(max(between, 0) / 4, rel=1e-12)
+
+
+def test_runs_that_treat_all_users_alike_give_welchs_degrees_of_freedom():
+    one, other = np.array([0.1, 0.25, 0.2]), np.array([0.3, 0.31, 0.28, 0.35])
+    parts = [RunVariance.of(np.tile(runs[:, None], 50), np.ones(50)) for runs in (one, other)]
+    found, welch = parts[0] + parts[1], stats.ttest_ind(one, other, equal_var=False)
+    assert found.freedom == pytest.approx(welch.df, rel=1e-9)
+    assert found.error == pytest.approx(one.var(ddof=1) / 3 + other.var(ddof=1) / 4, rel=1e-9)
+
+
+def test_users_of_different_sizes_count_by_their_instances():
+    rng = np.random.default_rng(1)
+    values = rng.random((3, 40)) + rng.random((3, 1))
+    whose = np.repeat(np.arange(20), 2)
+    sums = np.array([np.bincount(whose, row) for row in values])
+    found = RunVariance.of(sums, np.full(20, 2.0))
+    again = RunVariance.of(sums / 2, np.ones(20))
+    assert found.error == pytest.approx(again.error, rel=1e-9)
+    assert found.freedom == again.freedom == 2
+
+
+@pytest.mark.parametrize("shape", [(1, 10), (3, 1)])
+def test_a_single_run_shows_nothing(shape):
+    assert RunVariance.of(np.random.default_rng(0).random(shape), np.ones(shape[1])) == RunVariance()
+
+
+def test_without_variance_of_runs_the_outcome_is_that_of_the_users():
+    sample = PairedSample.of(np.random.default_rng(0).random((50, 2)), largest=np.ones(2))
+    [users] = LikelihoodTest().outcomes(sample, [(0, 1)])
+    found = RunsOutcome(users, sample.difference((0, 1)), 50, RunVariance())
+    assert found.p_value == users.p_value
+    assert found.confidence_interval(0.9) == users.confidence_interval(0.9)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 2.0, 4.7, 18.0])
+@pytest.mark.parametrize("error", [1e-6, 1e-4, 1e-2])
+def test_p_value_and_interval_agree(freedom, error):
+    runs = RunVariance(error=error, spread=1.2 * error, freedom=freedom)
+    found = RunsOutcome(StudentOutcome(0.02, 0.005, 300), 0.02, 300, runs)
+    p = found.p_value
+    assert found.confidence_interval(1 - p * 0.99).low < 0 < found.confidence_interval(1 - min(p * 1.01, 0.999)).low
+    assert p > StudentOutcome(0.02, 0.005, 300).p_value
+
+
+def study(rng, users, runs, of_runs, rest=0.5):
+    """Return the values of both recommenders, which are equally good: an array of runs by users each."""
+    of_users = rng.normal(size=users)
+    return [
+        0.5 * of_users * (1 - 2 * place)
+        + of_runs / users**0.5 * rng.normal(size=(count, 1))
+        + rest * rng.normal(size=(count, users))
+        for place, count in enumerate(runs)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "of_runs"), [((3, 3), 0.0), ((3, 3), 1.0), ((3, 3), 5.0), ((5, 3), 2.0), ((3, 1), 0.0), ((10, 10), 3.0)]
+)
+def test_intervals_hold_for_new_runs(runs, of_runs):
+    rng, users, times = np.random.default_rng(5), 60, 1_500
+    held = missed_by_users = 0
+    for _ in range(times):
+        values = study(rng, users, runs, of_runs)
+        sample = PairedSample.of(np.column_stack([own.mean(axis=0) for own in values]))
+        [alone] = StudentTest().outcomes(sample, [(0, 1)])
+        variance = RunVariance.of(values[0], np.ones(users)) + RunVariance.of(values[1], np.ones(users))
+        low, high = RunsOutcome(alone, sample.difference((0, 1)), users, variance).confidence_interval(0.95)
+        held += low <= 0 <= high
+        low, high = alone.confidence_interval(0.95)
+        missed_by_users += not low <= 0 <= high
+    assert 0.94 - 5 * (0.06 * 0.94 / times) ** 0.5 < held / times < 0.965 + 5 * (0.04 * 0.96 / times) ** 0.5
+    if of_runs >= 3:
+        assert missed_by_users / times > 0.15, "the simulation does not show what goes wrong without runs"
+
+
+def test_an_undefined_outcome_stays_undefined():
+    found = RunsOutcome(StudentOutcome(0.1, math.nan, 1), 0.1, 1, RunVariance(error=0.1, spread=0.1, freedom=2.0))
+    assert math.isnan(found.p_value)
+    assert math.isnan(found.confidence_interval(0.95).low)

@@ -1,0 +1,110 @@
+"""All pairs at once, against the law of the studentised range, a bootstrap of users, and enumeration."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from truerank.core.errors import InputError
+from truerank.evaluation.joint_tests import Maxima, RandomisedTukey, TukeyOutcome, unseen_error
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample
+
+REPLICATES = 50_000
+
+
+def errors_of(values):
+    """Return the standard errors of all pairs' mean differences."""
+    gaps = values[:, :, None] - values[:, None, :]
+    return gaps.std(axis=0, ddof=1) / len(values) ** 0.5
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 50])
+def test_independent_recommenders_have_the_studentised_range(count):
+    found = 1 - Maxima.of(2**0.5 * (1 - np.eye(count))).level(0.95)
+    quantile = stats.norm.isf(found / 2)
+    reached = stats.studentized_range.sf(2**0.5 * quantile, count, np.inf) if count > 2 else found
+    assert reached == pytest.approx(0.05, abs=5 * (0.05 * 0.95 / REPLICATES) ** 0.5)
+
+
+def test_dependent_recommenders_are_as_in_a_bootstrap_of_users():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 1)) + rng.normal(size=(400, 5)) * [1.0, 0.1, 0.1, 0.1, 2.0]
+    errors = errors_of(values)
+    weights = rng.normal(size=(20_000, 400))
+    means = weights @ (values - values.mean(axis=0)) / 400
+    one, other = np.triu_indices(5, 1)
+    largest = np.abs(means[:, one] - means[:, other]) / errors[one, other]
+    quantile = stats.norm.isf((1 - Maxima.of(errors).level(0.95)) / 2)
+    assert (largest.max(axis=1) > quantile).mean() == pytest.approx(0.05, abs=5 * (0.05 * 0.95 / 20_000) ** 0.5 + 0.002)
+
+
+def test_pairs_without_a_difference_seen_count_as_those_of_independent_recommenders():
+    nothing_seen = Maxima.of(np.zeros((4, 4)), unseen_error(1.0, 30))
+    independent = Maxima.of(1 - np.eye(4))
+    assert nothing_seen.level(0.95) == pytest.approx(independent.level(0.95), abs=5e-4)
+    assert Maxima.of(np.zeros((4, 4)), np.inf).level(0.95) == pytest.approx(independent.level(0.95), abs=5e-4)
+
+
+def test_adjusted_p_values_lie_between_the_plain_ones_and_those_of_bonferroni():
+    rng = np.random.default_rng(1)
+    found = Maxima.of(errors_of(rng.normal(size=(200, 6))))
+    plain = np.append(10 ** rng.uniform(-12, 0, size=500), [0.0, 1.0])
+    adjusted = found.adjusted(plain)
+    assert (adjusted >= plain).all()
+    assert (adjusted <= np.minimum(15 * plain, 1.0)).all()
+    assert np.isnan(found.adjusted(np.array([np.nan]))[0])
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_intervals_exclude_zero_where_adjusted_p_values_find_a_difference(level):
+    found = Maxima.of(errors_of(np.random.default_rng(2).normal(size=(200, 6))))
+    own = 1 - found.level(level)
+    below, above = found.adjusted(np.array([own * (1 - 1e-9), own * (1 + 1e-3)]))
+    assert below <= 1 - level + 1e-12 < above + 1e-4
+
+
+def tukey(values, replicates=20_000):
+    sample = PairedSample.of(values, largest=np.full(values.shape[1], 1.0))
+    pairs = [(one, other) for other in range(values.shape[1]) for one in range(other + 1, values.shape[1])]
+    outcomes = RandomisedTukey(LikelihoodTest(), replicates, 0).outcomes(sample, pairs)
+    assert all(isinstance(each, TukeyOutcome) for each in outcomes)
+    return {pair: each.joint_p_value for pair, each in zip(pairs, outcomes, strict=True)}
+
+
+def test_tukey_is_the_share_of_all_orders_within_users():
+    values = np.array([[0.9, 0.1, 0.3], [0.8, 0.2, 0.1], [0.4, 0.4, 0.0], [1.0, 0.5, 0.9]])
+    ranges = []
+    for orders in product(permutations(range(3)), repeat=4):
+        means = np.mean([row[list(order)] for row, order in zip(values, orders, strict=True)], axis=0)
+        ranges.append(np.ptp(means))
+    means = values.mean(axis=0)
+    for (one, other), found in tukey(values).items():
+        share = (np.array(ranges) >= abs(means[one] - means[other]) - 1e-12).mean()
+        assert found == pytest.approx(share, abs=5 * (share * (1 - share) / 20_000) ** 0.5 + 1e-4)
+
+
+def test_tukey_of_normal_values_is_that_of_the_analysis_of_variance():
+    rng = np.random.default_rng(3)
+    values = 0.5 + 0.1 * rng.normal(size=(300, 1)) + 0.05 * rng.normal(size=(300, 4)) + [0, 0, 0.005, 0.012]
+    rest = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
+    square = np.square(rest).sum() / (299 * 3)
+    means = values.mean(axis=0)
+    for (one, other), found in tukey(values, 5_000).items():
+        wanted = stats.studentized_range.sf(abs(means[one] - means[other]) / (square / 300) ** 0.5, 4, 299 * 3)
+        assert found == pytest.approx(wanted, abs=0.02)
+
+
+def test_tukey_keeps_metrics_apart():
+    rng = np.random.default_rng(4)
+    values = np.hstack([rng.random((50, 2)), 100 * rng.random((50, 2))])
+    sample = PairedSample.of(values)
+    outcomes = RandomisedTukey(LikelihoodTest(), 2_000, 0).outcomes(sample, [(1, 0), (3, 2)])
+    alone = RandomisedTukey(LikelihoodTest(), 2_000, 0).outcomes(PairedSample.of(values[:, :2]), [(1, 0)])
+    assert outcomes[0].joint_p_value == pytest.approx(alone[0].joint_p_value, abs=0.06)
+
+
+def test_tukey_refuses_fitted_metrics():
+    sample = PairedSample(np.zeros((4, 2)), np.ones(4), hidden=np.array([0.1, 0.0]))
+    with pytest.raises(InputError, match="fitted metrics"):
+        RandomisedTukey(LikelihoodTest()).outcomes(sample, [(0, 1)])
