@@ -7,6 +7,8 @@ from .analysis.consistencies import Consistency as Consistency
 from .analysis.consistencies import consistency as consistency
 from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
+from .analysis.races import Race as Race
+from .analysis.races import race as race
 from .analysis.risks import Risk as Risk
 from .analysis.risks import risk as risk
 from .analysis.score_plans import ScorePlan as ScorePlan
@@ -39,6 +41,7 @@ from .evaluation.groups import by_activity as by_activity
 from .evaluation.groups import by_column as by_column
 from .evaluation.groups import by_popularity as by_popularity
 from .evaluation.intervals import Interval as Interval
+from .evaluation.orders import Order as Order
 from .evaluation.paired_tests import Bootstrap as Bootstrap
 from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.paired_tests import Randomisation as Randomisation

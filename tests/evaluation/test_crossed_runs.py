@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from truerank.evaluation.crossed_runs import RunsOutcome, RunVariance
+from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest
 
 
@@ -59,7 +60,7 @@ def test_a_single_run_shows_nothing(shape):
 def test_without_variance_of_runs_the_outcome_is_that_of_the_users():
     sample = PairedSample.of(np.random.default_rng(0).random((50, 2)), largest=np.ones(2))
     [users] = LikelihoodTest().outcomes(sample, [(0, 1)])
-    found = RunsOutcome(users, sample.difference((0, 1)), 50, RunVariance())
+    found = RunsOutcome(users, Interval(*2 * [sample.difference((0, 1))]), 50, RunVariance())
     assert found.p_value == users.p_value
     assert found.confidence_interval(0.9) == users.confidence_interval(0.9)
 
@@ -68,7 +69,7 @@ def test_without_variance_of_runs_the_outcome_is_that_of_the_users():
 @pytest.mark.parametrize("error", [1e-6, 1e-4, 1e-2])
 def test_p_value_and_interval_agree(freedom, error):
     runs = RunVariance(error=error, spread=1.2 * error, freedom=freedom)
-    found = RunsOutcome(StudentOutcome(0.02, 0.005, 300), 0.02, 300, runs)
+    found = RunsOutcome(StudentOutcome(0.02, 0.005, 300), Interval(0.02, 0.02), 300, runs)
     p = found.p_value
     assert found.confidence_interval(1 - p * 0.99).low < 0 < found.confidence_interval(1 - min(p * 1.01, 0.999)).low
     assert p > StudentOutcome(0.02, 0.005, 300).p_value
@@ -96,7 +97,9 @@ def test_intervals_hold_for_new_runs(runs, of_runs):
         sample = PairedSample.of(np.column_stack([own.mean(axis=0) for own in values]))
         [alone] = StudentTest().outcomes(sample, [(0, 1)])
         variance = RunVariance.of(values[0], np.ones(users)) + RunVariance.of(values[1], np.ones(users))
-        low, high = RunsOutcome(alone, sample.difference((0, 1)), users, variance).confidence_interval(0.95)
+        low, high = RunsOutcome(alone, Interval(*2 * [sample.difference((0, 1))]), users, variance).confidence_interval(
+            0.95
+        )
         held += low <= 0 <= high
         low, high = alone.confidence_interval(0.95)
         missed_by_users += not low <= 0 <= high
@@ -106,6 +109,8 @@ def test_intervals_hold_for_new_runs(runs, of_runs):
 
 
 def test_an_undefined_outcome_stays_undefined():
-    found = RunsOutcome(StudentOutcome(0.1, math.nan, 1), 0.1, 1, RunVariance(error=0.1, spread=0.1, freedom=2.0))
+    found = RunsOutcome(
+        StudentOutcome(0.1, math.nan, 1), Interval(0.1, 0.1), 1, RunVariance(error=0.1, spread=0.1, freedom=2.0)
+    )
     assert math.isnan(found.p_value)
     assert math.isnan(found.confidence_interval(0.95).low)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Unpack
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from truerank.evaluation.differences import Difference
 from truerank.evaluation.paired_tests import PairedTest
 from truerank.metrics.base import Metric
 from truerank.ranking.exact import rank
-from truerank.ranking.held_out import HeldOut, RankOptions
+from truerank.ranking.held_out import HeldOut
 from truerank.scoring.conversion import Scoreable
 
 # each round adds so many users, or makes them so many times as many
@@ -72,7 +71,7 @@ class Race(Tabular[Record]):
 
 def race(
     recommenders: Mapping[str, Scoreable],
-    split: Split | None,
+    split: Split,
     metric: AnyMetric,
     *,
     margin: float | None = None,
@@ -80,7 +79,8 @@ def race(
     new_users: bool = False,
     most: int | None = None,
     rng: Rng = None,
-    **options: Unpack[RankOptions],
+    threads: int | None = None,
+    progress: bool = False,
 ) -> Race:
     """Return which of two recommenders is better, ranking only as many users as that takes.
 
@@ -104,8 +104,8 @@ def race(
         Users after whom to stop at the latest.
     rng : int or numpy.random.Generator, optional
         Seed of the order of the users.
-    **options
-        Others of `truerank.rank`, such as ``threads``.
+    threads, progress
+        As for `truerank.rank`.
 
     Examples
     --------
@@ -113,8 +113,9 @@ def race(
     >>> rng = np.random.default_rng(0)
     >>> users, items = rng.normal(size=(3_000, 8)), rng.normal(size=(500, 8))
     >>> test = (users @ items.T + rng.gumbel(size=(3_000, 500)) * 2).argmax(axis=1, keepdims=True).tolist()
-    >>> rough = users + rng.normal(size=users.shape) / 2
-    >>> found = tr.race({"A": tr.Factors(users, items), "B": tr.Factors(rough, items)}, None, "ndcg@10", test=test, rng=0)
+    >>> split = tr.Split(*(tr.Interactions.of(own, "", n_users=3_000, n_items=500) for own in ([[]] * 3_000, test)))
+    >>> rough = tr.Factors(users + rng.normal(size=users.shape) / 2, items)
+    >>> found = tr.race({"A": tr.Factors(users, items), "B": rough}, split, "ndcg@10", rng=0)
     >>> found.difference.verdict, found.users < found.population
     ('A is better', True)
     """
@@ -123,43 +124,30 @@ def race(
         raise InputError(f"a race needs exactly two recommenders, by name, got {n_named(recommenders)}.")
     if most is not None and most < 2:
         raise InputError(f"`most` must be a number of users from 2, got {most}.")
-    order, shown = as_rng(rng), options.pop("progress", False)
-    names = order.permutation(_users(recommenders, split, options))
+    order = as_rng(rng)
+    names = order.permutation(_users(recommenders, split))
     test, last = AnytimeTest(None if new_users else names.size), min(names.size, most or names.size)
     ranks: dict[str, Ranks] = {}
     users, found = 0, None
-    with progress_bar("users", shown, total=last, leave=False) as bar:
+    with progress_bar("users", progress, total=last, leave=False) as bar:
         while found is None or not (_is_decided(found) or users == last):
             start, users = users, min(max(users + _FIRST, int(users * _GROWTH)), last)
-            more = _ranked(recommenders, split, names[start:users], order, options)
-            ranks = {name: Ranks.concatenate([ranks[name], own]) if ranks else own for name, own in more.items()}
+            more = rank(recommenders, split, users=names[start:users], threads=threads)
+            # in the order of the data, values could be foreseen
+            places = order.permutation(users - start)
+            own = {name: replace(one, notes=())[places] for name, one in more.items()}
+            ranks = {name: Ranks.concatenate([ranks[name], one]) if ranks else one for name, one in own.items()}
             found = _difference(ranks, chosen, test, level, margin)
             bar.update(users - start)
     return Race(found, ranks, users, names.size)
 
 
-def _users(recommenders: Mapping[str, Scoreable], split: Split | None, options: RankOptions) -> AnyArray:
+def _users(recommenders: Mapping[str, Scoreable], split: Split) -> AnyArray:
     """Return the names of all users with held-out items."""
-    if options.get("users") is not None:
-        raise InputError("a race draws its users itself, so `users` can't be given.")
-    given = {name: value for name, value in options.items() if name != "threads"}
-    held = HeldOut.of(list(recommenders.values()), split, **given)  # type: ignore[arg-type]
+    held = HeldOut.of(list(recommenders.values()), split)
     if held.users.size < 2:
         raise InputError(f"a race needs at least two users with held-out items, got {held.users.size}.")
     return np.asarray(held.test.names[held.users])
-
-
-def _ranked(
-    recommenders: Mapping[str, Scoreable],
-    split: Split | None,
-    users: AnyArray,
-    rng: np.random.Generator,
-    options: RankOptions,
-) -> dict[str, Ranks]:
-    """Return the ranks of some users in random order; in that of the data, values could be foreseen."""
-    found = rank(recommenders, split, users=users, **options)
-    order = rng.permutation(users.size)
-    return {name: replace(own, notes=())[order] for name, own in found.items()}
 
 
 def _difference(

@@ -174,6 +174,8 @@ class AnytimeTest(PairedTest):
         if (sample.sizes != 1).any():
             raise InputError("test='anytime' needs one instance, of weight 1, for each user.")
         return [
-            AnytimeOutcome(sample.sums[:, one] - sample.sums[:, other], sample.largest_difference((one, other)), self.population)
+            AnytimeOutcome(
+                sample.sums[:, one] - sample.sums[:, other], sample.largest_difference((one, other)), self.population
+            )
             for one, other in pairs
         ]

@@ -15,11 +15,14 @@ from truerank.core.samples import Rng
 from truerank.core.tables import Table, Tabular
 from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, as_metrics, check_assumption, recommended
 from truerank.evaluation import paired_tests
+from truerank.evaluation.anytime_tests import AnytimeTest
 from truerank.evaluation.differences import Difference, check_margin, conclusion, differences_table, one_sided
 from truerank.evaluation.exact_ranges import advice, remedy
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import check_level, engine_of
-from truerank.evaluation.paired_tests import Adjustment, PairedTest, TestName
+from truerank.evaluation.joint_tests import RandomisedTukey, jointly_adjusted
+from truerank.evaluation.orders import Order
+from truerank.evaluation.paired_tests import Adjustment, PairedTest, TestName, as_test
 from truerank.evaluation.paired_values import Entrant, Key, PairedPart, Task, paired_parts
 from truerank.evaluation.per_instance import Ties, parts_by, untied
 from truerank.metrics.definitions import Metric
@@ -30,6 +33,7 @@ Runs = Ranks | Sequence[Ranks]
 """The ranks of a recommender: one run, or several with different seeds."""
 
 _FEW = 30
+_JOINT = ("max-t", "tukey")
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +72,22 @@ class Comparison(Tabular[Difference]):
         pairs = ", ".join(sorted({f"{each.recommender} - {each.baseline}" for each in self.differences}))
         grouped = f" and the groups {self.groups}" if self.groups else ""
         raise InputError(f"the comparison has the pairs {pairs}, the metrics {self.metrics}{grouped}, got {key!r}.")
+
+    def order(self, metric: str | None = None, group: str = "") -> Order:
+        """Return who may be best, and the places that each recommender may have, by one metric in one group.
+
+        The metric may be left out if there is only one. Needs all pairs, and an adjustment that bounds the chance of
+        any false finding.
+        """
+        if self.adjustment in ("none", "benjamini-hochberg"):
+            raise InputError(f"an order needs adjustment 'holm', 'max-t' or 'tukey', got {self.adjustment!r}.")
+        name = (
+            self.metrics[0] if metric is None and len(self.metrics) == 1 else with_estimator(str(metric), self.metrics)
+        )
+        check_choice("metric", name, self.metrics)
+        if self.groups or group:
+            check_choice("group", group, self.groups)
+        return Order.of(self.of(name, group))
 
     def of(self, metric: str, group: str = "") -> list[Difference]:
         """Return the differences of all pairs by one metric, in one group if there are groups."""
@@ -143,23 +163,27 @@ def compare(
     Parameters
     ----------
     ranks : dict of name to Ranks, or to a list of Ranks
-        Two recommenders or more. Instances are matched by id. Lists hold sampled runs with different seeds, equally
-        many for all recommenders; the values of an instance are averaged over them.
+        Two recommenders or more. Instances are matched by id. Lists hold runs with different seeds, of training, of
+        sampled candidates or of both, any number for each recommender: errors, p-values and verdicts then hold for new
+        runs as well.
     metrics : list of str, Metric or function (or one of them)
     baseline : str, optional
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
-    test : {"likelihood", "t", "bootstrap", "randomisation"} or PairedTest
+    test : {"likelihood", "t", "bootstrap", "randomisation", "anytime"} or PairedTest
         Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
-        exchange of the two recommenders. docs/comparing.md says when to use which.
-    adjustment : {"holm", "benjamini-hochberg", "none"}
+        exchange of the two recommenders; bets that are valid however often one looks while users are added at the end.
+        docs/comparing.md says when to use which.
+    adjustment : {"holm", "max-t", "tukey", "benjamini-hochberg", "none"}
         How p-values, intervals and verdicts allow for the number of tests, which are all pairs, metrics and groups of
-        this comparison.
+        this comparison. By "max-t" all intervals hold together, and how pairs depend on each other is resampled; by
+        "tukey" p-values are also those of the randomised Tukey test.
     level : float
         Confidence level of the whole.
     margin : float, optional
-        A loss that does not matter; verdicts then also say who is not worse by more than that, by a one-sided test.
+        A difference that does not matter; verdicts then also say which pairs differ by less, and who is not worse by
+        more than that, by one-sided tests.
     unmatched : {"refuse", "drop"}
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
@@ -201,6 +225,9 @@ def compare(
     chosen = as_metrics(metrics)
     if n_named(ranks) < 2 or not chosen:
         raise InputError("compare needs at least two recommenders, by name, and one metric.")
+    check_choice("adjustment", adjustment, get_args(Adjustment))
+    if baseline is not None:
+        check_choice("baseline", baseline, tuple(ranks))
     check_level(level)
     check_assumption(assume)
     if margin is not None:
@@ -208,13 +235,15 @@ def compare(
         one_sided(level)
     task = Task(
         names=tuple(ranks),
-        pairs=_pairs(tuple(ranks), baseline),
+        pairs=_pairs(tuple(ranks), None if adjustment in _JOINT else baseline),
         level=level,
         margin=margin,
         same_candidates=same_candidates,
         lower_is_better=tuple(metric.lower_is_better for metric in chosen),
     )
-    method, engine = paired_tests.as_test(test, replicates, rng, progress), engine_of(ranks)
+    engine, method = engine_of(ranks), AnytimeTest() if test == "anytime" else as_test(test, replicates, rng, progress)
+    if adjustment == "tukey":
+        method = RandomisedTukey(method, replicates, rng, progress)
     if engine is None:
         groups = None if by is None else Groups.of(by)
         entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, ties=ties, rng=rng)
@@ -234,7 +263,7 @@ def compare(
     found = [parts[key].difference(task, key) for key in keys]
     about = f"intervals, p-values and verdicts are about the exact metric, {ASSUMING[assume]}"
     own = [*dropped, *_notes(entrants), *([about] if any(each.bounded for each in found) else [])]
-    final = _adjusted(found, adjustment, level)
+    final = _jointly(found, level, baseline) if adjustment in _JOINT else _adjusted(found, adjustment, level)
     remarks = (*_remarks(final), *own, *_remedies(found, entrants, assume), *_rough(final), *_tests(final, adjustment))
     names = tuple(parts[group, at, 0].metric for group, at, pair in keys[: len(chosen) * len(task.pairs)] if pair == 0)
     return Comparison(task.names, names, final, level, adjustment, tuple(dict.fromkeys(remarks)), shown)
@@ -341,9 +370,9 @@ def entrants_of(
 ) -> tuple[dict[str, Entrant], tuple[str, ...]]:
     """Return the recommenders of a comparison on their common instances, and notes on others."""
     several = {name: [one] if isinstance(one, Ranks) else list(one) for name, one in ranks.items()}
-    if len(numbers := {len(own) for own in several.values()}) > 1 or 0 in numbers:
-        found = ", ".join(f"{name!r} has {len(own)}" for name, own in several.items())
-        raise InputError(f"all recommenders must have the same number of runs, at least one, but {found}.")
+    for name, own in several.items():
+        if not own:
+            raise InputError(f"each recommender must have at least one run, but {name!r} has none.")
     labels = {name: [name, *(f"{name}, run {at}" for at in range(2, len(own) + 1))] for name, own in several.items()}
     runs = {label: run for name, own in several.items() for label, run in zip(labels[name], own, strict=True)}
     same, notes = matched(runs, unmatched)
@@ -360,7 +389,6 @@ def entrants_of(
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
     if baseline is None:
         return [(later, earlier) for earlier, later in combinations(range(len(names)), 2)]
-    check_choice("baseline", baseline, names)
     base = names.index(baseline)
     return [(one, base) for one in range(len(names)) if one != base]
 
@@ -373,6 +401,14 @@ def _adjusted(differences: Sequence[Difference], how: Adjustment, level: float) 
         replace(each, adjusted_p_value=p, adjusted_level=own)
         for each, p, own in zip(differences, p_values, levels, strict=True)
     )
+
+
+def _jointly(differences: Sequence[Difference], level: float, baseline: str | None) -> tuple[Difference, ...]:
+    blocks: dict[tuple[str, str], list[Difference]] = {}
+    for each in differences:
+        blocks.setdefault((each.group, each.metric), []).append(each)
+    found = (jointly_adjusted(own, level, len(blocks), baseline) for own in blocks.values())
+    return tuple(each for own in found for each in own)
 
 
 def _notes(entrants: Mapping[str, Entrant]) -> tuple[str, ...]:
@@ -433,5 +469,6 @@ def _tests(differences: Sequence[Difference], how: Adjustment) -> list[str]:
     tests = paired_tests.number_of_tests([each.p_value for each in differences])
     if tests < 2:
         return []
-    adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({how.title()})"
+    name = how if how == "max-t" else how.title()
+    adjusted_for = f"not adjusted for {tests} tests" if how == "none" else f"adjusted for {tests} tests ({name})"
     return [f"p-values, intervals and verdicts are {adjusted_for}"]

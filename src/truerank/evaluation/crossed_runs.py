@@ -96,7 +96,8 @@ class RunsOutcome(Outcome):
     ----------
     users : Outcome
         Of the test of the users' differences, which are means over runs.
-    difference : float
+    means : Interval
+        What the lower and the upper end of its interval reach out from: the difference, or the means of what bounds it.
     n_units : int
     runs : RunVariance
         Of the difference.
@@ -106,7 +107,7 @@ class RunsOutcome(Outcome):
     >>> from truerank.evaluation.paired_tests import StudentOutcome
     >>> users = StudentOutcome(difference=0.02, standard_error=0.005, n_units=1_000)
     >>> runs = RunVariance(error=0.01**2, spread=0.01**2, freedom=4.0)
-    >>> found = RunsOutcome(users, 0.02, 1_000, runs)
+    >>> found = RunsOutcome(users, Interval(0.02, 0.02), 1_000, runs)
     >>> round(users.p_value, 4), round(found.p_value, 2)
     (0.0001, 0.13)
     >>> low, high = found.confidence_interval(0.95)
@@ -115,7 +116,7 @@ class RunsOutcome(Outcome):
     """
 
     users: Outcome
-    difference: float
+    means: Interval
     n_units: int
     runs: RunVariance
 
@@ -130,16 +131,18 @@ class RunsOutcome(Outcome):
         alone = self.users.p_value
         if self.runs.error == 0 or math.isnan(alone) or alone >= 1:
             return alone
+        distance = max(self.means.low, -self.means.high)
         statistic = -float(stdtrit(self.n_units - 1, alone / 2))
-        of_users = (self.difference / statistic) ** 2 if statistic > 0 else math.inf
-        return _p_value(abs(self.difference), of_users, self.n_units - 1, self.runs)
+        if distance <= 0 or statistic <= 0:
+            return 1.0
+        return _p_value(distance, (distance / statistic) ** 2, self.n_units - 1, self.runs)
 
     def confidence_interval(self, level: float) -> Interval:
         low, high = self.users.confidence_interval(level)
         if self.runs.error == 0 or math.isnan(low):
             return Interval(low, high)
-        below, above = (self._reach(abs(end - self.difference), level) for end in (low, high))
-        return Interval(self.difference - below, self.difference + above)
+        below, above = self._reach(self.means.low - low, level), self._reach(high - self.means.high, level)
+        return Interval(self.means.low - below, self.means.high + above)
 
     def _reach(self, of_users: float, level: float) -> float:
         from scipy.special import stdtrit
@@ -147,6 +150,11 @@ class RunsOutcome(Outcome):
         error = of_users / float(stdtrit(self.n_units - 1, 0.5 + level / 2))
         tail = 0.5 - level / 2
         return _quantile(tail, error**2, self.n_units - 1, self.runs) * math.hypot(error, math.sqrt(self.runs.error))
+
+
+def with_runs(users: Outcome, means: Interval, n_units: int, runs: RunVariance) -> Outcome:
+    """Return the outcome of a test of users with an error for other runs, if there is one."""
+    return RunsOutcome(users, means, n_units, runs) if runs.error > 0 else users
 
 
 def _quantile(tail: float, of_users: float, freedom: float, runs: RunVariance) -> float:
@@ -162,11 +170,11 @@ def _quantile(tail: float, of_users: float, freedom: float, runs: RunVariance) -
 
 def _p_value(distance: float, of_users: float, freedom: float, runs: RunVariance) -> float:
     """Return the two-sided p-value, where the quantile is the statistic; by bisection of its logarithm."""
-    if math.isinf(of_users):
-        return 1.0
     statistic = distance / math.sqrt(of_users + runs.error)
     low, high = -700.0, math.log(0.5)
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if _quantile(math.exp(middle), of_users, freedom, runs) > statistic else (low, middle)
+        low, high = (
+            (middle, high) if _quantile(math.exp(middle), of_users, freedom, runs) > statistic else (low, middle)
+        )
     return 2 * math.exp(high)

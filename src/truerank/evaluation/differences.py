@@ -65,6 +65,10 @@ class Difference(Tabular[Record]):
     bounded : bool
         Whether the metric is biased, corrected or fitted. P-value, interval and verdict are then about the exact
         metric, by bounds that hold whatever the distribution of the ranks.
+    run_error : float
+        The part of the standard error that comes from which runs there happened to be; 0 if each recommender has one.
+    better_off, worse_off : float
+        Shares of the units for whom the recommender is better, and worse, than the baseline; NaN if ranks are sampled.
     """
 
     recommender: str
@@ -91,6 +95,9 @@ class Difference(Tabular[Record]):
     expectation: Outcome = field(repr=False, compare=False)
     largest: float = field(default=math.inf, repr=False, compare=False)
     """The largest difference that the metric allows, either way; intervals are within it. Infinite if not known."""
+    run_error: float = 0.0
+    better_off: float = math.nan
+    worse_off: float = math.nan
 
     @property
     def relative(self) -> float:
@@ -106,7 +113,7 @@ class Difference(Tabular[Record]):
     @property
     def user_error(self) -> float:
         """The part of the standard error that comes from which users there happened to be."""
-        return math.sqrt(max(self.standard_error**2 - self.sampling_error**2, 0.0))
+        return math.sqrt(max(self.standard_error**2 - self.sampling_error**2 - self.run_error**2, 0.0))
 
     @property
     def gain(self) -> float:
@@ -140,6 +147,19 @@ class Difference(Tabular[Record]):
         low, high = self.confidence_interval(level)
         return Interval(-high, -low) if self.lower_is_better else Interval(low, high)
 
+    def better_off_interval(self, level: float | None = None) -> Interval:
+        """Return the interval of Clopper and Pearson (1934) for the share of users who are better off.
+
+        It is adjusted as `confidence_interval` is.
+        """
+        from scipy.special import betaincinv
+
+        if math.isnan(self.better_off):
+            return Interval(math.nan, math.nan)
+        tail, n, count = (1 - self._level(level)) / 2, self.n_units, round(self.better_off * self.n_units)
+        low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
+        return Interval(low, float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0)
+
     def not_worse(self, margin: float, level: float | None = None) -> bool:
         """Return whether a loss of `margin` or more can be ruled out.
 
@@ -151,6 +171,11 @@ class Difference(Tabular[Record]):
     def worse(self, margin: float, level: float | None = None) -> bool:
         """Return whether the loss is shown to exceed `margin`, by the same one-sided test."""
         return self.gain_interval(one_sided(self._level(level))).high < -check_margin(margin)
+
+    def equivalent(self, margin: float, level: float | None = None) -> bool:
+        """Return whether a difference of `margin` or more can be ruled out either way, by two one-sided tests."""
+        low, high = self.gain_interval(one_sided(self._level(level)))
+        return -check_margin(margin) < low and high < margin
 
     def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
@@ -184,6 +209,8 @@ class Difference(Tabular[Record]):
             mean=self.baseline_mean,
             baseline_mean=self.mean,
             difference=-self.difference,
+            better_off=self.worse_off,
+            worse_off=self.better_off,
             outcome=Reversed(self.outcome),
             expectation=Reversed(self.expectation),
         )
@@ -216,8 +243,18 @@ class Difference(Tabular[Record]):
         yield (*name, "p"), self.adjusted_p_value
 
 
+_PARTS = {
+    (False, False): "from users",
+    (True, False): "from users, candidates",
+    (False, True): "from users, runs",
+    (True, True): "from users, runs, candidates",
+}
+
+
 def differences_table(differences: Sequence[Difference], adjustment: str, notes: tuple[str, ...] = ()) -> Table:
     """Return a row per difference; `adjustment` is what the header says of intervals and p-values."""
+    sampled = any(each.sampling_error != 0 for each in differences)
+    repeated = any(each.run_error != 0 for each in differences)
 
     def column(text: Callable[[Difference], str]) -> list[Cell]:
         return [Cell(text(each)) for each in differences]
@@ -229,7 +266,7 @@ def differences_table(differences: Sequence[Difference], adjustment: str, notes:
         "mean": column(lambda each: f"{each.mean:.4f}"),
         "baseline": column(lambda each: f"{each.baseline_mean:.4f}"),
         "difference": [measured(each.difference, each.standard_error) for each in differences],
-        "from users, candidates": column(_parts_of_error),
+        _PARTS[sampled, repeated]: column(lambda each: _parts_of_error(each, sampled=sampled, repeated=repeated)),
         f"{100 * differences[0].level:g} % interval{adjustment}": column(_interval_text),
         "relative": column(lambda each: f"{each.relative:+.1%}"),
         f"p{adjustment}": column(lambda each: f"{each.adjusted_p_value:.2g}"),
@@ -237,8 +274,8 @@ def differences_table(differences: Sequence[Difference], adjustment: str, notes:
     }
     if not any(each.group for each in differences):
         del columns["group"]
-    if not any(each.sampling_error != 0 for each in differences):
-        del columns["from users, candidates"]
+    if not (sampled or repeated):
+        del columns[_PARTS[sampled, repeated]]
     rows = tuple(zip(*columns.values(), strict=True))
     return Table(tuple(columns), rows, tuple(each.record() for each in differences), notes)
 
@@ -248,9 +285,11 @@ def _interval_text(each: Difference) -> str:
     return f"[{low:.4f}, {high:.4f}]"
 
 
-def _parts_of_error(each: Difference) -> str:
-    known = not math.isnan(each.sampling_error)
-    return f"{each.user_error:.4f}, {each.sampling_error:.4f}" if known else "unknown"
+def _parts_of_error(each: Difference, *, sampled: bool, repeated: bool) -> str:
+    if math.isnan(each.sampling_error):
+        return "unknown"
+    parts = [each.user_error, *([each.run_error] if repeated else []), *([each.sampling_error] if sampled else [])]
+    return ", ".join(f"{part:.4f}" for part in parts)
 
 
 def check_margin(margin: float) -> float:
@@ -267,7 +306,7 @@ def one_sided(level: float) -> float:
     return 2 * level - 1
 
 
-Kind = Literal["better", "not worse", "no difference", "not determined"]
+Kind = Literal["better", "equivalent", "not worse", "no difference", "not determined"]
 """What can be said of the order of two recommenders."""
 
 
@@ -281,7 +320,7 @@ class Verdict:
 
     Attributes
     ----------
-    kind : {"better", "not worse", "no difference", "not determined"}
+    kind : {"better", "equivalent", "not worse", "no difference", "not determined"}
     winner : str or None
         The recommender that is better, if one was found to be.
     words : str
@@ -311,6 +350,9 @@ def judged(found: Difference) -> Verdict:
     if winner is not None:
         limit = f", but not by more than {found.margin:g}" if small and winner == found.baseline else ""
         return Verdict("better", winner, f"{winner} is better{limit}", _remark(found, winner))
+    if small and found.equivalent(found.margin or 0.0):
+        words = f"{found.recommender} and {found.baseline} differ by less than {found.margin:g}"
+        return Verdict("equivalent", None, words)
     if small:
         return Verdict("not worse", None, f"{found.recommender} is not worse by more than {found.margin:g}")
     if found.bounded:
@@ -389,6 +431,7 @@ def _against(own: Sequence[Difference]) -> str:
     words = {
         "better": f"better than {baseline}",
         "worse": f"worse than {baseline}",
+        "equivalent": f"less than {own[0].margin or 0.0:g} from {baseline}",
         "not worse": f"not worse than {baseline} by more than {own[0].margin or 0.0:g}",
         "no difference": f"no difference from {baseline} was found",
         "not determined": f"the order with {baseline} is not determined by this sample",
@@ -410,6 +453,7 @@ def _about(first: str, differences: Sequence[Difference]) -> str:
     words = {
         "better": (f"{first} is better than ", ""),
         "worse": (f"{first} is worse than ", ""),
+        "equivalent": (f"{first} differs by less than {own[0].margin or 0.0:g} from ", ""),
         "not worse": (f"{first} is not worse than ", f" by more than {own[0].margin or 0.0:g}"),
         "no difference": ("no difference from ", " was found"),
         "not determined": ("the order with ", " is not determined by this sample"),

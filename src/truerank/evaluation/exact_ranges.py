@@ -192,6 +192,11 @@ class BoundedOutcome(Outcome):
         least, most = min(self.gap.least, 0.0), max(self.gap.most, 0.0)
         return 2 * min(self.gap.lower.p_above(0.0, least), self.gap.upper.p_below(0.0, most))
 
+    @property
+    def means(self) -> Interval:
+        """Means of what bounds the difference."""
+        return Interval(self.gap.lower.mean, self.gap.upper.mean)
+
     def confidence_interval(self, level: float) -> Interval:
         low = self.gap.lower.low(level, min(self.gap.least, 0.0))
         high = self.gap.upper.high(level, max(self.gap.most, 0.0))
@@ -215,6 +220,11 @@ class UnknownOutcome(Outcome):
     def p_value(self) -> float:
         return math.nan
 
+    @property
+    def means(self) -> Interval:
+        """Of what bounds the difference, which is not known."""
+        return Interval(math.nan, math.nan)
+
     def confidence_interval(self, level: float) -> Interval:
         return Interval(math.nan, math.nan)
 
@@ -222,7 +232,9 @@ class UnknownOutcome(Outcome):
         return self
 
 
-def bounded_outcome(one: BoundValues | None, other: BoundValues | None, clusters: Ints | None) -> Outcome:
+def bounded_outcome(
+    one: BoundValues | None, other: BoundValues | None, clusters: Ints | None
+) -> BoundedOutcome | UnknownOutcome:
     """Return what is known of the exact metric of one recommender minus that of the other, on the same instances."""
     if one is None or other is None:
         return UnknownOutcome()

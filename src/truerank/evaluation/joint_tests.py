@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import Floats, as_rng, frozen
+from truerank.core.checks import Bools, Floats, as_rng, check_whole, frozen
 from truerank.core.errors import InputError
 from truerank.core.samples import Rng
+from truerank.evaluation.differences import Difference
 from truerank.evaluation.intervals import UNSEEN, Interval
 from truerank.evaluation.paired_tests import (
     Outcome,
     Pair,
     PairedSample,
     PairedTest,
-    check_replicates,
     permuted_ranges,
 )
 
@@ -55,7 +55,7 @@ class Maxima:
     n_pairs: int
 
     @classmethod
-    def of(cls, errors: Floats, unseen: float = 0.0) -> Maxima:
+    def of(cls, errors: Floats, unseen: float = 0.0, compared: Bools | None = None) -> Maxima:
         """Return the maxima from the standard errors of the differences of all pairs.
 
         Parameters
@@ -64,17 +64,20 @@ class Maxima:
             Symmetric, with zeros on the diagonal.
         unseen : float
             The error of a difference that comes from instances that were not seen; infinite if not known.
+        compared : array of bool of the same shape, optional
+            Which pairs are compared, as with one baseline; all of them by default.
         """
         count, rng = len(errors), np.random.default_rng(0)
         apart = ~np.eye(count, dtype=np.bool_)
+        tested = np.tril(apart if compared is None else compared | compared.T)
         variances = np.where(apart, np.square(errors) + unseen**2 if math.isfinite(unseen) else 1.0, 0.0)
         drawn = rng.standard_normal((_RESAMPLES, count)) @ _root(variances).T
         largest, scale = np.zeros(_RESAMPLES), np.sqrt(variances)
         for one in range(1, count):
-            others = np.flatnonzero(scale[one, :one] > 0)
+            others = np.flatnonzero(tested[one, :one] & (scale[one, :one] > 0))
             gaps = np.abs(drawn[:, [one]] - drawn[:, others]) / scale[one, others]
             np.maximum(largest, gaps.max(axis=1, initial=0.0), out=largest)
-        return cls(frozen(np.sort(largest)), count * (count - 1) // 2)
+        return cls(frozen(np.sort(largest)), int(tested.sum()))
 
     def level(self, level: float) -> float:
         """Return the level of each pair's interval, so that all of them hold together with the given one."""
@@ -106,6 +109,50 @@ def _root(variances: Floats) -> Floats:
 def unseen_error(largest: float, n_units: int) -> float:
     """Return the error of a mean difference by instances that were not seen, one of which is as large as possible."""
     return math.sqrt(UNSEEN) * largest / max(n_units, 1)
+
+
+def jointly_adjusted(
+    differences: Sequence[Difference], level: float, blocks: int, baseline: str | None
+) -> list[Difference]:
+    """Return the differences of one metric in one group, adjusted for all of them and for so many such blocks.
+
+    Parameters
+    ----------
+    differences : sequence of Difference
+        Between all pairs.
+    level : float
+        Of the whole.
+    blocks : int
+        Metrics and groups that are compared.
+    baseline : str, optional
+        The recommender that all others are compared with: only these differences are returned.
+    """
+    names = list(dict.fromkeys(name for each in differences for name in (each.baseline, each.recommender)))
+    own = [each for each in differences if baseline is None or baseline in (each.recommender, each.baseline)]
+    maxima = _maxima(differences, own, names)
+    single = 1 - (1 - level) / blocks
+    adjusted = maxima.adjusted(np.array([each.p_value for each in own]))
+    for at, each in enumerate(own):
+        if isinstance(each.outcome, TukeyOutcome):
+            adjusted[at] = max(each.outcome.joint_p_value, each.p_value)
+    found = [
+        replace(each, adjusted_p_value=float(min(p * blocks, 1.0)), adjusted_level=maxima.level(single))
+        for each, p in zip(own, adjusted, strict=True)
+    ]
+    return [each.reversed() if each.recommender == baseline else each for each in found]
+
+
+def _maxima(differences: Sequence[Difference], own: Sequence[Difference], names: Sequence[str]) -> Maxima:
+    errors, compared = np.zeros((len(names), len(names))), np.zeros((len(names), len(names)), dtype=np.bool_)
+    for each in differences:
+        one, other = names.index(each.recommender), names.index(each.baseline)
+        errors[one, other] = errors[other, one] = np.nan_to_num(each.standard_error)
+    for each in own:
+        compared[names.index(each.recommender), names.index(each.baseline)] = True
+    if any(each.bounded for each in differences):
+        # nothing is known of how bounds depend on each other
+        return Maxima(np.full(1, np.inf), len(own))
+    return Maxima.of(errors, unseen_error(differences[0].largest, differences[0].n_units), compared)
 
 
 @dataclass(frozen=True)
@@ -149,7 +196,7 @@ class RandomisedTukey(PairedTest):
     progress: bool = False
 
     def __post_init__(self) -> None:
-        check_replicates(self.replicates)
+        check_whole("replicates", self.replicates, 100)  # fewer give no usable p-values
 
     def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
         if sample.hidden is not None and sample.hidden.any():

@@ -97,6 +97,12 @@ class PairedSample:
         """Return the mean difference of two columns."""
         return float((self.sums[:, pair[0]] - self.sums[:, pair[1]]).sum() / self.total)
 
+    def better(self, pair: Pair) -> Floats:
+        """Return for how many units either column has the larger value, up to rounding."""
+        one, other = (self.sums[:, at] for at in pair)
+        slack = 1e-12 * (np.abs(one) + np.abs(other))
+        return np.array([(one > other + slack).sum(), (other > one + slack).sum()], dtype=np.float64)
+
     def units(self, pair: Pair) -> Units:
         """Return the differences of the units."""
         return Units.of(self.sums[:, pair[0]] - self.sums[:, pair[1]], self.sizes)
@@ -622,7 +628,7 @@ def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> fl
     return (extreme + plus_one) / (len(exchanged) + plus_one)
 
 
-TestName = Literal["likelihood", "t", "bootstrap", "randomisation"]
+TestName = Literal["likelihood", "t", "bootstrap", "randomisation", "anytime"]
 """The tests by name."""
 
 _NOT_OFFERED = " (which is not offered, since it does not test the means: see docs/comparing.md)"
@@ -639,8 +645,8 @@ def as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bo
     return (Bootstrap if test == "bootstrap" else Randomisation)(replicates, rng, progress)
 
 
-Adjustment = Literal["holm", "benjamini-hochberg", "none"]
-"""How p-values allow for the number of tests."""
+Adjustment = Literal["holm", "max-t", "tukey", "benjamini-hochberg", "none"]
+"""How p-values allow for the number of tests; "max-t" and "tukey" know how pairs depend on each other."""
 
 
 def adjusted(p_values: ArrayLike, how: Adjustment) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -14,8 +14,16 @@ from truerank.core.checks import Bools, Floats, InputError, Ints
 from truerank.core.ranks import Ranks
 from truerank.estimators.corrected import Assumption
 from truerank.estimators.pooled import plausible_ranks, sampled_again
+from truerank.evaluation.crossed_runs import RunVariance, with_runs
 from truerank.evaluation.differences import Difference
-from truerank.evaluation.exact_ranges import BoundValues, bounded_outcome, bounds_of_runs, unbiased_bounds
+from truerank.evaluation.exact_ranges import (
+    BoundedOutcome,
+    BoundValues,
+    UnknownOutcome,
+    bounded_outcome,
+    bounds_of_runs,
+    unbiased_bounds,
+)
 from truerank.evaluation.intervals import Interval, Moments, attainable, attainable_of_items, attainable_with
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
 from truerank.evaluation.per_instance import Part, checked_terms, values_by_part
@@ -62,6 +70,10 @@ class PairedPart:
         Covariances of the totals over samples of candidates.
     biased, ends
         Those of `PairedValues`.
+    better : array of length 2
+        Units for whom either recommender has the larger value; NaN if ranks are sampled.
+    runs : RunVariance
+        How far the difference would move with other runs.
     outcome : Outcome
         Of the test of the values.
     exact : Outcome or None
@@ -78,6 +90,8 @@ class PairedPart:
     sampling: Floats
     biased: bool
     ends: Interval
+    better: Floats
+    runs: RunVariance
     outcome: Outcome
     exact: Outcome | None
 
@@ -95,6 +109,8 @@ class PairedPart:
             self.sampling + other.sampling,
             self.biased or other.biased,
             ends,
+            self.better + other.better,
+            self.runs,
             self.outcome.merged(other.outcome, largest),
             None if self.exact is None or other.exact is None else self.exact.merged(other.exact, largest),
         )
@@ -111,7 +127,10 @@ class PairedPart:
         difference, sampling_error = self.differences.mean, self.sampling_error
         mean, baseline_mean = (self.totals / (self.differences.weight or math.nan)).tolist()
         one, other = task.pairs[place]
-        decisive = self.exact or self.outcome
+        decisive, lower_is_better = self.exact or self.outcome, task.lower_is_better[metric]
+        better_off, worse_off = (self.better[::-1] if lower_is_better else self.better) / (
+            self.differences.n or math.nan
+        )
         return Difference(
             recommender=task.names[one],
             baseline=task.names[other],
@@ -120,18 +139,21 @@ class PairedPart:
             mean=mean,
             baseline_mean=baseline_mean,
             difference=difference,
-            standard_error=math.hypot(self.differences.standard_error, self.hidden),
+            standard_error=math.hypot(self.differences.standard_error, self.hidden, math.sqrt(self.runs.error)),
             sampling_error=sampling_error,
+            run_error=math.sqrt(self.runs.error),
             order_probability=math.nan if self.biased else _order_probability(difference, sampling_error),
             n=self.n,
             n_undefined=self.n_undefined,
             n_units=self.differences.n,
+            better_off=float(better_off),
+            worse_off=float(worse_off),
             p_value=decisive.p_value,
             adjusted_p_value=decisive.p_value,
             level=task.level,
             adjusted_level=task.level,
             margin=task.margin,
-            lower_is_better=task.lower_is_better[metric],
+            lower_is_better=lower_is_better,
             bounded=self.exact is not None,
             outcome=decisive,
             expectation=self.outcome,
@@ -184,11 +206,13 @@ def parts_of_blocks(
     wanted = [(block, place) for block in blocks for place in range(len(task.pairs))]
     for (block, place), own, outcome in zip(wanted, columns, test.outcomes(sample, columns), strict=True):
         pair, n = task.pairs[place], int(defined.sum())
+        mean, exact = sample.difference(own), block.exact_outcome(pair)
+        runs, bounds = block.run_variances(pair)
         yield (
             (block.group, block.metric, place),
             PairedPart(
                 metric=names[block.metric],
-                differences=Moments.of(sample.difference(own), sample.deviations(own), sample.sizes),
+                differences=Moments.of(mean, sample.deviations(own), sample.sizes),
                 totals=totals[list(own)],
                 n=n,
                 n_undefined=defined.size - n,
@@ -197,8 +221,10 @@ def parts_of_blocks(
                 sampling=block.sampling[np.ix_(pair, pair)],
                 biased=block.biased,
                 ends=block.ends,
-                outcome=outcome,
-                exact=block.exact_outcome(pair),
+                better=np.full(2, math.nan) if block.sampled else sample.better(own),
+                runs=runs,
+                outcome=with_runs(outcome, Interval(mean, mean), sample.sizes.size, runs),
+                exact=None if exact is None else with_runs(exact, exact.means, sample.sizes.size, bounds),
             ),
         )
 
@@ -225,6 +251,12 @@ class PairedValues:
         The least and the largest value that an instance could have; those that were seen, if that is not known.
     bounds : tuple of BoundValues or None
         For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
+    sampled : bool
+        Whether any ranks are sampled.
+    runs : tuple of arrays of shape (n_runs, n_instances)
+        Values of the runs of each recommender.
+    run_bounds : tuple of arrays of shape (2, n_runs, n_instances), or None
+        Lower and upper bounds of them, if there are several runs and bounds.
     """
 
     group: str
@@ -237,6 +269,9 @@ class PairedValues:
     biased: bool
     ends: Interval
     bounds: tuple[BoundValues | None, ...] | None
+    sampled: bool = False
+    runs: tuple[Floats, ...] = ()
+    run_bounds: tuple[Floats, ...] | None = None
 
     @property
     def defined(self) -> Bools:
@@ -248,7 +283,26 @@ class PairedValues:
         defined = self.values[self.defined][:, pair]
         return np.cov(defined.T) if len(defined) > 1 else np.full((2, 2), math.nan)
 
-    def exact_outcome(self, pair: Pair) -> Outcome | None:
+    def run_variances(self, pair: Pair) -> tuple[RunVariance, RunVariance]:
+        """Return how much the difference varies with the runs: that of the values, and the most that of the bounds."""
+        if not self.runs:
+            return RunVariance(), RunVariance()
+        found = sum((self._run_variance(self.runs[at]) for at in pair), RunVariance())
+        if self.run_bounds is None:
+            return found, found
+        ends = [[self._run_variance(end) for end in self.run_bounds[at]] for at in pair]
+        largest = (max(own, key=lambda each: each.error) for own in ends)
+        return found, sum(largest, RunVariance())
+
+    def _run_variance(self, runs: Floats) -> RunVariance:
+        defined, clusters = self.defined, self.clusters
+        if len(runs) < 2:
+            return RunVariance()
+        kept = None if clusters is None else clusters[defined]
+        sample = PairedSample.of(runs.T[defined], self.weights[defined], kept)
+        return RunVariance.of(sample.sums.T, sample.sizes)
+
+    def exact_outcome(self, pair: Pair) -> BoundedOutcome | UnknownOutcome | None:
         """Return what is known about the exact difference; None if the values themselves show it."""
         if self.bounds is None:
             return None
@@ -268,26 +322,43 @@ def _check_same_items(entrants: Mapping[str, Entrant]) -> None:
 def _paired_values(at: int, several: Sequence[Entrant], assume: Assumption) -> Iterator[PairedValues]:
     """Yield the values of one metric, group by group."""
     values = [each.values(each.metrics[at]) for each in several]
-    alone, clusters = len(several[0].runs) == 1, several[0].runs[0].clusters
-    variances = np.array([each.sampling_variances[at] for each in several]) if alone else None
+    clusters = several[0].runs[0].clusters
     hidden = np.array([each.hidden_error(at) for each in several])
     bounds = [each.bounds(at, assume) for each in several] if any(each.is_bounded(at) for each in several) else None
     biased = any(run.design is not None and each.metrics[at].biased(run) for each in several for run in each.runs)
     whole = [attainable(each.runs[0], each.metrics[at]) for each in several]
+    run_bounds = [each.run_bounds(at, assume) for each in several] if bounds is not None else None
     for place, part in enumerate(several[0].parts[0]):
-        runs = np.stack([own[place] for own in values], axis=2)
+        runs = tuple(own[place] for own in values)
         yield PairedValues(
             part.name,
             at,
-            runs.mean(axis=0),
+            np.column_stack([own.mean(axis=0) for own in runs]),
             part.weights,
             None if clusters is None else clusters[part.rows],
-            covariances_of_totals(runs) if variances is None else np.diag(variances[:, place]),
+            _sampling(at, place, several, runs),
             hidden[:, place],
             biased,
             _ends(runs, part, [_of_part(end, each, at, place) for end, each in zip(whole, several, strict=True)]),
             None if bounds is None else tuple(_taken(each, part) for each in bounds),
+            any(run.design is not None for each in several for run in each.runs),
+            runs,
+            None if run_bounds is None else tuple(own[:, :, part.rows] for own in run_bounds),
         )
+
+
+def _sampling(at: int, place: int, several: Sequence[Entrant], runs: Sequence[Floats]) -> Floats:
+    """Return the covariances of totals over samples, of a metric in a part: from the runs if there are several."""
+    numbers = {len(own) for own in runs}
+    if len(numbers) == 1 and numbers != {1} and any(run.design is not None for each in several for run in each.runs):
+        return covariances_of_totals(np.stack(runs, axis=2))
+    own = [
+        float(each.sampling_variances[at, place])
+        if len(each.runs) == 1 or not each.is_sampled
+        else float(covariances_of_totals(values[:, :, None])[0, 0])
+        for each, values in zip(several, runs, strict=True)
+    ]
+    return np.diag(own)
 
 
 def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> Interval | None:
@@ -298,9 +369,9 @@ def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> I
     return attainable_of_items(run[part.rows], entrant.metrics[at], part.counts, part.weights)
 
 
-def _ends(runs: Floats, part: Part, ends: Sequence[Interval | None]) -> Interval:
+def _ends(runs: Sequence[Floats], part: Part, ends: Sequence[Interval | None]) -> Interval:
     """Return what any of the recommenders could attain, with what was seen."""
-    values = runs / part.weights[:, None]
+    values = np.concatenate(runs) / part.weights
     known = np.array([end for each in ends if each is not None for end in each])
     return attainable_with(None, np.append(known, values[~np.isnan(values)])) or Interval(0.0, 0.0)
 
@@ -331,6 +402,11 @@ class Entrant:
     def sampled(self) -> bool:
         """Whether its candidates are sampled by a design that determines how much its values vary."""
         return all(run.design is not None and (run.drawn is not None or run.design.keeps_unbiased) for run in self.runs)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether any of its runs is among sampled candidates."""
+        return any(run.design is not None for run in self.runs)
 
     def values(self, metric: Metric) -> list[Floats]:
         """Return for each part the values of its instances: an array of shape (n_runs, n_instances)."""
@@ -373,6 +449,16 @@ class Entrant:
         if not self.is_bounded(at):
             return unbiased_bounds(self.runs, self.metrics[at], assume)
         return bounds_of_runs(self.runs, self.metrics[at], assume) if self.sampled else None
+
+    def run_bounds(self, at: int, assume: Assumption) -> Floats:
+        """Return lower and upper bounds for each run and instance; values are their own bounds if there is no bias.
+
+        An array of shape (2, n_runs, n_instances).
+        """
+        alone = (replace(self, runs=(run,), parts=(own,)) for run, own in zip(self.runs, self.parts, strict=True))
+        found = [each.bounds(at, assume) for each in alone]
+        ends = [np.zeros((2, len(self.runs[0]))) if each is None else np.array(each[:2]) for each in found]
+        return np.stack(ends, axis=1)
 
 
 def shared_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
