@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.evaluation.anytime_tests import AnytimeOutcome, AnytimeTest, Bets
 from truerank.evaluation.paired_tests import PairedSample
 

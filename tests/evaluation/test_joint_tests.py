@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.evaluation.joint_tests import Maxima, RandomisedTukey, TukeyOutcome, unseen_error
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample
 

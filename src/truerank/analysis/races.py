@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, as_rng
-from truerank.core.errors import InputError
+from truerank.core.checks import AnyArray, InputError, as_rng
 from truerank.core.ranks import Ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Record, Table, Tabular

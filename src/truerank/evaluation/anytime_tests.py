@@ -14,8 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from truerank.core.checks import Floats
-from truerank.core.errors import InputError
+from truerank.core.checks import Floats, InputError
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Outcome, Pair, PairedSample, PairedTest
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from string import ascii_lowercase
 from typing import Any
 
-from truerank.core.errors import InputError
+from truerank.core.checks import InputError
 from truerank.core.tables import Cell, Table, Tabular
 from truerank.evaluation.differences import Difference
 
