@@ -122,9 +122,9 @@ def system_cells(quick: bool) -> Iterator[tuple[Cell, float]]:
         for count, users in ((3, 30), (3, 1_000), (10, 100), (10, 1_000)):
             for how in ("max-t", "holm"):
                 if not quick or (count, users) == (3, 1_000):
-                    yield Cell(law, count, users, how), 1.0 if count == 3 else 0.5
+                    yield Cell(law, count, users, how), 1.0 if count == 3 else 0.4
         if not quick and law in ("equal, independent", "equal, 2 % of users lost", "stairs"):
-            yield Cell(law, 50, 300, "max-t"), 0.25
+            yield Cell(law, 50, 300, "max-t"), 0.15
 
 
 def false_claims(cell: Cell, rng: np.random.Generator) -> tuple[bool, float]:

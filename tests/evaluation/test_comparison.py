@@ -202,7 +202,7 @@ def test_verdicts() -> None:
     assert tr.compare(better, "mean-rank")["B", "A"].verdict == "B is better"
     many = tr.Ranks.from_ranks([5, 6] * 200, n=9)
     same = tr.compare({"A": many, "B": many}, "rr", margin=0.01)["B", "A"]
-    assert (same.p_value, same.verdict) == (1.0, "B is not worse by more than 0.01")
+    assert (same.p_value, same.verdict) == (1.0, "B and A differ by less than 0.01")
     assert tr.compare({"A": many[:80], "B": many[:80]}, "rr", margin=0.01)["B", "A"].verdict == "no difference found"
     assert tr.compare(some_ranks(50, seed=1), "rr")["B", "A"].verdict == "no difference found"
     slightly = {"A": tr.Ranks.from_ranks([2, 3] * 400, n=999), "B": tr.Ranks.from_ranks([2, 4] * 400, n=999)}
@@ -276,7 +276,7 @@ def test_ties_in_random_order_are_reproducible() -> None:
     [
         ({"baseline": "C"}, "`baseline` must be 'A' or 'B', got 'C'"),
         ({"test": "wilcoxon"}, "does not test the means"),
-        ({"test": "z"}, "`test` must be one of 'likelihood', 't', 'bootstrap', 'randomisation', got 'z'"),
+        ({"test": "z"}, "`test` must be one of 'likelihood', 't', 'bootstrap', 'randomisation', 'anytime', got 'z'"),
         ({"level": 95}, "`level` must lie between 0 and 1"),
         ({"margin": -1}, "`margin` must be a number from 0"),
         ({"margin": 0.1, "level": 0.5}, "the `level` of a one-sided test must lie between 0.5 and 1"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import truerank as tr
 from truerank.evaluation.crossed_runs import RunsOutcome, RunVariance
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest
@@ -114,3 +115,74 @@ def test_an_undefined_outcome_stays_undefined():
     )
     assert math.isnan(found.p_value)
     assert math.isnan(found.confidence_interval(0.95).low)
+
+
+def ranks_of(values):
+    """Return runs of ranks 1 and 500 by an array of runs by users."""
+    return [tr.Ranks.from_ranks(np.where(own > 0, 1, 500), n=1_000) for own in values]
+
+
+def test_equal_recommenders_whose_runs_differ_are_not_told_apart():
+    rng = np.random.default_rng(7)
+    times, found, alone = 60, 0, 0
+    for _ in range(times):
+        runs = {
+            name: ranks_of(rng.random((3, 800)) < 0.3 + 0.04 * rng.standard_normal((3, 1)).clip(-2, 2)) for name in "AB"
+        }
+        [difference] = tr.compare(runs, "recall@10")
+        found += difference.finding.kind == "better"
+        users = difference.outcome.users if isinstance(difference.outcome, RunsOutcome) else difference.outcome
+        alone += users.p_value <= 0.05
+    assert found / times < 0.05 + 5 * (0.05 * 0.95 / times) ** 0.5
+    assert alone / times > 0.2, "means over runs should deceive here"
+
+
+def test_compare_takes_any_number_of_runs_and_states_where_the_error_comes_from():
+    rng = np.random.default_rng(8)
+    values = {
+        "A": rng.random((4, 300)) < 0.3,
+        "B": rng.random((2, 300)) < [[0.3], [0.5]],
+        "C": rng.random((1, 300)) < 0.4,
+    }
+    result = tr.compare({name: ranks_of(own) for name, own in values.items()}, "recall@10")
+    for found in result:
+        own = [values[name] for name in (found.recommender, found.baseline)]
+        variance = sum(max(anova(each)[0], 0.0) / len(each) for each in own if len(each) > 1)
+        assert found.run_error == pytest.approx(variance**0.5, rel=1e-9)
+        users = np.mean(own[0], axis=0) - np.mean(own[1], axis=0)
+        assert found.standard_error == pytest.approx(
+            math.hypot(users.std(ddof=1) / 300**0.5, found.run_error), rel=1e-9
+        )
+        assert found.user_error == pytest.approx(users.std(ddof=1) / 300**0.5, rel=1e-9)
+    assert "from users, runs" in str(result)
+
+
+def test_runs_of_groups_and_of_users_with_several_instances():
+    rng = np.random.default_rng(9)
+    ids = np.repeat(np.arange(100), 2)
+    runs = {
+        name: [tr.Ranks.from_ranks(np.where(rng.random(200) < chance, 1, 500), n=1_000, ids=ids) for chance in chances]
+        for name, chances in {"A": (0.2, 0.4, 0.3), "B": (0.25, 0.5)}.items()
+    }
+    result = tr.compare(runs, "recall@10", by={user: ("even", "odd")[user % 2] for user in range(100)})
+    for group, parity in {"even": 0, "odd": 1}.items():
+        rows = ids % 2 == parity
+        variances = []
+        for own in runs.values():
+            sums = np.array([np.bincount(ids[rows] // 2, tr.values(run, "recall@10")[rows]) for run in own])
+            variances.append(RunVariance.of(sums, np.full(50, 2.0)).error)
+        assert result["B", "A", "recall@10", group].run_error == pytest.approx(sum(variances) ** 0.5, rel=1e-9)
+        assert result["B", "A", "recall@10", group].n_units == 50
+
+
+def test_bounds_of_sampled_runs_hold_for_new_runs():
+    rng = np.random.default_rng(10)
+    exact = {
+        name: [tr.Ranks.from_ranks(rng.geometric(chance, 600).clip(1, 300), n=300) for chance in (0.05, 0.06, 0.08)]
+        for name in "AB"
+    }
+    sampled = {name: [tr.UniformSampling(250).draw(run, rng=rng) for run in own] for name, own in exact.items()}
+    found = tr.compare(sampled, "recall@10")[0]
+    assert found.bounded
+    one = tr.compare({name: own[:1] for name, own in sampled.items()}, "recall@10")[0]
+    assert np.ptp(found.confidence_interval()) > np.ptp(one.confidence_interval())

@@ -66,10 +66,13 @@ CASES = [
     (3.0, {**SAMPLED, **LOWER, "shown": -2.0}, "better", "A", "A is better"),
     (1.0, {**SAMPLED, "shown": -9.0}, "not determined", None, "not determined by this sample"),
     (math.nan, {**SAMPLED, "shown": -9.0}, "not determined", None, "not determined by this sample"),
-    (-1.0, {**SAMPLED, "margin": 5.0, "shown": -9.0}, "not worse", None, "B is not worse by more than 5"),
+    (-1.0, {**SAMPLED, "margin": 5.0, "shown": -9.0}, "equivalent", None, "B and A differ by less than 5"),
+    (1.0, {**SAMPLED, "margin": 2.0, "shown": -9.0}, "not worse", None, "B is not worse by more than 2"),
     # margins: one-sided, so that 1.645 standard errors below the difference count
     (0.0, {"margin": 1.64}, "no difference", None, "no difference found"),
-    (0.0, {"margin": 1.65}, "not worse", None, "B is not worse by more than 1.65"),
+    (0.0, {"margin": 1.65}, "equivalent", None, "B and A differ by less than 1.65"),
+    (0.1, {"margin": 1.65}, "not worse", None, "B is not worse by more than 1.65"),
+    (-0.1, {"margin": 1.65}, "no difference", None, "no difference found"),
     (-3.0, {"margin": 5.0}, "better", "A", "A is better, but not by more than 5"),
     (-3.0, {"margin": 4.0}, "better", "A", "A is better"),
     (3.0, {"margin": 5.0}, "better", "B", "B is better"),
@@ -79,7 +82,8 @@ CASES = [
     (2.0, {**STRICT}, "no difference", None, "no difference found"),
     (2.0, {**STRICT, "bounded": True}, "not determined", None, "not determined by this sample"),
     (0.0, {**STRICT, "margin": 1.95}, "no difference", None, "no difference found"),
-    (0.0, {**STRICT, "margin": 1.97}, "not worse", None, "B is not worse by more than 1.97"),
+    (0.0, {**STRICT, "margin": 1.97}, "equivalent", None, "B and A differ by less than 1.97"),
+    (0.1, {**STRICT, "margin": 1.97}, "not worse", None, "B is not worse by more than 1.97"),
     # a test whose p-value and interval disagree finds nothing
     (1.9, {"adjusted_p_value": 0.01}, "no difference", None, "no difference found"),
 ]
@@ -100,6 +104,8 @@ def test_a_reversed_difference_has_the_same_winner(
     assert other.finding.winner == winner
     assert other.finding.kind == kind or "not worse" in (kind, other.finding.kind)  # which has a direction
     assert other.reversed().verdict == words
+    if kind == "equivalent":
+        assert other.verdict == words.replace("B and A", "A and B")
 
 
 def test_a_remark_says_why_the_difference_shown_points_the_other_way() -> None:
@@ -331,10 +337,10 @@ def test_who_leads_among_biased_means_is_who_was_found_better() -> None:
 def test_sentences_against_a_baseline() -> None:
     own = [
         dataclasses.replace(difference(known, margin=2.0), recommender=name)
-        for name, known in {"B": 3.0, "C": -9.0, "D": 0.0, "E": -1.0}.items()
+        for name, known in {"B": 3.0, "C": -9.0, "D": 0.0, "E": -1.0, "F": 1.0}.items()
     ]
-    assert conclusion(own) == "better than A: B; worse than A: C; not worse than A by more than 2: D; " + (
-        "no difference from A was found: E."
+    assert conclusion(own) == "better than A: B; worse than A: C; less than 2 from A: D; " + (
+        "not worse than A by more than 2: F; no difference from A was found: E."
     )
 
 

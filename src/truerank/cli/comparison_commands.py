@@ -20,11 +20,11 @@ from truerank.cli.output import show_notes, show_table
 @options.test_option
 @options.choice_option(
     "--adjustment",
-    ["holm", "benjamini-hochberg", "none"],
+    ["holm", "max-t", "tukey", "benjamini-hochberg", "none"],
     "How p-values, intervals and verdicts allow for the number of tests.",
 )
 @options.number_option(
-    "--margin", help="A loss that does not matter; verdicts then also say who is not worse by more than that."
+    "--margin", help="A difference that does not matter: verdicts also say who differs by less, or is not worse by more."
 )
 @options.level_option
 @options.unmatched_option
@@ -84,6 +84,7 @@ def gate(new: str, old: str, metric: str, margin: float, level: float, columns: 
     NEW and OLD are files of ranks, as for `truerank evaluate`. Exit code 0: a loss of the margin or
     more can be ruled out. 1: NEW is worse by more than the margin, and nothing else. 2: input that
     can't be used. 3: the data do not settle it; the message says how many users probably would.
+    If you ask again and again while users are added, use `--test anytime`.
 
     \b
     truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002

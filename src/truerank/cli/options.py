@@ -387,7 +387,9 @@ per_instance_option = path_option(
 groups_option = path_option(
     "--by", help="Show groups separately: a file with the ids of instances and the names of their groups."
 )
-test_option = choice_option("--test", ["likelihood", "t", "bootstrap", "randomisation"], "How differences are tested.")
+test_option = choice_option(
+    "--test", ["likelihood", "t", "bootstrap", "randomisation", "anytime"], "How differences are tested."
+)
 level_option = number_option("--level", default="0.95", between=(0.0, 1.0), help="Confidence level.")
 unmatched_option = choice_option(
     "--unmatched", ["refuse", "drop"], "What to do with instances that some recommenders lack."

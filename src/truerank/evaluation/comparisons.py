@@ -34,6 +34,8 @@ Runs = Ranks | Sequence[Ranks]
 
 _FEW = 30
 _JOINT = ("max-t", "tukey")
+# these do not bound the chance of any false finding
+_NOT_ALL = ("none", "benjamini-hochberg")
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +81,7 @@ class Comparison(Tabular[Difference]):
         The metric may be left out if there is only one. Needs all pairs, and an adjustment that bounds the chance of
         any false finding.
         """
-        if self.adjustment in ("none", "benjamini-hochberg"):
+        if self.adjustment in _NOT_ALL:
             raise InputError(f"an order needs adjustment 'holm', 'max-t' or 'tukey', got {self.adjustment!r}.")
         name = (
             self.metrics[0] if metric is None and len(self.metrics) == 1 else with_estimator(str(metric), self.metrics)
@@ -132,12 +134,24 @@ def conclusions(result: Comparison) -> tuple[str, ...]:
     >>> a, b = tr.Ranks.from_ranks([5, 6] * 20, n=9), tr.Ranks.from_ranks([1, 2] * 20, n=9)
     >>> conclusions(tr.compare({"A": a, "B": b, "C": a}, "rr"))
     ('rr: B is best: it is better than A, C.',)
+    >>> conclusions(tr.compare({"A": a, "B": b, "C": b}, "rr"))
+    ('rr: B is better than A; no difference from C was found. One of B, C is best (95 %).',)
     """
     return tuple(
-        f"{f'{group}, ' if group else ''}{metric}: {conclusion(result.of(metric, group))}"
+        f"{f'{group}, ' if group else ''}{metric}: {conclusion(result.of(metric, group))}{_best(result, metric, group)}"
         for group in result.groups or ("",)
         for metric in result.metrics
     )
+
+
+def _best(result: Comparison, metric: str, group: str) -> str:
+    """Return a sentence on who may be best, if that is some of several."""
+    pairs = len(result.recommenders) * (len(result.recommenders) - 1) // 2
+    if result.adjustment in _NOT_ALL or len(own := result.of(metric, group)) < max(pairs, 3):
+        return ""
+    order = Order.of(own)
+    sentence = order.conclusion
+    return f" {sentence[0].upper()}{sentence[1:]}" if 1 < len(order.best) < len(order.places) else ""
 
 
 def compare(
@@ -247,6 +261,8 @@ def compare(
     if engine is None:
         groups = None if by is None else Groups.of(by)
         entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, ties=ties, rng=rng)
+        if adjustment == "tukey" and any(len(each.runs) > 1 or each.is_sampled for each in entrants.values()):
+            raise InputError("adjustment='tukey' needs one run of exact ranks for each recommender.")
         parts = paired_parts(entrants, chosen, task, method, assume)
         shown = () if by is None else tuple(dict.fromkeys(group for group, _, _ in parts))
     else:
