@@ -1,7 +1,7 @@
 """False claims about many systems, many seeds and races, on users drawn from known laws.
 
     python benchmarks/many.py systems [--repetitions 400] [--processes 2] [--quick]
-    python benchmarks/many.py seeds [--repetitions 1000] [--processes 2] [--quick]
+    python benchmarks/many.py seeds [--repetitions 1000] [--processes 2] [--quick] [--data FOLDER]
     python benchmarks/many.py race [--repetitions 400] [--processes 2] [--quick] [--data FOLDER]
 
 `systems`: 3 to 50 recommenders, equal and unequal. A repetition is wrong if any verdict is: "better" for one that is
@@ -9,7 +9,9 @@ not, "differ by less than the margin" or "not worse" where the loss is as large,
 true one, or a set of the best without any of them. At most 5 % may be.
 
 `seeds`: users crossed with runs whose means vary. How often the interval of the difference covers the truth, for new
-users and new runs; beside it that of the users alone, which means over runs would give.
+users and new runs; beside it that of the users alone, which means over runs would give. With a folder of MovieLens
+(train.tsv.gz, test.tsv.gz), how often iALS is told apart from itself with other seeds, and where its variance comes
+from.
 
 `race`: how often a race that is looked at after every user is wrong, by laws of differences with mean 0; with a
 folder of MovieLens (train.tsv.gz, test.tsv.gz), after how many users races of real recommenders end, beside the users
@@ -252,6 +254,36 @@ def _is_wrong(found: tr.Difference, difference: float, truth: str, margin: float
     return (finding.winner not in (None, truth)) or (finding.kind == "equivalent" and abs(difference) >= (margin or 0))
 
 
+def real_seeds(data: Path, seeds: int = 10) -> Iterator[list[Any]]:
+    """Yield how often iALS is told apart from itself, 3 seeds against 3 others, and the parts of the variance."""
+    split = tr.read_split(data)
+    runs = {
+        factors: [tr.rank(tr.IALS(factors=factors, rng=seed).fit(split.train), split) for seed in range(seeds)]
+        for factors in (32, 64)
+    }
+    rng = np.random.default_rng(0)
+    for factors, own in runs.items():
+        found, alone, times = 0, 0, 200
+        for _ in range(times):
+            places = rng.permutation(seeds)
+            [each] = tr.compare({"A": [own[at] for at in places[:3]], "B": [own[at] for at in places[3:6]]}, "ndcg@10")
+            users = each.outcome.users if isinstance(each.outcome, RunsOutcome) else each.outcome
+            found, alone = found + (each.finding.kind == "better"), alone + (users.p_value <= 1 - LEVEL)
+        means = [tr.values(run, "ndcg@10").mean() for run in own]
+        yield [
+            f"iALS({factors}) against itself",
+            float(np.mean(means)),
+            float(np.std(means, ddof=1)),
+            found,
+            alone,
+            times,
+        ]
+    [each] = tr.compare({"iALS(32)": runs[32], "iALS(64)": runs[64]}, "ndcg@10")
+    yield ["iALS(64) - iALS(32)", each.difference, each.standard_error, each.user_error, each.run_error, each.verdict]
+    for row in tr.plan({"iALS(32)": runs[32], "iALS(64)": runs[64]}, "ndcg@10").designs:
+        yield [row.design, row.difference, row.users, row.repetitions, row.probability, ""]
+
+
 TASKS: dict[str, tuple[Callable[..., Iterator[tuple[Cell, float]]], Callable[..., tuple[Any, Any]], str, int]] = {
     "systems": (system_cells, false_claims, "share of pairs told apart", 400),
     "seeds": (seed_cells, covered, "missed by users alone", 1_000),
@@ -304,6 +336,9 @@ def main() -> None:
             real.append(row)
             print(*row, sep="\t", flush=True)
         save("real_races.csv", columns, real)
+    if chosen.task == "seeds" and chosen.data is not None:
+        for row in real_seeds(chosen.data):
+            print(*row, sep="\t", flush=True)
     for row in failures(rows):
         print("FAILED:", *row, file=sys.stderr)
     sys.exit(bool(failures(rows)))

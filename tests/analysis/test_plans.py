@@ -153,3 +153,53 @@ def test_sampling_with_replacement_is_told_apart() -> None:
     assert [each.design for each in found.sizes] == ["uniform", "uniform(replace)"]
     assert found.conclusions[1].startswith("recall@10: the expected order is correct from ")
     assert found.conclusions[2].startswith("recall@10 with uniform(replace): the expected order is correct from ")
+
+
+def runs_of(rng: np.random.Generator, users: int, runs: int, start: float, spread: float) -> list[tr.Ranks]:
+    """Return runs whose share of users with the item on top varies."""
+    chances = start + spread * rng.standard_normal((runs, 1)).clip(-2, 2)
+    return [tr.Ranks.from_ranks(np.where(own, 1, 500), n=1_000) for own in rng.random((runs, users)) < chances]
+
+
+def test_a_plan_of_runs_gives_the_right_order_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    pilot = {name: runs_of(rng, 4_000, 40, start, 0.02) for name, start in {"A": 0.30, "B": 0.33}.items()}
+    found = tr.plan(pilot, "recall@10")
+    row = found["recall@10", "all candidates, 5 runs each"]
+    assert 0 < row["users"] < math.inf
+    times = 200
+    right = 0
+    for _ in range(times):
+        means = [
+            np.mean([tr.values(run, "recall@10").mean() for run in runs_of(rng, int(row["users"]), 5, start, 0.02)])
+            for start in (0.30, 0.33)
+        ]
+        right += means[1] > means[0]
+    # the pilot's own difference and variances, which the plan takes for true, are near those of the law
+    assert right / times == pytest.approx(0.95, abs=0.07)
+
+
+def test_more_users_do_not_replace_runs() -> None:
+    rng = np.random.default_rng(1)
+    pilot = {name: runs_of(rng, 2_000, 10, start, 0.03) for name, start in {"A": 0.30, "B": 0.33}.items()}
+    found = tr.plan(pilot, "recall@10")
+    assert found["recall@10", "all candidates, 1 run each"]["users"] == math.inf
+    users = [each.users for each in found.designs]
+    assert users == sorted(users, reverse=True)
+    assert "all candidates, 1 run each" in str(found)
+    assert found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users establishes the order."
+
+
+def test_plans_of_runs_need_several_exact_ones() -> None:
+    rng = np.random.default_rng(2)
+    pilot = {name: runs_of(rng, 100, 2, 0.3, 0.01) for name in "AB"}
+    with pytest.raises(tr.InputError, match="a plan of several runs needs exact ranks, and no `design`"):
+        tr.plan(pilot, "recall@10", 10)
+    with pytest.raises(tr.InputError, match="needs exact ranks"):
+        tr.plan({name: [tr.UniformSampling(9).draw(run, rng=0) for run in own] for name, own in pilot.items()}, "ap")
+    with pytest.raises(tr.InputError, match="at least two runs of one"):
+        tr.plan({name: own[:1] for name, own in pilot.items()}, "recall@10")
+    alone = tr.plan({"A": pilot["A"], "B": pilot["B"][0]}, "recall@10")
+    assert len(alone.designs) == 6
+    same = tr.plan({"A": pilot["A"], "B": pilot["A"]}, "recall@10")
+    assert all(each.right is None for each in same.designs)

@@ -17,7 +17,8 @@ from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.pooled import plausible_ranks
-from truerank.evaluation.comparisons import compare, matched
+from truerank.evaluation.comparisons import Runs, compare, matched
+from truerank.evaluation.crossed_runs import RunVariance
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.per_instance import values
 from truerank.metrics.definitions import Metric
@@ -218,6 +219,8 @@ class Plan(Tabular[Record]):
             return f"{way}: {_NO_ORDER}"
         if not each.right:
             return f"{way}: the wrong order is expected, and more users or runs only confirm it."
+        if math.isinf(each.users):
+            return f"{way}: no number of users establishes the order."
         return f"{way}: {_count(each.users)} users establish the order with a probability of {self._target}."
 
     def _of_candidates(self, each: EnoughCandidates) -> str:
@@ -239,7 +242,7 @@ def _count(number: float) -> str:
 
 
 def plan(
-    ranks: Mapping[str, Ranks],
+    ranks: Mapping[str, Runs],
     metrics: AnyMetric | Iterable[AnyMetric],
     design: AnyDesign | Iterable[AnyDesign] = SIZES,
     *,
@@ -254,9 +257,10 @@ def plan(
 
     Parameters
     ----------
-    ranks : dict of name to Ranks
+    ranks : dict of name to Ranks, or to a list of Ranks
         Two recommenders on the same users: exact ranks, or sampled ones. For the latter exact ranks are drawn from what
-        the sample leaves open, given a smooth law of all ranks.
+        the sample leaves open, given a smooth law of all ranks. Lists hold exact ranks of runs with different seeds;
+        the plan then says how many users are needed with how many runs of each recommender, for new users and new runs.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
     design : list of SamplingDesign, str or int (or one of them)
@@ -276,16 +280,23 @@ def plan(
     >>> found = tr.plan(pilot, "ndcg@10", 100)
     >>> [(each.design, each.right) for each in found.designs]
     [('all candidates', True), ('uniform(100)', True)]
+    >>> seeds = {name: [tr.Ranks.from_ranks(rng.geometric(own, size=300), n=1_000) for own in (start, start + 0.01)]
+    ...          for name, start in {"old": 0.02, "new": 0.04}.items()}
+    >>> [(each.design, each.users) for each in tr.plan(seeds, "ndcg@10").designs[2:4]]
+    [('all candidates, 3 runs each', 135), ('all candidates, 5 runs each', 49)]
     """
     chosen = as_metrics(metrics)
     if n_named(ranks) != 2 or not chosen:
         given = f"{n_named(ranks)} and {len(chosen)}"
         raise InputError(f"a plan needs exactly two recommenders, by name, and at least one metric, got {given}.")
-    check_ranks(*ranks.values())
+    runs = {name: [own] if isinstance(own, Ranks) else list(own) for name, own in ranks.items()}
+    check_ranks(*(run for own in runs.values() for run in own))
     if not 0.5 < as_number(probability) < 1.0:
         raise InputError(f"`probability` must lie between 0.5 and 1, got {probability}.")
+    if any(not isinstance(own, Ranks) for own in ranks.values()):
+        return _plan_of_runs(runs, chosen, design, probability)
     several = [design] if isinstance(design, AnyDesign) else as_list("design", design, "sampling designs")
-    same, notes = matched(ranks)
+    same, notes = matched({name: own for name, (own, *_) in runs.items()})
     work = _Work.of(same, chosen, as_rng(rng), probability)
     designs = [each for each in dict.fromkeys(map(as_design, several)) if work.allows(each)]
     sizes: dict[SamplingDesign, list[int]] = {}
@@ -300,19 +311,93 @@ def plan(
         len(same[first]),
         (*work.without_sampling(), *rows),
         tuple(work.enough(each, *kind) for kind in sizes.items() for each in chosen if not each.pools_instances),
-        (*notes, *work.notes, *_doubts(same, work)),
+        (*notes, *work.notes, *_doubts(same, work.metrics, work.difference)),
     )
 
 
-def _doubts(ranks: Mapping[str, Ranks], work: _Work) -> list[str]:
+_RUNS = (1, 2, 3, 5, 10, 20)
+"""Runs of each recommender that are planned."""
+
+
+def _plan_of_runs(
+    runs: Mapping[str, Sequence[Ranks]], metrics: Sequence[Metric], design: object, probability: float
+) -> Plan:
+    """Return the users that are needed with some numbers of runs, from several runs of each recommender."""
+    if design is not SIZES or any(run.design is not None for own in runs.values() for run in own):
+        raise InputError("a plan of several runs needs exact ranks, and no `design`.")
+    if max(map(len, runs.values())) < 2:
+        raise InputError("a plan of several runs needs at least two runs of one of the recommenders.")
+    labels = {(name, at): run for name, own in runs.items() for at, run in enumerate(own)}
+    same, notes = matched({str(label): run for label, run in labels.items()})
+    pilot = [[same[str((name, at))] for at in range(len(own))] for name, own in runs.items()]
+    parts = {str(metric): _Parts.of(pilot, metric) for metric in metrics}
+    first, second = runs
+    rows = [parts[str(metric)].row(metric, count, probability) for metric in metrics for count in _RUNS]
+    doubts = _doubts(runs, metrics, lambda metric: parts[str(metric)].mean)
+    return Plan((first, second), probability, len(next(iter(same.values()))), tuple(rows), (), (*notes, *doubts))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The difference of two recommenders, the second minus the first, and its variances.
+
+    Attributes
+    ----------
+    mean : float
+    of_users, of_runs, rest : float
+        Variances over users, over runs of both recommenders, and of a user in a run of each beyond these.
+    n : int
+        Users of the pilot.
+    scores : float
+        Irrelevant candidates of each user, on average.
+    """
+
+    mean: float
+    of_users: float
+    of_runs: float
+    rest: float
+    n: int
+    scores: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Sequence[Ranks]], metric: Metric) -> _Parts:
+        found = [np.array([values(run, metric) for run in own]) for own in runs]
+        defined = ~np.isnan(np.concatenate(found)).any(axis=0)
+        first, second = (own[:, defined] for own in found)
+        users = second.mean(axis=0) - first.mean(axis=0)
+        parts = [RunVariance.of(own, np.ones(users.size)) for own in (first, second)]
+        by_chance = sum(part.within / len(own) for part, own in zip(parts, (first, second), strict=True))
+        both = parts[0] + parts[1]
+        scores = float(np.mean([run.draws[run.n_relevant > 0].mean() for own in runs for run in own]))
+        of_users = max(float(users.var(ddof=1)) - by_chance, 0.0) if users.size > 1 else math.nan
+        mean = float(users.mean()) if users.size else math.nan
+        return cls(mean, of_users, max(both.between, 0.0), both.within, users.size, scores)
+
+    def row(self, metric: Metric, runs: int, probability: float) -> PlannedDesign:
+        """Return what so many runs of each recommender show."""
+        from scipy.special import ndtr, ndtri
+
+        z, gain = float(ndtri(probability)), abs(self.mean) if abs(self.mean) >= _ROUNDING else 0.0
+        here = self.of_runs + self.rest / max(self.n, 1)  # one run of each on the users of the pilot
+        left = (gain / z) ** 2 - self.of_runs / runs
+        users = max(_ceil((self.of_users + self.rest / runs) / left), 1) if left > 0 else math.inf
+        needed = max(_ceil(here * (z / gain) ** 2), 1) if gain else math.inf
+        sure = (float(ndtr(gain / math.sqrt(here / runs))) if here > 0 else 1.0) if gain else math.nan
+        way = f"all candidates, {counted(runs, 'run', 'runs')} each"
+        return PlannedDesign(
+            str(metric), way, None, self.scores, self.mean, True if gain else None, sure, users, needed
+        )
+
+
+def _doubts(ranks: Mapping[str, Runs], metrics: Sequence[Metric], assumed: Callable[[Metric], float]) -> list[str]:
     """Return a note on each metric by which the pilot itself does not show the order that the plan assumes."""
-    exact = {str(metric.estimated): metric.estimated for metric in work.metrics}
+    exact = {str(metric.estimated): metric.estimated for metric in metrics}
     try:
         found = compare(ranks, list(exact.values())).differences
     except InputError:  # such as a sampled recommender beside an exact one
         return []
     pairs = zip(found, exact.values(), strict=True)
-    return [note for each, metric in pairs if (note := _doubt(each, work.difference(metric)))]
+    return [note for each, metric in pairs if (note := _doubt(each, assumed(metric)))]
 
 
 def _doubt(found: Difference, assumed: float) -> str:
