@@ -187,7 +187,9 @@ def test_more_users_do_not_replace_runs() -> None:
     users = [each.users for each in found.designs]
     assert users == sorted(users, reverse=True)
     assert "all candidates, 1 run each" in str(found)
-    assert found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users establishes the order."
+    assert (
+        found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users establishes the order."
+    )
 
 
 def test_plans_of_runs_need_several_exact_ones() -> None:

@@ -11,7 +11,7 @@ from itertools import islice, repeat
 import numpy as np
 
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, InputError, as_list, as_number, as_rng
+from truerank.core.checks import Floats, InputError, as_list, as_number, as_rng, counted
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular

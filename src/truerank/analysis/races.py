@@ -18,7 +18,7 @@ from truerank.evaluation.anytime_tests import AnytimeTest
 from truerank.evaluation.comparisons import compare
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.paired_tests import PairedTest
-from truerank.metrics.base import Metric
+from truerank.metrics.definitions import Metric
 from truerank.ranking.exact import rank
 from truerank.ranking.held_out import HeldOut
 from truerank.scoring.conversion import Scoreable

@@ -24,7 +24,8 @@ from truerank.cli.output import show_notes, show_table
     "How p-values, intervals and verdicts allow for the number of tests.",
 )
 @options.number_option(
-    "--margin", help="A difference that does not matter: verdicts also say who differs by less, or is not worse by more."
+    "--margin",
+    help="A difference that does not matter: verdicts also say who differs by less or is not worse by more.",
 )
 @options.level_option
 @options.unmatched_option
