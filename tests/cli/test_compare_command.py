@@ -26,7 +26,7 @@ def test_compare(files: dict[str, Path]) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     *_, first, second = done.stdout.splitlines()
     assert first.startswith("rr: ")
-    assert second == "ndcg@10: a is better than c; no difference from b was found."
+    assert second == "ndcg@10: a is better than c; no difference from b was found. One of a, b is best (95 %)."
     ranks = {name: tr.Ranks.load(path) for name, path in files.items()}
     assert str(tr.compare(ranks, ["rr", "ndcg@10"])).splitlines()[0] in done.stdout
 

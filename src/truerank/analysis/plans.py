@@ -283,7 +283,7 @@ def plan(
     >>> seeds = {name: [tr.Ranks.from_ranks(rng.geometric(own, size=300), n=1_000) for own in (start, start + 0.01)]
     ...          for name, start in {"old": 0.02, "new": 0.04}.items()}
     >>> [(each.design, each.users) for each in tr.plan(seeds, "ndcg@10").designs[2:4]]
-    [('all candidates, 3 runs each', 135), ('all candidates, 5 runs each', 49)]
+    [('all candidates, 3 runs each', 17), ('all candidates, 5 runs each', 10)]
     """
     chosen = as_metrics(metrics)
     if n_named(ranks) != 2 or not chosen:
