@@ -85,7 +85,7 @@ def test_bad_input(files: dict[str, Path], tmp_path: Path) -> None:
     tr.Ranks.load(files["b"])[:10].save(tmp_path / "few.npz")
     gate = ["gate", tmp_path / "few.npz", "--against", files["a"], "-m", "rr"]
     assert "390 instances of 'a'" in refusal(*gate, "--margin", "0")
-    assert "leave them out with --unmatched drop" in refusal(*gate, "--margin", "0")
+    assert "leave such instances out with --unmatched drop" in refusal(*gate, "--margin", "0")
     assert run_here(*gate, "--margin", "0", "--unmatched", "drop").exit_code == 3
     assert refusal(*gate, "--margin", "-1") == "--margin must be a number from 0, got '-1'."
     for wrong in ("x", ".", "-.", ".e1", "+", "1.5.", "nan", "inf"):

@@ -186,3 +186,13 @@ def test_bounds_of_sampled_runs_hold_for_new_runs():
     assert found.bounded
     one = tr.compare({name: own[:1] for name, own in sampled.items()}, "recall@10")[0]
     assert np.ptp(found.confidence_interval()) > np.ptp(one.confidence_interval())
+
+
+def test_more_users_do_not_settle_what_runs_leave_open():
+    rng = np.random.default_rng(11)
+    runs = {"A": ranks_of(rng.random((3, 400)) < [[0.2], [0.3], [0.4]]), "B": ranks_of(rng.random((1, 400)) < 0.32)}
+    [found] = tr.compare(runs, "recall@10")
+    assert found.run_error > found.user_error
+    assert found.instances_needed() == math.inf
+    [alone] = tr.compare({name: own[:1] for name, own in runs.items()}, "recall@10")
+    assert alone.instances_needed() < math.inf

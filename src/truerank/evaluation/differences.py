@@ -107,8 +107,15 @@ class Difference(Tabular[Record]):
     @property
     def effect_size(self) -> float:
         """The difference in standard deviations of the units' differences (Cohen's d for pairs)."""
-        deviation = self.standard_error * math.sqrt(self.n_units)
+        deviation = self._instance_error * math.sqrt(self.n_units)
         return self.difference / deviation if deviation > 0 else (0.0 if self.difference == 0 else math.nan)
+
+    @property
+    def _instance_error(self) -> float:
+        """The part of the standard error that more instances would make smaller."""
+        return (
+            math.sqrt(max(self.standard_error**2 - self.run_error**2, 0.0)) if self.run_error else self.standard_error
+        )
 
     @property
     def user_error(self) -> float:
@@ -181,14 +188,16 @@ class Difference(Tabular[Record]):
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
 
         The true difference, and the spread of differences, are assumed to be as observed. Infinite if the
-        difference is the margin, or `bounded`: then candidates are missing, not instances.
+        difference is the margin, or `bounded`: then candidates are missing, not instances; or if runs are missing.
         """
         from scipy.special import ndtri
 
         distance = abs(self.gain + check_margin(margin))
         quantiles = ndtri(self._level(level)) + ndtri(power)
-        spread = self.standard_error * math.sqrt(self.n)
-        return math.inf if distance == 0 or self.bounded else float(np.ceil((quantiles * spread / distance) ** 2))
+        # what the runs leave open, more instances can't settle
+        left = distance**2 - (quantiles * self.run_error) ** 2
+        spread = self._instance_error * math.sqrt(self.n)
+        return math.inf if left <= 0 or self.bounded else float(np.ceil((quantiles * spread) ** 2 / left))
 
     @cached_property
     def finding(self) -> Verdict:
