@@ -56,7 +56,7 @@ VALID: dict[str, dict[str, Any]] = {
     "leave_last_out": {"data": DATA},
     "load_model": {"path": "no such model.npz"},
     "metric": {"text": "ap"},
-    "plan": {"ranks": BOTH, "metrics": "ap", "sizes": [5]},
+    "plan": {"ranks": BOTH, "metrics": "ap", "design": [5]},
     "rank": {"scorer": SCORES, "test": [[0], [1]]},
     "rank_sampled": {"scorer": SCORES, "test": [[0], [1]], "design": 1},
     "read_interactions": {"source": TIMES},
