@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked
 from truerank.core.csr import bounds
+from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
@@ -145,7 +145,7 @@ def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
     dimensions = getattr(given, "ndim", None)
     if dimensions == 2 and tuple(given.shape) != shape:
         raise InputError(f"`{name}` must have the shape of `scores`, {shape}, got {tuple(given.shape)}.")
-    if dimensions == 2 and not sp.issparse(given):
+    if dimensions == 2 and not is_sparse(given):
         return given
     lists = given.reshape(-1, 1).tolist() if dimensions == 1 else given
     if name == "relevant" and dimensions != 2 and len(lists) != shape[0]:
@@ -155,6 +155,8 @@ def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
 
 def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
     """Count as `truerank.rank` does."""
+    import scipy.sparse as sp
+
     test, train = (
         part if isinstance(part, Interactions) else Interactions(sp.csr_array(np.asarray(part) != 0))
         for part in (relevant, exclude)
