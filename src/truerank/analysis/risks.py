@@ -338,7 +338,9 @@ def _by_instance(
         expected[filled] = np.add.reduceat(means, ranks.indptr[:-1][filled])
     single = ranks.n_relevant == 1
     variance[single] = variances[ranks.indptr[:-1][single]]
-    for place in () if law is None else np.flatnonzero(ranks.n_relevant > 1):
+    if law is None:
+        return expected, variance
+    for place in np.flatnonzero(ranks.n_relevant > 1):
         own = slice(ranks.indptr[place], ranks.indptr[place + 1])
         lookup = list(tables.values[tables.which[own]])
         if ranks.tied[own].any():
