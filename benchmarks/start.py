@@ -23,18 +23,22 @@ REPORT = "for a, b in zip(times, times[1:]): print(b[0] - a[0], b[1] - a[1])"
 RANK = "tr.rank(tr.Factors(ones, ones), train=[[0]], test=[[1]])"
 SCORES = "tr.rank(np.ones((9, 9)), train=[[0]], test=[[1]])"
 FIT = "tr.IALS(factors=8, sweeps=2, rng=0).fit([[0, 1], [1, 2], [0, 2]])"
+FIRST = f"{RANK}; tr.evaluate(tr.Ranks.from_ranks([1, 2, 7], n=50), ['ndcg@10', 'recall@10']).rows()"
 EVALUATE = "tr.evaluate(tr.Ranks.from_ranks([1, 2, 7], n=50), ['ndcg@10', 'recall@10'])"
 
 
 def scripts() -> dict[str, list[tuple[str, str]]]:
     """Return the steps of each kind of work: the name and the statement of each step."""
     before = [("import truerank", "import truerank as tr")]
+    numpy = ("import numpy", "import numpy as np")
     libraries = [*before, ("numpy, pyarrow, scipy.sparse, tqdm", "import numpy as np, pyarrow, scipy.sparse, tqdm")]
 
     def twice(what: str, statement: str) -> list[tuple[str, str]]:
         return [(f"first {what}", statement), (f"second {what}", statement)]
 
+    factors = FIRST.replace("ones", "np.ones((9, 8), 'f4')")
     return {
+        "the first second": [numpy, ("import truerank, tr.rank, tr.evaluate", f"import truerank as tr; {factors}")],
         "evaluation of ranks": [*before, *twice("tr.evaluate", EVALUATE)],
         "ranking by factors, float32": [*libraries, *twice("tr.rank", RANK.replace("ones", "np.ones((9, 8), 'f4')"))],
         "ranking by factors, float64": [*libraries, *twice("tr.rank", RANK.replace("ones", "np.ones((9, 8))"))],

@@ -146,6 +146,27 @@ def test_values_need_numpy_alone() -> None:
     assert loaded & set(HEAVY) == {"numpy"}
 
 
+RANKED = """
+import numpy as np, truerank as tr
+arrays = tr.Factors(np.ones((3, 2)), np.eye(4, 2)), np.eye(3, 4)
+ranks = {name: tr.rank(given, train=[[0]], test=[[1], [2, 3]]) for name, given in zip("AB", arrays)}
+print(tr.evaluate(ranks["A"], ["ndcg@10", "auc"]), tr.evaluate(ranks, "ap").rows())
+"""
+
+
+def test_ranking_and_evaluating_arrays_need_numpy_alone() -> None:
+    script = f"{RANKED}\nimport sys\nprint('modules:', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.rpartition("modules:")[2].split()
+    assert {name.split(".")[0] for name in loaded} & set(HEAVY) == {"numpy"}
+    assert not {"numpy.ma", "numpy.random", "importlib.metadata"} & set(loaded)
+    ours = {name.split(".")[1] for name in loaded if name.startswith("truerank.")}
+    assert not ours & {"formats", "recommending", "analysis", "report"}
+    assert not {"truerank.estimators.solvers", "truerank.sampling.laws", "truerank.evaluation.comparisons"} & set(
+        loaded
+    )
+
+
 def test_every_public_name_loads_and_is_documented() -> None:
     names = dir(tr)
     assert {"Ranks", "evaluate", "values", "estimate"} <= set(names)

@@ -4,14 +4,27 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import truerank as tr
 from tests.reference import lower_end
-from truerank.evaluation.intervals import Interval, Units, attainable, student_interval
+from truerank.evaluation.intervals import Interval, Units, attainable, student_interval, student_quantile
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 LEVELS = [0.5, 0.95, 0.999]
+
+
+@pytest.mark.parametrize("df", [1 / 3, 2 / 3, 1, 1.5, 2, 9.5, 39.9, 40.1, 1_000, 40_000 - 1 / 3, 1e6, 1e9])
+@pytest.mark.parametrize("level", [1e-3, 0.1, 0.5, 0.9, 0.95, 0.99])
+def test_students_quantile_is_that_of_scipy(df: float, level: float) -> None:
+    assert student_quantile(df, level) == pytest.approx(special.stdtrit(df, 0.5 + level / 2), rel=2e-13)
+
+
+@pytest.mark.parametrize("df", [2 / 3, 3, 500.5])
+def test_students_quantile_far_out(df: float) -> None:
+    """There SciPy's argument, close to 1, has few digits; its probability of lower values has all of them."""
+    found = student_quantile(df, 1 - 2**-30)
+    assert 2 * special.stdtr(df, -found) == pytest.approx(2**-30, rel=1e-6)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -10,6 +10,7 @@ from torch import nn
 import truerank as tr
 from tests.models.data import check_ranks, shuffled, split
 from truerank.core.checks import Ints
+from truerank.ranking import batches as counting
 from truerank.scoring.conversion import as_scorer
 
 
@@ -131,6 +132,15 @@ def batches(size: int, dtype: torch.dtype) -> tuple[tr.Ranks, tr.Ranks]:
     return counter.ranks(), tr.rank(scores, train=listed[0], test=listed[1])
 
 
+@pytest.fixture(params=["cpu", "another device"])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no second device here, so tensors are counted as they are on one, some rows at a time."""
+    if request.param != "cpu":
+        monkeypatch.setattr(counting, "is_on_a_device", torch.is_tensor)
+        monkeypatch.setattr(counting, "_COMPARED", 100)
+
+
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("size", [1, 7, 40])
 def test_counter(size: int, dtype: torch.dtype) -> None:
@@ -139,6 +149,7 @@ def test_counter(size: int, dtype: torch.dtype) -> None:
     assert ours == expected
 
 
+@pytest.mark.usefixtures("device")
 def test_counter_takes_item_numbers_and_lists() -> None:
     scores = module(Product)(torch.arange(5))
     held = torch.tensor([3, 1, 4, 1, 5])
@@ -159,6 +170,7 @@ def test_only_the_counts_leave_the_device(monkeypatch: pytest.MonkeyPatch) -> No
         return to_cpu(tensor)
 
     monkeypatch.setattr(torch.Tensor, "cpu", observed)
+    monkeypatch.setattr(counting, "is_on_a_device", torch.is_tensor)
     counter.update(torch.rand(50, 1_000), torch.arange(50))
     assert not moved
     counter.ranks()
@@ -166,6 +178,13 @@ def test_only_the_counts_leave_the_device(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_counter_refuses_scores_that_are_not_finite() -> None:
+    with pytest.raises(tr.InputError, match="scores must be finite, got nan for user 0 and item 1"):
+        tr.RankCounter().update(torch.tensor([[0.0, torch.nan, 1.0]]), torch.tensor([0]))
+
+
+def test_counter_refuses_scores_that_are_not_finite_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not wait for the device in a training loop, so that the refusal comes with the ranks."""
+    monkeypatch.setattr(counting, "is_on_a_device", torch.is_tensor)
     counter = tr.RankCounter()
     counter.update(torch.tensor([[0.0, torch.nan, 1.0]]), torch.tensor([0]))
     with pytest.raises(tr.InputError, match="scores must be finite, got NaN or an infinity"):

@@ -253,8 +253,13 @@ def risks(
     *,
     assumed: SamplingDesign | None = None,
     assumed_n: int | None = None,
+    variances: bool = True,
 ) -> list[Risk]:
-    """Return the risk of each of several metrics; the laws of the sampled counts are computed once."""
+    """Return the risk of each of several metrics; the laws of the sampled counts are computed once.
+
+    Variances of instances with several relevant items, which share a sample, take by far the longest; without
+    `variances` they are NaN.
+    """
     law = design.law("the risk")
     check_exact(ranks)
     design.check(ranks.draws[ranks.n_relevant > 0], design.size)
@@ -270,8 +275,13 @@ def risks(
         for each, table in zip(moments, tables, strict=True):
             each[:, part] = moments_of(rows, table.values[table.which[part]])
     return [
-        Risk(str(metric), design, values(ranks, metric.estimated), *_by_instance(ranks, table, means, variances, law))
-        for metric, table, (means, variances) in zip(chosen, tables, moments, strict=True)
+        Risk(
+            str(metric),
+            design,
+            values(ranks, metric.estimated),
+            *_by_instance(ranks, table, means, alone, law if variances else None),
+        )
+        for metric, table, (means, alone) in zip(chosen, tables, moments, strict=True)
     ]
 
 
@@ -315,14 +325,21 @@ def _check_weights(weight: Floats, ranks: Ranks, name: str) -> None:
         raise InputError(f"the risk of {name} is not defined {different}.")
 
 
-def _by_instance(ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law) -> tuple[Floats, Floats]:
-    """Expectation and variance of the sum over the relevant items of each instance, which share a sample."""
+def _by_instance(
+    ranks: Ranks, tables: _Tables, means: Floats, variances: Floats, law: Law | None
+) -> tuple[Floats, Floats]:
+    """Expectation and variance of the sum over the relevant items of each instance, which share a sample.
+
+    Without a law the variance of instances with several relevant items is left out.
+    """
     expected, variance = np.full((2, len(ranks)), np.nan)
     filled = ranks.n_relevant > 0
     if filled.any():
         expected[filled] = np.add.reduceat(means, ranks.indptr[:-1][filled])
     single = ranks.n_relevant == 1
     variance[single] = variances[ranks.indptr[:-1][single]]
+    if law is None:
+        return expected, variance
     for place in np.flatnonzero(ranks.n_relevant > 1):
         own = slice(ranks.indptr[place], ranks.indptr[place + 1])
         lookup = list(tables.values[tables.which[own]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -238,8 +239,9 @@ def refuse_masked(values: Any, name: str) -> None:
     ...
     truerank.InputError: `ranks` must not have masked entries, got 1; fill them in or leave them out.
     """
-    if np.ma.is_masked(values):
-        n_masked = np.count_nonzero(np.ma.getmaskarray(values))
+    ma = sys.modules.get("numpy.ma")  # not imported: nobody has made a masked array
+    if ma is not None and ma.is_masked(values):
+        n_masked = np.count_nonzero(ma.getmaskarray(values))
         raise InputError(f"{name} must not have masked entries, got {n_masked}; fill them in or leave them out.")
 
 

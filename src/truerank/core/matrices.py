@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, counted, refuse_masked, refuse_pairs, to_numpy
 from truerank.core.csr import bounds, owners
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
 _NARROW = ("bool", "int8", "uint8", "int16", "uint16")
 """Types whose values float32 holds exactly."""
+
+
+class Csr(NamedTuple):
+    """The arrays of a CSR matrix whose items ascend: without SciPy, which is slow to import."""
+
+    data: AnyArray
+    indices: AnyArray
+    indptr: AnyArray
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries."""
+        return int(self.indices.size)
+
+    def to_scipy(self) -> sp.csr_array:
+        """Return the matrix of SciPy that has these arrays."""
+        import scipy.sparse as sp
+
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+
+def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
+    """Whether something is a sparse matrix of SciPy; there is none before somebody has imported these."""
+    loaded = sys.modules.get("scipy.sparse")
+    return loaded is not None and loaded.issparse(value)
 
 
 def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
@@ -31,15 +60,18 @@ def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> ascending(sp.coo_array(([1, 2, 3], ([0, 0, 0], [1, 0, 1]))), "matrix", may_merge=True).toarray().tolist()
     [[2.0, 4.0]]
     """
-    if not sp.issparse(matrix) or matrix.ndim != 2:
+    if not is_sparse(matrix) or matrix.ndim != 2:
         raise InputError(f"`{name}` must be a two-dimensional sparse matrix, got {type(matrix).__name__}.")
     _check_entries(matrix, f"`{name}`")
     _check_finite(matrix, f"`{name}`")
     if may_merge:
         return _in_order(matrix)
+    import scipy.sparse as sp
+
     if matrix.format == "csr" and _ascends(matrix, repeats=True):
         return sp.csr_array(matrix)
     raise InputError(f"`{name}` must store the items of each user in ascending order.")
@@ -47,6 +79,8 @@ def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
 
 def _in_order(matrix: Any) -> sp.csr_array:
     """Return a matrix in CSR form, with ascending columns and no repeated entries; not a copy if it has this form."""
+    import scipy.sparse as sp
+
     if matrix.format == "csr" and _ascends(matrix, repeats=False):
         return sp.csr_array(matrix)
     # floats, so that values of repeated pairs do not overflow when they are added up
@@ -120,13 +154,13 @@ def _ascends(matrix: sp.csr_array, *, repeats: bool) -> bool:
 
 def from_lists(
     lists: Sequence[Any], name: str, n_users: int | None, n_items: int | None
-) -> tuple[sp.csr_array, tuple[str, ...]]:
+) -> tuple[Csr, tuple[str, ...]]:
     """Return a matrix of ones from a list of item numbers per user, and a note on repeated items.
 
     Examples
     --------
     >>> matrix, notes = from_lists([[2, 0, 2], []], "test", None, None)
-    >>> matrix.toarray().tolist(), notes
+    >>> matrix.to_scipy().toarray().tolist(), notes
     ([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]], ('1 item is repeated in a list of `test` and counts once',))
     """
     refuse_pairs(lists, f"`{name}`")
@@ -137,11 +171,22 @@ def from_lists(
     if items.size and not 0 <= items.min() <= items.max() < width:
         raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
     height = len(lists) if n_users is None else max(n_users, len(lists))
-    matrix = sp.csr_array(sp.coo_array((np.ones(items.size, np.float32), (users, items)), shape=(height, width)))
-    matrix.data[:] = 1
+    matrix = _of_pairs(users, items, (height, width))
     repeated, where = items.size - matrix.nnz, f"in a list of `{name}`"
     note = counted(repeated, f"item is repeated {where} and counts once", f"items are repeated {where} and count once")
     return matrix, (note,) if repeated else ()
+
+
+def _of_pairs(users: Ints, items: Ints, shape: tuple[int, int]) -> Csr:
+    """Return a matrix of ones; users ascend, and an item that one of them has several times counts once."""
+    height, width = shape
+    pairs = users * width + items
+    if not np.all(pairs[1:] > pairs[:-1]):
+        pairs = np.unique(pairs)
+        users, items = np.divmod(pairs, width)
+    index = np.dtype(np.int32 if max(width, height, items.size) < 2**31 else np.int64)  # as SciPy chooses it
+    indptr = bounds(np.bincount(users, minlength=height)).astype(index)
+    return Csr(np.ones(items.size, np.float32), items.astype(index), indptr, shape)
 
 
 def _row(items: Any, user: int, name: str) -> AnyArray:
@@ -177,10 +222,10 @@ def as_matrix(given: Matrix, name: str) -> Matrix:
     >>> as_matrix([[1, 2]], "`matrix`").shape
     (1, 2)
     """
-    matrix = given if sp.issparse(given) else to_numpy(given, name)
+    matrix = given if is_sparse(given) else to_numpy(given, name)
     if matrix.ndim != 2:
         raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
-    if not sp.issparse(matrix):
+    if not is_sparse(matrix):
         return matrix
     _check_entries(matrix, name)
     return _in_order(matrix)
@@ -191,7 +236,8 @@ def as_dense(matrix: Any) -> AnyArray:
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> as_dense(sp.csr_array([[1, 0]]))
     array([[1., 0.]])
     """
-    return to_numpy(matrix.toarray() if sp.issparse(matrix) else matrix, "scores")
+    return to_numpy(matrix.toarray() if is_sparse(matrix) else matrix, "scores")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,10 @@ from truerank.core import checks
 from truerank.core.checks import InputError, Ints, as_ints, frozen
 from truerank.core.text_forms import Named, Registry
 
-Rng = int | np.random.Generator | None
+if TYPE_CHECKING:
+    Rng = int | np.random.Generator | None
+else:
+    Rng = Any  # `np.random` is imported by what draws
 
 
 @dataclass(frozen=True)

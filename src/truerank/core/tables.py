@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import version
 from numbers import Integral
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, overload
@@ -327,6 +326,8 @@ class Table(Framed):
 
     def to_json(self) -> str:
         """Return the records and notes; undefined numbers are null."""
+        from importlib.metadata import version
+
         return json_text({"truerank": version("truerank"), "rows": self.records, "notes": self.notes})
 
     def _columns(self) -> dict[str, list[Any]]:

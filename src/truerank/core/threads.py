@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from truerank.core.checks import check_whole
 
@@ -45,7 +45,7 @@ def check_threads(threads: int | None) -> int:
 
 def progress_bar(
     what: str, shown: bool, work: Iterable[Any] | None = None, *, delay: float = 0.5, **options: Any
-) -> tqdm[Any]:
+) -> tqdm[Any] | _Uncounted:
     """Return a bar that counts what is done, shown on a terminal only, and only if it takes longer than the delay.
 
     Parameters
@@ -53,7 +53,7 @@ def progress_bar(
     what : str
         What is counted.
     shown : bool
-        False: the bar only counts.
+        False: nothing is counted, and tqdm is not imported.
     work : iterable, optional
         What to loop over; without it the caller updates the bar.
     delay : float
@@ -66,9 +66,36 @@ def progress_bar(
     >>> list(progress_bar("letters", False, "abc"))
     ['a', 'b', 'c']
     """
+    if not shown:
+        return _Uncounted(work)
     from tqdm import tqdm
 
-    return tqdm(work, desc=what, disable=None if shown else True, delay=delay, **options)
+    return tqdm(work, desc=what, disable=None, delay=delay, **options)
+
+
+class _Uncounted:
+    """What takes the place of a bar that is not shown."""
+
+    def __init__(self, work: Iterable[Any] | None) -> None:
+        self._work: Iterable[Any] = () if work is None else work
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._work)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def update(self, done: float = 1) -> None:
+        pass
+
+    def clear(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 def share(

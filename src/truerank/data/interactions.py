@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core import csr, matrices, tables
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, counted, refuse_masked
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import scipy.sparse as sp
 
 ALIGNED = ("times", "ratings", "positions")
 """Attributes with one entry per event."""
@@ -67,7 +67,12 @@ class Interactions:
     def __post_init__(self) -> None:
         may_merge = all(getattr(self, name) is None for name in ALIGNED)
         put = object.__setattr__
-        put(self, "events", matrices.ascending(self.events, "matrix", may_merge=may_merge))
+        if isinstance(self.events, matrices.Csr):
+            put(self, "_stored", self.events)
+            object.__delattr__(self, "events")  # until it is asked for: see `__getattr__`
+        else:
+            put(self, "events", matrices.ascending(self.events, "matrix", may_merge=may_merge))
+            put(self, "_stored", self.events)
         for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
             if (given := getattr(self, name)) is not None:
                 put(self, name, as_ids(name, given, size))
@@ -76,6 +81,13 @@ class Interactions:
             refuse_masked(given, f"`{name}`")
             if given is not None and np.shape(given) != (size,):
                 raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the matrix of SciPy, which is slow to import, when it is first asked for."""
+        if name != "events" or "_stored" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        object.__setattr__(self, "events", self._stored.to_scipy())
+        return self.events
 
     def __repr__(self) -> str:
         extra = "".join(f", {name}" for name in ("times", "ratings") if getattr(self, name) is not None)
@@ -114,7 +126,7 @@ class Interactions:
         """
         if isinstance(given, Interactions):
             found = given.merged()
-        elif sp.issparse(given):
+        elif matrices.is_sparse(given):
             found = cls(matrices.ascending(given, name, may_merge=True))
         elif isinstance(given, Sequence) and not isinstance(given, str):
             matrix, notes = matrices.from_lists(given, name, n_users, n_items)
@@ -147,12 +159,12 @@ class Interactions:
     @property
     def n_users(self) -> int:
         """Rows of the matrix."""
-        return int(self.events.shape[0])
+        return int(self._stored.shape[0])
 
     @property
     def n_items(self) -> int:
         """Columns of the matrix."""
-        return int(self.events.shape[1])
+        return int(self._stored.shape[1])
 
     @property
     def names(self) -> AnyArray:
@@ -167,17 +179,17 @@ class Interactions:
     @property
     def indptr(self) -> Ints:
         """Boundaries of the users in `items`."""
-        return self.events.indptr.astype(np.int64, copy=False)
+        return self._stored.indptr.astype(np.int64, copy=False)
 
     @property
     def items(self) -> AnyArray:
         """Item of each event, user by user."""
-        return self.events.indices
+        return self._stored.indices
 
     @property
     def values(self) -> AnyArray:
         """Value of each event: 1, or its weight or grade."""
-        return self.events.data
+        return self._stored.data
 
     @property
     def users(self) -> Ints:
@@ -267,7 +279,7 @@ class Interactions:
         """
         indptr = csr.bounds(chosen)[self.indptr]
         values = self.values[chosen].astype(matrices.float_type(self.values.dtype), copy=False)
-        matrix = sp.csr_array((values, self.items[chosen], indptr), shape=self.shape)
+        matrix = matrices.Csr(values, self.items[chosen], indptr, self.shape)
         aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}
         return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
 

@@ -13,23 +13,20 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, Bools, InputError, Ints, check_choice, counted
 from truerank.core.matrices import float_type
 from truerank.core.tables import Cell, Table
-from truerank.data.event_files import grouped, read_parts
 from truerank.data.interactions import Interactions, check_same_names
-from truerank.formats import arrow_tables, text_files, writing
-from truerank.formats.columns import INTERACTIONS, Column
-from truerank.formats.ids import as_names, id_column, is_text, shown
-from truerank.formats.sources import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from truerank.formats.columns import Column
+    from truerank.formats.sources import Source
 
 TimeOrder = Literal["user", "all"]
 Repeats = Literal["drop", "hold out"]
@@ -179,6 +176,9 @@ def read_split(
     >>> split.notes
     ('1 user has no held-out event', '1 held-out item has no training event')
     """
+    from truerank.data.event_files import read_parts
+    from truerank.formats.text_files import with_header
+
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
             raise InputError(f"`test` must be given, unless `train` is a directory that holds both, got {train!r:.80}.")
@@ -186,9 +186,7 @@ def read_split(
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    train_part, test_part = (
-        part.merged() for part in read_parts([train, test], columns, text_files.with_header(None, header))
-    )
+    train_part, test_part = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
     notes = (*describe(train_part, test_part), *_leaks(train_part, test_part))
     return Split(train_part, test_part, notes)
 
@@ -264,6 +262,11 @@ _DIGEST = b"truerank_split"
 
 def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...], repeats: str) -> None:
     """Write both parts, and the names of users and items in their order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from truerank.formats import writing
+
     writing.make_folder(folder)
     named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
     about = json.dumps({"named": named, "notes": notes, "repeats": repeats})
@@ -292,11 +295,14 @@ def _digest(about: str, train: Interactions, test: Interactions) -> str:
 
 def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...], Any]:
     """Read what `_save_parts` wrote: both parts, the notes, and whether repeats are held out."""
+    from truerank.formats.arrow_tables import open_source
+    from truerank.formats.columns import INTERACTIONS
+
     paths = {name: folder / f"{name}.parquet" for name in _FILES}
     for path in paths.values():
         if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
             raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
-    tables = {name: arrow_tables.open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
+    tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
     extra = _metadata(tables["users"], paths["users"])
     named, notes = (extra.get(name) if isinstance(extra, dict) else None for name in ("named", "notes"))
     if not isinstance(named, dict) or set(named) != {"user", "item"}:
@@ -310,6 +316,8 @@ def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ..
 
 
 def _to_table(part: Interactions) -> pa.Table:
+    import pyarrow as pa
+
     columns = {"user": part.names[part.users], "item": part.item_names[part.items], "weight": part.values}
     extra = {"time": part.times, "rating": part.ratings, "position": part.positions}
     columns |= {name: array for name, array in extra.items() if array is not None}
@@ -317,6 +325,11 @@ def _to_table(part: Interactions) -> pa.Table:
 
 
 def _from_table(table: pa.Table, names: Mapping[str, pa.Array], named: Mapping[str, Any], path: Path) -> Interactions:
+    import scipy.sparse as sp
+
+    from truerank.data.event_files import grouped
+    from truerank.formats.ids import as_names
+
     optional = [name for name in ("time", "rating", "position") if name in table.column_names]
     columns = {name: _column(table, name, path) for name in ("user", "item", "weight", *optional)}
     user, item = (_numbers(columns.pop(role), names[role], role, path) for role in ("user", "item"))
@@ -345,6 +358,10 @@ def _column(table: pa.Table, name: str, path: Path) -> pa.Array:
 
 def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
     """Return the distinct names of all users or items."""
+    import pyarrow as pa
+
+    from truerank.formats.ids import id_column
+
     names = id_column(pa.chunked_array([_column(table, role, path)]), role, lambda row: f"{str(path)!r}, row {row + 1}")
     if len(names.unique()) < len(names):
         raise InputError(f"{str(path)!r} must name each {role} once.")
@@ -353,6 +370,10 @@ def _names(table: pa.Table, role: str, path: Path) -> pa.Array:
 
 def _numbers(ids: pa.Array, names: pa.Array, role: str, path: Path) -> Ints:
     """Return the positions of ids among the names."""
+    import pyarrow.compute as pc
+
+    from truerank.formats.ids import is_text, shown
+
     if not (ids.type == names.type or (is_text(ids.type) and is_text(names.type))):
         raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, but {role}s.parquet has type {names.type}.")
     positions = pc.index_in(ids.cast(names.type), value_set=names)

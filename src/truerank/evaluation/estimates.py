@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from truerank.core.tables import Cell, Record, Table, Tabular, measured
 from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, check_assumption, recommended
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation import intervals
-from truerank.evaluation.exact_ranges import ExactRange, advice, exact_range, remedy
 from truerank.evaluation.intervals import Interval, Moments, Units
 from truerank.evaluation.per_instance import Part, Ties, values
 from truerank.metrics.definitions import Metric
+
+if TYPE_CHECKING:
+    from truerank.evaluation.exact_ranges import ExactRange
 
 _TIED = {
     "expected": "metrics are averaged over all orders of tied items",
@@ -305,9 +307,16 @@ def estimate(
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
     found = values(broken, chosen)
-    known = exact_range(broken, chosen.estimated, assume) if only_bounds(broken, chosen) else None
-    result = summary(found, ranks, chosen, ties, known)
+    result = summary(found, ranks, chosen, ties, _exact_range(broken, chosen, assume))
     return replace(result, chance=chance_level(ranks, asked, result)) if chance else result
+
+
+def _exact_range(ranks: Ranks, metric: Metric, assume: Assumption) -> ExactRange | None:
+    if not only_bounds(ranks, metric):
+        return None
+    from truerank.evaluation.exact_ranges import exact_range  # imports all corrections
+
+    return exact_range(ranks, metric.estimated, assume)
 
 
 def only_bounds(ranks: Ranks, metric: Metric) -> bool:
@@ -351,7 +360,6 @@ def summary(
     error = moments.standard_error if clusters is None else _clustered_error(deviations, clusters, moments.weight)
     whole = intervals.attainable(ranks, metric)
     ends = whole if part is None else intervals.attainable_of_items(ranks, metric, part.counts, part.weights)
-    biased = [advice(metric, ranks)] if metric.biased(ranks) else []
     found = Estimate(
         metric=str(metric),
         mean=mean,
@@ -360,7 +368,7 @@ def summary(
         n_undefined=values.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=(*metric.notes(ranks), *biased, *_part_caveats(metric, part, whole, ends)),
+        caveats=(*metric.notes(ranks), *_advice(metric, ranks), *_part_caveats(metric, part, whole, ends)),
         weight=None if weights is None else moments.weight,
         n_users=None if clusters is None else units.n,
         moments=moments,
@@ -371,8 +379,18 @@ def summary(
     )
     if found.determined or exact_range is None:
         return found
+    from truerank.evaluation.exact_ranges import remedy
+
     remedied = replace(exact_range, remedy=remedy(metric.estimated, ranks, exact_range.assumption))
     return replace(found, exact_range=remedied)
+
+
+def _advice(metric: Metric, ranks: Ranks) -> list[str]:
+    if not metric.biased(ranks):
+        return []
+    from truerank.evaluation.exact_ranges import advice
+
+    return [advice(metric, ranks)]
 
 
 def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own: Interval | None) -> list[str]:

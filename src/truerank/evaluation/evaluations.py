@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from truerank.core import conventions
 from truerank.core.checks import AnyArray, Floats, InputError, by_name
 from truerank.core.ranks import Ranks, check_ranks
 from truerank.core.samples import Rng
@@ -18,25 +17,23 @@ from truerank.core.tables import Cell, Table, Tabular
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Assumption, as_metrics, check_assumption, recommended
 from truerank.evaluation import per_instance
-from truerank.evaluation.comparisons import Comparison, compare, with_estimator
-from truerank.evaluation.differences import found_best
 from truerank.evaluation.estimates import Estimate, chance_notes, only_bounds, summary
-from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import engine_of
-from truerank.evaluation.list_evaluations import as_list_metric, list_cells, list_notes
 from truerank.evaluation.per_instance import Part, Ties, values_by_part
 from truerank.metrics.definitions import Metric
-from truerank.recommending.list_metrics import ListMetric
-from truerank.recommending.recommendations import Recommendations
 
 if TYPE_CHECKING:
+    from truerank.core import conventions
     from truerank.data.interactions import PerUser
+    from truerank.evaluation.comparisons import Comparison
+    from truerank.evaluation.exact_ranges import BoundValues, ExactRange
     from truerank.formats.sources import Source
+    from truerank.recommending.list_metrics import ListMetric
+    from truerank.recommending.recommendations import Recommendations
 
-
-Evaluable = Ranks | Recommendations
-"""What has metrics: ranks of relevant items, or recommended lists."""
+    Evaluable = Ranks | Recommendations
+    """What has metrics: ranks of relevant items, or recommended lists."""
 
 
 def evaluate(
@@ -107,7 +104,7 @@ def evaluate(
     given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
     if by is not None and convention is not None:
         raise InputError("give either `by` or `convention`, not both.")
-    if any(isinstance(one, Recommendations) for one in given.values()):
+    if any(map(_is_lists, given.values())):
         return _evaluate_lists(
             given,
             metrics,
@@ -141,6 +138,8 @@ def evaluate(
             notes[name] += chance_notes(one, taken, [cells[name, "", at] for at in range(len(chosen))])
 
     def contest() -> Comparison:
+        from truerank.evaluation.comparisons import compare  # imports all corrections, as do the bounds below
+
         return compare(per_instance.untied(named, ties, seed), chosen, by=groups, assume=assume)
 
     return _table(tuple(named), chosen, cells, shown, ties, notes, contest)
@@ -173,6 +172,8 @@ def cells_of(
         one, key = broken[name], (name, str(metric.estimated))
         if part.items is not None or not only_bounds(one, metric):
             return None
+        from truerank.evaluation.exact_ranges import ExactRange, bound_values
+
         if key not in bounds:
             bounds[key] = bound_values(one, metric.estimated, assume)
         return ExactRange.of(bounds[key].take(part.rows), None if one.clusters is None else one.clusters[part.rows])
@@ -210,7 +211,9 @@ def _table(
 
 def _direction(metric: Metric | ListMetric) -> int:
     """Return whether high values (1) or low ones (-1) are good, or neither (0), as for metrics that describe lists."""
-    return 0 if isinstance(metric, ListMetric) else -1 if metric.estimated.lower_is_better else 1
+    if not isinstance(metric, Metric):
+        return 0
+    return -1 if metric.estimated.lower_is_better else 1
 
 
 def _column(cells: Cells, place: int, metric: Metric | ListMetric) -> str:
@@ -221,7 +224,9 @@ def _column(cells: Cells, place: int, metric: Metric | ListMetric) -> str:
 
 def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any, **others: Any) -> Evaluation:
     """Return a table of metrics of lists, and of the ranks of relevant items in them."""
-    if not all(isinstance(one, Recommendations) for one in given.values()):
+    from truerank.evaluation.list_evaluations import list_cells, list_notes
+
+    if not all(map(_is_lists, given.values())):
         raise InputError("lists and ranks can't be in one table.")
     found = list_cells(given, metrics, evaluate_ranks, **others)
     names = tuple(given)
@@ -230,9 +235,19 @@ def _evaluate_lists(given: Mapping[str, Any], metrics: Any, evaluate_ranks: Any,
     return replace(table, notes=notes, contest=found.contest)
 
 
+def _is_lists(given: Any) -> bool:
+    if isinstance(given, Ranks):
+        return False
+    from truerank.recommending.recommendations import Recommendations
+
+    return isinstance(given, Recommendations)
+
+
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
     """Return the numbers that a tool would print, under the names that were asked for."""
-    tool = conventions.convention(name)
+    from truerank.core.conventions import convention
+
+    tool = convention(name)
     if any(one.design is not None for one in named.values()):
         raise InputError(f"{tool.name} ranks all candidates, but these ranks are among sampled ones.")
     cells = {
@@ -343,6 +358,9 @@ class Evaluation(Tabular[Estimate]):
         """Return the name of a column, which may have an estimator behind the name that was asked for."""
         if name in self.metrics:
             return name
+        from truerank.evaluation.comparisons import with_estimator
+        from truerank.evaluation.list_evaluations import as_list_metric
+
         named = as_list_metric(name)
         text = str(as_metrics(name)[0] if named is name else named)
         return with_estimator(text, self.metrics)
@@ -390,6 +408,8 @@ class Evaluation(Tabular[Estimate]):
         """Return who is found better than all others, by metric and group; nothing if they can't be compared."""
         if self.contest is None or len(self.recommenders) < 2:
             return {}
+        from truerank.evaluation.differences import found_best
+
         try:
             result = self.contest()
         except InputError:  # such as other instances, or candidates that were chosen in another way

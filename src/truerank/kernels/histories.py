@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, Ints
+from truerank.core.matrices import is_sparse
 from truerank.kernels import library
 from truerank.kernels.scores import Best, BestBlock, best_of_blocks, best_scores, count_scores, users_per_block
 from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks, refuse_score
 
 BLOCKS = 8  # the number of blocks is a multiple of this, given enough users, so that threads end together
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 def score_histories(histories: sp.csr_array, similarity: AnyArray | sp.csr_array) -> AnyArray:
@@ -31,15 +35,16 @@ def score_histories(histories: sp.csr_array, similarity: AnyArray | sp.csr_array
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> score_histories(sp.csr_array([[1.0, 2.0]]), np.array([[0.0, 2.0], [1.0, 0.0]]))
     array([[2., 2.]])
     """
     if not _is_compiled(histories, similarity):
         product = histories @ similarity
-        return product.toarray() if sp.issparse(product) else product
+        return product.toarray() if is_sparse(product) else product
     number, width = similarity.dtype, similarity.shape[1]
     scores = np.empty((histories.shape[0], width), number)
-    if sp.issparse(similarity):
+    if is_sparse(similarity):
         library.call(f"score_sparse_{number}", _as_rows(histories), _checked(similarity), width, scores)
     else:
         matrix = similarity if similarity.strides[1] == similarity.itemsize else np.ascontiguousarray(similarity)
@@ -73,12 +78,13 @@ def count_histories(
     Examples
     --------
     >>> train, test = Lists(np.array([0, 1]), np.array([0])), Lists(np.array([0, 1]), np.array([2]))
+    >>> import scipy.sparse as sp
     >>> similarity = sp.csr_array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     >>> count_histories(sp.csr_array([[1.0, 0.0, 0.0]]), similarity, train, test).above
     array([1])
     """
     n_items = similarity.shape[1]
-    if not (sp.issparse(similarity) and _is_compiled(histories, similarity)):
+    if not (is_sparse(similarity) and _is_compiled(histories, similarity)):
         score = _scorer(histories, similarity)
         return count_scores(score, n_items, train, test, threads=threads, progress=progress)
     entry, entries = f"count_sparse_{similarity.dtype}", _checked(similarity)
@@ -115,12 +121,13 @@ def best_histories(
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> excluded, similarity = Lists(np.array([0, 1]), np.array([0])), sp.csr_array([[0.0, 1.0], [1.0, 0.0]])
     >>> best_histories(sp.csr_array([[1.0, 0.0]]), similarity, np.array([0]), excluded, 1).items
     array([[1]], dtype=int32)
     """
     n_items = similarity.shape[1]
-    if not (sp.issparse(similarity) and _is_compiled(histories, similarity)):
+    if not (is_sparse(similarity) and _is_compiled(histories, similarity)):
         score = _scorer(histories, similarity)
         return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
     entry, entries = f"best_sparse_{similarity.dtype}", _checked(similarity)

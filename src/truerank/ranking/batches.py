@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked
+from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked, slices
 from truerank.core.csr import bounds
+from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
@@ -18,6 +18,9 @@ from truerank.scoring.scorers import ScoreMatrix
 
 if TYPE_CHECKING:
     import torch
+
+_COMPARED = 1 << 24
+"""Scores that are compared at once, on devices other than the processor."""
 
 
 class BatchCounts(NamedTuple):
@@ -32,11 +35,16 @@ class BatchCounts(NamedTuple):
     """Whether the score of any candidate is not finite."""
 
 
-def count_tensors(scores: torch.Tensor, relevant: Any, exclude: Any) -> BatchCounts:
-    """Count the irrelevant candidates above, and tied with, each relevant item.
+def is_on_a_device(scores: Any) -> bool:
+    """Whether scores are a tensor outside the memory of the processor."""
+    return hasattr(scores, "detach") and scores.device.type != "cpu"
 
-    The scores of irrelevant candidates are sorted, and those of the relevant items are looked up among them. `relevant`
-    and `exclude` are masks of the shape of the scores, or interactions.
+
+def count_tensors(scores: torch.Tensor, relevant: Any, exclude: Any) -> BatchCounts:
+    """Count the irrelevant candidates above, and tied with, each relevant item, on the device of the scores.
+
+    Each relevant item is compared with all candidates, some rows at a time. `relevant` and `exclude` are masks of the
+    shape of the scores, or interactions.
     """
     import torch
 
@@ -44,14 +52,19 @@ def count_tensors(scores: torch.Tensor, relevant: Any, exclude: Any) -> BatchCou
     plain = plain.float() if plain.dtype in (torch.float16, torch.bfloat16) else plain
     hits = _mask(relevant, plain)
     left_out = _mask(exclude, plain) & ~hits
-    others = plain.masked_fill(hits | left_out, -torch.inf).sort(dim=1).values
+    others = plain.masked_fill(hits | left_out, torch.nan)  # which is neither above anything nor equal to it
     n_relevant = hits.sum(dim=1)
     own, items = plain.masked_fill(~hits, -torch.inf).topk(int(n_relevant.max()), dim=1)
-    lower, not_higher = (torch.searchsorted(others, own, right=side) for side in (False, True))
     here = torch.arange(own.shape[1], device=plain.device) < n_relevant[:, None]
+    row, own = here.nonzero()[:, 0], own[here]
+    parts = list(slices(len(own), _COMPARED // plain.shape[1]))
+    above, tied = (
+        torch.cat([n_relevant[:0], *(compare(others[row[part]], own[part, None]).sum(dim=1) for part in parts)])
+        for compare in (torch.gt, torch.eq)
+    )
     return BatchCounts(
-        above=(plain.shape[1] - not_higher)[here],
-        tied=(not_higher - lower)[here],
+        above=above,
+        tied=tied,
         items=items[here],
         n_relevant=n_relevant,
         n_candidates=plain.shape[1] - left_out.sum(dim=1),
@@ -124,7 +137,7 @@ class RankCounter:
         if not shape[0]:
             return
         parts = [_checked(relevant, "relevant", shape), _checked([] if exclude is None else exclude, "exclude", shape)]
-        count = count_tensors if hasattr(scores, "detach") else _count_arrays
+        count = count_tensors if is_on_a_device(scores) else _count_arrays
         self._batches.append((count(scores, *parts), names))
 
     def ranks(self) -> Ranks:
@@ -145,7 +158,7 @@ def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
     dimensions = getattr(given, "ndim", None)
     if dimensions == 2 and tuple(given.shape) != shape:
         raise InputError(f"`{name}` must have the shape of `scores`, {shape}, got {tuple(given.shape)}.")
-    if dimensions == 2 and not sp.issparse(given):
+    if dimensions == 2 and not is_sparse(given):
         return given
     lists = given.reshape(-1, 1).tolist() if dimensions == 1 else given
     if name == "relevant" and dimensions != 2 and len(lists) != shape[0]:
@@ -154,9 +167,11 @@ def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
-    """Count as `truerank.rank` does."""
+    """Count as `truerank.rank` does; a tensor of the processor shares its memory with an array."""
+    import scipy.sparse as sp
+
     test, train = (
-        part if isinstance(part, Interactions) else Interactions(sp.csr_array(np.asarray(part) != 0))
+        part if isinstance(part, Interactions) else Interactions(sp.csr_array(_on_cpu(part) != 0))
         for part in (relevant, exclude)
     )
     lists = Lists(train.indptr, train.items), Lists(test.indptr, test.items)

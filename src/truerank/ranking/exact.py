@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple, Unpack, overload
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_whole, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
@@ -156,7 +155,7 @@ def rank(
 
 def _rank_all(scorer: Scorer, held: HeldOut, depth: int | None, threads: int, progress: bool) -> Ranks:
     test = held.test
-    training = held.excluded or Interactions(sp.csr_array(test.shape, dtype=np.float32))
+    training = held.excluded or Interactions.of([], "train", n_users=test.n_users, n_items=test.n_items)
     lists = Lists(training.indptr, training.items), Lists(test.indptr, test.items)
     with progress_bar("users", progress, total=held.users.size) as bar:
         counts = _counts(scorer, *lists, depth, threads, bar.update)

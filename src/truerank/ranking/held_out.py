@@ -7,13 +7,13 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_rng, counted
 from truerank.core.csr import bounds
+from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Rng
 from truerank.data.interactions import Interactions, PerUser, check_same_names
@@ -21,6 +21,9 @@ from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.score_store import AnyStore
 from truerank.scoring.scorers import Scorer, measured
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Users = int | Sequence[Any] | AnyArray
 """A number of users to draw, or the ids of users."""
@@ -199,6 +202,8 @@ def is_candidate(marks: sp.csr_array) -> Bools:
 
 def _marked(part: Interactions, mark: int) -> sp.csr_array:
     """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
+    import scipy.sparse as sp
+
     return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
@@ -218,7 +223,7 @@ def _size(scorers: Sequence[Scorer], train: PerUser | None, test: PerUser, axis:
     """Return the number of users or items: of a scorer without names, else of the data, else of any scorer."""
     sizes = [(scorer.n_items, scorer.item_ids) if axis else (scorer.n_users, scorer.user_ids) for scorer in scorers]
     parts: list[Any] = [test, train]
-    data = [part.shape[axis] for part in parts if isinstance(part, Interactions) or sp.issparse(part)]
+    data = [part.shape[axis] for part in parts if isinstance(part, Interactions) or is_sparse(part)]
     stated = [*(size for size, ids in sizes if ids is None), *data, *(size for size, _ in sizes)]
     return next((size for size in stated if size is not None), None)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, check_kind
+from truerank.core.matrices import is_sparse
 from truerank.scoring.scorers import Factors, FunctionScorer, Ids, ScoreMatrix, Scorer, Similarity, n_arguments
 
 Scoreable = Scorer | AnyArray | Callable[[Ints], Any] | Callable[[Ints, Ints], Any] | Any
@@ -62,7 +62,7 @@ def _converted(model: Any, data: Any) -> Scorer:
         return FunctionScorer(model.scores, **_attributes(model))
     if (scorer := adapted(model, data)) is not None:
         return scorer
-    if sp.issparse(model) or hasattr(model, "__array__"):
+    if is_sparse(model) or hasattr(model, "__array__"):
         return ScoreMatrix(model)
     if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
         return Factors(model.user_factors, model.item_factors, getattr(model, "item_bias", None))
@@ -191,7 +191,7 @@ def _cornac(model: Any, data: Any) -> Scorer | None:
         return np.stack([np.ravel(model.score(user))[: model.num_items] for user in users.tolist()])
 
     by_score = FunctionScorer(scores, **ids)
-    if not recommender.is_ann_supported(model) or sp.issparse(own := model.get_user_vectors()):
+    if not recommender.is_ann_supported(model) or is_sparse(own := model.get_user_vectors()):
         return by_score
     kinds = {
         recommender.MEASURE_DOT: Factors,

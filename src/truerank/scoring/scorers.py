@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from truerank.core.checks import AnyArray, InputError, Ints, as_ids, check_whole, to_numpy
-from truerank.core.matrices import Matrix, as_dense, as_matrix
+from truerank.core.matrices import Matrix, as_dense, as_matrix, is_sparse
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
@@ -343,7 +342,7 @@ class ScoreMatrix(ArrayScorer):
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the score of each user-item pair; no others are looked up."""
-        return super().pairs(users, items) if sp.issparse(self.matrix) else self.matrix[users, items]
+        return super().pairs(users, items) if is_sparse(self.matrix) else self.matrix[users, items]
 
 
 class Similarity(ArrayScorer):
