@@ -74,6 +74,7 @@ VALID: dict[str, dict[str, Any]] = {
     "values_frame": {"ranks": RANKS, "metrics": "ap"},
     "write_explorer": {"ranks": BOTH, "path": "page.html"},
     "write_report": {"ranks_or_results": tr.evaluate(RANKS, "ap"), "path": "page.html"},
+    "metrics.AMRI": {},
     "metrics.AP": {},
     "metrics.AUC": {},
     "metrics.Accuracy": {},
