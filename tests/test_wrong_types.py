@@ -46,6 +46,7 @@ VALID: dict[str, dict[str, Any]] = {
     "by_activity": {"split": SPLIT},
     "by_column": {"frame": pa.table({"user": [0, 1], "age": ["old", "young"]})},
     "by_popularity": {"split": SPLIT},
+    "check_evaluator": {"evaluate": lambda run, truth, k: {"recall": 1.0}},
     "compare": {"ranks": BOTH, "metrics": "ap", "replicates": 10},
     "consistency": {"ranks": BOTH, "metric": "ap", "sizes": [1, 5]},
     "estimate": {"ranks": RANKS, "metric": "ap"},
