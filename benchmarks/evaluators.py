@@ -130,7 +130,7 @@ def implicit(run: Run, truth: Truth, k: int) -> Values:
     class Lists:
         """Recommends the given lists."""
 
-        def recommend(self, numbers: Any, _rows: Any, N: int = 10, **_: Any) -> Any:  # noqa: N803
+        def recommend(self, numbers: Any, _rows: Any, N: int = 10, **_: Any) -> Any:
             listed = [[items.index(item) for item, _ in listed_for(run, users[user])][:N] for user in numbers]
             width = max(map(len, listed))
             padded = np.array([row + [-1] * (width - len(row)) for row in listed], dtype=np.int32)

@@ -58,6 +58,7 @@ VALID: dict[str, dict[str, Any]] = {
     "load_model": {"path": "no such model.npz"},
     "metric": {"text": "ap"},
     "plan": {"ranks": BOTH, "metrics": "ap", "sizes": [5]},
+    "rank_triples": {"score": lambda heads, relations, tails: np.eye(1, 3), "test": [[0, 0, 1]]},
     "rank": {"scorer": SCORES, "test": [[0], [1]]},
     "rank_sampled": {"scorer": SCORES, "test": [[0], [1]], "design": 1},
     "read_interactions": {"source": TIMES},

@@ -50,6 +50,7 @@ from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.ranks_from_lists import read_lists as read_lists
 from .ranking.ranks_from_tables import read_ranks as read_ranks
+from .ranking.triples import rank_triples as rank_triples
 from .recommenders.ials import IALS as IALS
 from .recommenders.item_models import EASE as EASE
 from .recommenders.item_models import ItemKNN as ItemKNN
