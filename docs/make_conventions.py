@@ -42,9 +42,38 @@ command line: `truerank evaluate run.trec --truth qrels.trec -m ap@10 --conventi
 Rows are what you ask for; cells are what the tool computes, in [our text forms](definitions.md): *same* if it is our
 definition, nothing if the tool does not have it. These forms also work without a convention.
 """
-END = """*Weighted* means are not means over users: implicit divides all hits by the sum of min(|R|, k) over users, and
-RecBole's GAUC weights users by their relevant items. If lists were cut, metrics without a cut-off are computed over the
-listed items, as the tools do.
+END = """*Weighted* means are not means over users: implicit divides all hits by the sum of min(|R|, k) over users,
+RecBole's GAUC weights users by their relevant items, and PyKEEN's adjusted index is a ratio of means, which weights
+triples by their irrelevant candidates. If lists were cut, metrics without a cut-off are computed over the listed items,
+as the tools do.
+
+## Link prediction: OGB, TGB, PyKEEN
+
+These tools take the score of one true candidate and the scores of others, which `tr.Ranks.from_scores` takes as they
+are. Where scores tie, they compute the metric *at the mean* of the best and the worst rank. That is not the mean of the
+metric over the orders of the ties, which truerank shows: an item that ties with one other item has rank 1 or 2 with
+equal chance, so its mean reciprocal rank is 0.75 and its Hits@1 is 0.5; at the mean rank 1.5 they are 0.67 and 0.
+
+```python
+>>> import numpy as np
+>>> positive, negative = np.array([0.5, 0.5]), np.array([[0.5, 0.1, 0.2], [0.9, 0.5, 0.5]])
+>>> ranks = tr.Ranks.from_scores(positive, negative, n=2_500_604)
+>>> for rules in ({}, {"convention": "ogb"}):
+...     table = tr.evaluate(ranks, ["rr", "hr@1", "hr@3"], **rules)
+...     print(*(f"{cell.mean:.4f}" for cell in table.estimates))
+0.5556 0.2500 0.8333
+0.5000 0.0000 1.0000
+
+```
+
+- `ogb` stands for the data sets with candidates per edge (ogbl-citation2, ogbl-wikikg2, ogbl-biokg), `ogb-pool` for
+  those with one pool for all (ogbl-ppa, ogbl-collab, ogbl-ddi): a hit is a score *above* that of the k-th best of the
+  pool, so ties lose. For the former OGB's code for NumPy arrays raises a TypeError (snap-stanford/ogb#503); its numbers
+  are those for tensors.
+- `tgb` has the formulas of OGB.
+- `pykeen` is its default, "realistic"; with `ties="optimistic"` or `ties="pessimistic"` you get its other two.
+- With `n=` the ranks are sampled ones, and these tools still get their number, which is that of the sample; a note says
+  that it is biased. Without `convention=` you can correct it, e.g. `rr~bv(0.1)`.
 
 ## What is refused
 
@@ -55,8 +84,10 @@ Tests compare the values with the tools themselves, on random data with equal sc
 short and missing lists or, for implicit, RecBole and Cornac, users with few candidates. Cornac stops with an error if a
 user has fewer candidates than the largest cut-off. RecBole rounds to four digits unless `metric_decimal_place` says
 otherwise. Versions: pytrec-eval-terrier 0.5.11, ir-measures 0.4.3, ranx 0.3.21, RecTools 0.19.0, scikit-learn 1.9.1,
-implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1.
+implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1, OGB 1.3.6, PyKEEN 1.11.1; TGB is compared by its
+published formulas.
 """
+TIES = {"pessimistic": "ties lose", "mean rank": "at the mean rank"}
 UNLISTED = {"drop": "left out", "miss": "0", None: ""}
 ORDERS = {"tie": "expected value", "listed": "as listed", "id": "larger id first", "arbitrary": "arbitrary"}
 
@@ -86,7 +117,7 @@ def cell(tool: Convention, metric: str) -> str:
     found = tool.metrics[metric]
     words = ["same" if found.text == metric else f"`{found.text}`"]
     words += ["weighted"] if found.weights else []
-    words += ["ties lose"] if found.ties == "pessimistic" else []
+    words += [TIES[found.ties]] if found.ties in TIES else []
     return ", ".join(words)
 
 

@@ -93,6 +93,11 @@ def mean_rank(ranking: Ranking) -> float:
     return sum(ranks) / len(ranks)
 
 
+def amri(ranking: Ranking) -> float:
+    """Share of pairs of a relevant and an irrelevant candidate in the right order, less that in the wrong one."""
+    return auc(ranking) - auc(ranking[::-1])
+
+
 Graded = Sequence[float]
 """A ranking from the top: the grade of each candidate, 0 where it is irrelevant."""
 
@@ -169,6 +174,7 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
     "r-precision": r_precision,
     "rbp(0.8)": lambda x: rbp(x, 0.8),
     "mean-rank": mean_rank,
+    "amri": amri,
     **GRADED,
 }
 """Every built-in metric, some with several parameters, by its text form."""

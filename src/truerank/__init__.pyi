@@ -5,6 +5,8 @@ from .analysis.audits import Audit as Audit
 from .analysis.audits import audit as audit
 from .analysis.consistencies import Consistency as Consistency
 from .analysis.consistencies import consistency as consistency
+from .analysis.evaluator_checks import EvaluatorCheck as EvaluatorCheck
+from .analysis.evaluator_checks import check_evaluator as check_evaluator
 from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
 from .analysis.races import Race as Race
@@ -53,6 +55,7 @@ from .ranking.batches import RankCounter as RankCounter
 from .ranking.exact import rank as rank
 from .ranking.ranks_from_lists import read_lists as read_lists
 from .ranking.ranks_from_tables import read_ranks as read_ranks
+from .ranking.triples import rank_triples as rank_triples
 from .recommenders.ials import IALS as IALS
 from .recommenders.item_models import EASE as EASE
 from .recommenders.item_models import ItemKNN as ItemKNN

@@ -27,7 +27,7 @@ def test_the_suite_covers_every_built_in_metric() -> None:
 def test_definition(text: str) -> None:
     rankings, ranks = untied_instances()
     expected = [reference.METRICS[text](ranking) if any(ranking) else math.nan for ranking in rankings]
-    np.testing.assert_allclose(tr.values(ranks, text), expected, rtol=1e-12)
+    np.testing.assert_allclose(tr.values(ranks, text), expected, rtol=1e-12, atol=1e-15)
 
 
 @every_metric
@@ -49,7 +49,7 @@ def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str) -> None:
         ends.reverse()
     defined = ranks.n_relevant > 0
     got = [tr.values(ranks, text, ties=ties)[defined] for ties in ("pessimistic", "optimistic")]
-    np.testing.assert_allclose(got, ends, rtol=1e-12)
+    np.testing.assert_allclose(got, ends, rtol=1e-12, atol=1e-15)
 
 
 @every_metric

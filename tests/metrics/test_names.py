@@ -71,7 +71,7 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("ndgc@10", r"unknown metric 'ndgc@10'; did you mean 'ndcg@10'\?"),
         ("recal@5", r"did you mean 'recall@5'\?"),
         ("rpb(0.8)", r"did you mean 'rbp\(0.8\)'\?"),
-        ("zzzz", "choose from accuracy, ap, auc"),
+        ("zzzz", "choose from accuracy, amri, ap"),
         ("precision", "precision needs a cut-off, as in 'precision@10'"),
         ("auc@10", "auc is written 'auc', got 'auc@10'"),
         ("rbp", r"rbp is written 'rbp\(p\)'"),

@@ -1,5 +1,7 @@
-"""``truerank audit``, ``consistency`` and ``plan``: what a study with sampled candidates can show."""
+"""``truerank audit``, ``check-evaluator``, ``consistency`` and ``plan``: what a study can show."""
 
+import sys
+from importlib import import_module
 from typing import Any
 
 import click
@@ -51,6 +53,34 @@ def audit(
     else:
         click.echo(getattr(found, f"to_{form}")())
         show_notes((*found.conclusions, *found.notes))
+
+
+def _load_function(_ctx: click.Context, _param: click.Parameter, text: str) -> Any:
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise tr.InputError(f"a function is given as package.module:function, got {options.shortened(text)}.")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as for `python -m`
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise tr.InputError(f"{options.shortened(text)} can't be imported: {error}.") from error
+
+
+@click.command()
+@click.argument("evaluate", metavar="MODULE:FUNCTION", callback=_load_function)
+@options.format_option
+def check_evaluator(evaluate: Any, form: str) -> None:
+    """Find out what an evaluator does, with small cases whose answers are known.
+
+    The function is called as evaluate(run, truth, k): run has the list of each user as pairs of item and score, truth
+    the relevant items of each user. It returns the means over users by name, as in {"recall": 1.0, "ndcg": 0.63}.
+
+    \b
+    truerank check-evaluator my_package.evaluation:evaluate
+    """
+    found = tr.check_evaluator(evaluate)
+    click.echo(str(found) if form == "table" else getattr(found, f"to_{form}")())
 
 
 @click.command()

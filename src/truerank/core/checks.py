@@ -275,16 +275,7 @@ def to_numpy(array: Any, name: str) -> AnyArray:
     >>> to_numpy([[1, 2]], "`matrix`")
     array([[1., 2.]])
     """
-    if hasattr(array, "embedding_dim"):
-        array = array.weight
-    if hasattr(array, "detach"):
-        tensor = array.detach().cpu()
-        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
-    refuse_masked(array, name)
-    try:
-        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
+    plain = as_plain(array, name)
     if plain.dtype in (np.float32, np.float64):
         return plain
     if plain.dtype.kind not in "biuf":
@@ -294,6 +285,25 @@ def to_numpy(array: Any, name: str) -> AnyArray:
         if most > 2**53:
             raise InputError(f"{name} must hold floats, or whole numbers up to 2**53, got one of size {most}.")
     return plain.astype(np.float32 if plain.dtype == np.float16 else np.float64)
+
+
+def as_plain(array: Any, name: str) -> AnyArray:
+    """Return a NumPy array with the values of an array or tensor of another library, on whatever device."""
+    if hasattr(array, "embedding_dim"):
+        array = array.weight
+    if hasattr(array, "detach"):
+        tensor = array.detach().cpu()
+        array = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    refuse_masked(array, name)
+    try:
+        if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+            return np.from_dlpack(array)
+        plain = array if isinstance(array, np.ndarray) else np.asarray(array)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
+    except (BufferError, RuntimeError) as error:  # DLPack from a device that NumPy can't read
+        raise InputError(f"{name} must be in the memory of the computer ({str(error).splitlines()[0]}).") from error
+    return plain.astype(np.float32) if plain.dtype.name == "bfloat16" else plain  # of JAX, unknown to NumPy itself
 
 
 def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:

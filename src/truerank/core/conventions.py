@@ -15,8 +15,8 @@ from typing import Literal
 
 from truerank.core import InputError
 
-Weights = Literal["relevant", "achievable"]
-"""What an instance weighs in a pooled mean: its relevant items, or at most k of them."""
+Weights = Literal["relevant", "achievable", "irrelevant"]
+"""What an instance weighs in a pooled mean: its relevant items, at most k of them, or its irrelevant candidates."""
 
 EqualScores = Literal["tie", "listed", "id", "arbitrary"]
 """The order of equal scores in a list: none, that of the list, by descending id as text, or an accident of a sort."""
@@ -32,8 +32,9 @@ class Definition:
     """The text form that gives its number, with ``@k`` for the cut-off."""
     weights: Weights | None = None
     """For means that are not over instances: what each of them weighs."""
-    ties: Literal["expected", "pessimistic"] | None = None
-    """How the tool treats equal scores in this metric, if it has a rule that does not depend on ids."""
+    ties: Literal["expected", "pessimistic", "mean rank"] | None = None
+    """How the tool treats equal scores in this metric, if it has a rule that does not depend on ids: the mean of the
+    metric over all orders, the worst rank, or the metric at the mean of the best and the worst rank."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Convention:
     unlisted: Literal["miss", "drop"] | None = None
     """Whether users without a list count as misses or are dropped; None if the tool does not take lists."""
     equal_scores: EqualScores = "arbitrary"
+    samples: bool = False
+    """Whether the tool itself ranks among sampled candidates, so that sampled ranks give its number."""
 
     def definition(self, text: str) -> Definition:
         """Return the definition for a text form of ours, with its cut-off filled in.
@@ -133,6 +136,21 @@ _SCIKIT_LEARN = {
     "dcg": Definition("dcg_score", "dcg", ties="expected"),
     "dcg@k": Definition("dcg_score(k=k)", "dcg@k", ties="expected"),
 }
+_MEAN_RANK = {
+    text: Definition(theirs, text, ties="mean rank")
+    for text, theirs in {"rr": "mrr", "hr@k": "hits@k", "recall@k": "hits@k"}.items()
+}
+_POOL = {text: Definition("hits@k", text, ties="pessimistic") for text in ("hr@k", "recall@k")}
+_PYKEEN = {
+    text: Definition(theirs, text, "irrelevant" if text == "amri" else None, ties="mean rank")
+    for text, theirs in {
+        "rr": "inverse_harmonic_mean_rank",
+        "hr@k": "hits_at_k",
+        "recall@k": "hits_at_k",
+        "mean-rank": "arithmetic_mean_rank",
+        "amri": "adjusted_arithmetic_mean_rank_index",
+    }.items()
+}
 _LENGTHS = dict.fromkeys(("precision@k", "ap@k"), "it divides by the length of each list, which ranks do not keep")
 _MARCO = "in this metric alone, equal scores are ordered by ascending id"
 _BLOCKS = "relevant items with equal scores share the last of their ranks, but ranks do not keep which are equal"
@@ -149,5 +167,9 @@ CONVENTIONS = {
         Convention("recbole", _RECBOLE),
         Convention("cornac", _CORNAC, {"ap": _BLOCKS}),
         Convention("scikit-learn", _SCIKIT_LEARN, {"ap": _BLOCKS}, 0.0, equal_scores="tie"),
+        Convention("ogb", _MEAN_RANK, equal_scores="tie", samples=True),
+        Convention("ogb-pool", _POOL, equal_scores="tie", samples=True),
+        Convention("tgb", _MEAN_RANK, equal_scores="tie", samples=True),
+        Convention("pykeen", _PYKEEN, equal_scores="tie", samples=True),
     )
 }

@@ -23,6 +23,7 @@ from truerank.core.caching import LIMIT, Cache
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, as_ints, counted, frozen
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
 from truerank.core.samples import DESIGNS, Design, Rng, Sample
+from truerank.core.score_arrays import count_in_batch, count_scores
 from truerank.core.tables import fact_table
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ PER_ITEM = ("above", "tied", "grades", "same_score", "items")
 PER_INSTANCE = ("n_candidates", "scored", "ids")
 
 TieBreak = Literal["optimistic", "pessimistic", "random"]
+
+_SHARED_POOL = (
+    "all instances were ranked among the same sampled candidates, so their errors are not independent: "
+    "standard errors and intervals leave out what another sample would have changed"
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -256,6 +262,94 @@ class Ranks:
         return cls(
             above=above, indptr=indptr, ids=ids, n_candidates=most + np.diff(given), sample=Sample("stopped", n, drawn)
         )
+
+    @classmethod
+    def from_scores(
+        cls,
+        positive: Any,
+        negative: Any,
+        *,
+        n: ArrayLike | None = None,
+        replace: bool = False,
+        positive_mask: Any = None,
+        negative_mask: Any = None,
+        ids: ArrayLike | None = None,
+    ) -> Ranks:
+        """Build from the scores of relevant candidates and of irrelevant ones.
+
+        Parameters
+        ----------
+        positive : array or tensor of shape (rows,) or (rows, positives)
+            The scores of the relevant candidates of each row. Arrays may be those of NumPy, PyTorch (on any device),
+            JAX, or any library that converts to NumPy or has DLPack.
+        negative : array or tensor of shape (rows, m), or (m,)
+            The scores of its irrelevant candidates, or of one pool of them that all rows share. Where each row has one,
+            the shape is (rows, 1).
+        n : int or array of int, optional
+            Candidates of each row, relevant ones included, of which the irrelevant ones here are a uniform sample: the
+            ranks are sampled ranks, and can be corrected. None: the given ones are all that there are.
+        replace : bool
+            With `n`: whether a candidate may have been sampled more than once.
+        positive_mask, negative_mask : arrays of the shapes of `positive` and `negative`, optional
+            True, or not 0, for the candidates that count; the other scores may be anything. None: all count.
+        ids : array, optional
+            Names of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank as tr
+        >>> negative = np.array([[0.1, 0.9, 0.4, 0.2], [0.7, 0.3, 0.3, 0.1]])
+        >>> tr.Ranks.from_scores(np.array([0.5, 0.3]), negative)
+        Ranks(2 instances, 2 relevant items, 5 candidates, 50.0 % of instances tied)
+
+        Where the negatives are a sample of the catalogue, say so with `n`:
+
+        >>> tr.Ranks.from_scores(np.array([0.5, 0.3]), negative, n=2_500_604)
+        Ranks(2 instances, 2 relevant items, 5 of 2500604 candidates sampled, 50.0 % of instances tied)
+
+        Several relevant candidates per row, padded, and one pool of irrelevant ones:
+
+        >>> positive, mask = np.array([[0.5, 0.8], [0.3, 0.0]]), np.array([[1, 1], [1, 0]])
+        >>> tr.Ranks.from_scores(positive, np.array([0.6, 0.4]), positive_mask=mask).above.tolist()
+        [0, 1, 2]
+        """
+        fields = count_scores(positive, negative, positive_mask, negative_mask)
+        if n is None:
+            return cls(**fields, ids=ids)
+        size = fields["indptr"].size - 1
+        one = np.unique(fields["n_candidates"] - np.diff(fields["indptr"]))
+        design = DESIGNS.get("uniform")(int(one[0]) if one.size == 1 and one[0] else None, replace)
+        notes = (_SHARED_POOL,) if size > 1 and np.ndim(negative) == 1 else ()
+        return cls(**fields, ids=ids, sample=Sample(design, checks.per_instance("n", n, size)), notes=notes)
+
+    @classmethod
+    def in_batch(cls, scores: Any, *, items: ArrayLike | None = None, ids: ArrayLike | None = None) -> Ranks:
+        """Build from a square matrix of scores, in which row and column of the same number belong together.
+
+        So two-tower and contrastive models are often watched during training: the relevant candidates of the other rows
+        are the irrelevant ones of each. Such metrics depend on the batch, which a note says, and are no metrics of the
+        catalogue: the candidates are a sample by popularity, not a uniform one.
+
+        Parameters
+        ----------
+        scores : array or tensor of shape (rows, rows)
+            The scores of all columns for each row; those of relevant candidates are on the diagonal.
+        items : array, one per column, optional
+            Names of the candidates. Columns with the item of a row are not among its irrelevant candidates.
+        ids : array, one per row, optional
+            Names of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank as tr
+        >>> scores = np.array([[0.9, 0.2, 0.9], [0.8, 0.5, 0.1], [0.3, 0.2, 0.7]])
+        >>> tr.Ranks.in_batch(scores)
+        Ranks(3 instances, 3 relevant items, 3 candidates, 33.3 % of instances tied)
+        >>> distinct = tr.Ranks.in_batch(scores, items=["a", "b", "a"])
+        >>> distinct.n_candidates.tolist(), distinct.has_ties
+        ([2, 3, 2], False)
+        """
+        return cls(**count_in_batch(scores, items), ids=ids, items=items)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ranks]) -> Ranks:

@@ -80,7 +80,7 @@ def evaluate(
         and for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or, in
         addition, that a rank twice as deep is at least a quarter as likely.
     convention : {"trec_eval", "ir-measures", "ranx", "rectools", "implicit", "lenskit", "recbole", "cornac", \
-                  "scikit-learn"}, optional
+                  "scikit-learn", "ogb", "ogb-pool", "tgb", "pykeen"}, optional
         Gives the numbers that this tool would print, to match published ones; docs/conventions.md lists what differs.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
@@ -248,7 +248,7 @@ def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: s
     from truerank.core.conventions import convention
 
     tool = convention(name)
-    if any(one.design is not None for one in named.values()):
+    if not tool.samples and any(one.design is not None for one in named.values()):
         raise InputError(f"{tool.name} ranks all candidates, but these ranks are among sampled ones.")
     cells = {
         (key, "", at): _estimate(tool, one, metric, ties, rng)
@@ -261,11 +261,25 @@ def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: s
 def _estimate(tool: conventions.Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
     definition = tool.definition(str(asked))
     metric = _within_lists(as_metrics(definition.text)[0], ranks)
-    policy, weights = definition.ties or ties, _weights(definition.weights, metric, ranks)
-    found = per_instance.values(ranks, metric, ties=policy, rng=rng)
+    weights = _weights(definition.weights, metric, ranks)
+    if definition.ties == "mean rank":
+        policy, found = ties, _at_mean_rank(tool, ranks, metric, ties, rng)
+    else:
+        policy = definition.ties or ties
+        found = per_instance.values(ranks, metric, ties=policy, rng=rng)
     found = np.where(ranks.n_relevant == 0, tool.without_relevant, found)
     result = summary(found if weights is None else found * weights, ranks, metric, policy, weights=weights)
     return replace(result, metric=str(asked), caveats=(*_caveats(tool, definition, asked, ranks), *result.caveats))
+
+
+def _at_mean_rank(tool: conventions.Convention, ranks: Ranks, metric: Metric, ties: Ties, rng: Rng) -> Floats:
+    """Return the metric at the mean of the best and the worst rank; other policies than the default do as they say."""
+    if np.any(ranks.n_relevant > 1):
+        at = int(np.argmax(ranks.n_relevant > 1))
+        raise InputError(f"{tool.name} has one relevant item per instance, but instance {at} has several.")
+    if ties != "expected":
+        return per_instance.values(ranks, metric, ties=ties, rng=rng)
+    return per_instance.values_at_mean_rank(ranks, metric)
 
 
 def _within_lists(metric: Metric, ranks: Ranks) -> Metric:
@@ -284,8 +298,9 @@ def _weights(kind: conventions.Weights | None, metric: Metric, ranks: Ranks) -> 
     """Return what each instance weighs in a pooled mean; None if all weigh the same."""
     if kind is None:
         return None
-    most = ranks.n_relevant if kind == "relevant" else np.minimum(ranks.n_relevant, metric.k)  # type: ignore[attr-defined]
-    return most.astype(np.float64)
+    if kind == "achievable":
+        return np.minimum(ranks.n_relevant, metric.k).astype(np.float64)  # type: ignore[attr-defined]
+    return (ranks.n_relevant if kind == "relevant" else ranks.draws).astype(np.float64)
 
 
 _ORDERS = {"listed": "as they are listed", "id": "by id", "arbitrary": "arbitrarily"}
@@ -295,7 +310,8 @@ def _caveats(
     tool: conventions.Convention, definition: conventions.Definition, asked: Metric, ranks: Ranks
 ) -> list[str]:
     pooled = f", weighted by {definition.weights} items" if definition.weights else ""
-    notes = [f"{asked} as in {tool.name}: {definition.text}{pooled}"]
+    mean = ", at the mean of the best and the worst rank" if definition.ties == "mean rank" and ranks.has_ties else ""
+    notes = [f"{asked} as in {tool.name}: {definition.text}{pooled}{mean}"]
     if ranks.has_ties and definition.ties is None and tool.equal_scores in _ORDERS:
         notes.append(
             f"{tool.name} orders equal scores {_ORDERS[tool.equal_scores]}: its numbers lie between those "

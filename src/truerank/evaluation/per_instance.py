@@ -183,6 +183,20 @@ def sums(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     return total
 
 
+def values_at_mean_rank(ranks: Ranks, metric: Metric) -> Floats:
+    """Return the metric at the mean of the best and the worst rank, which is not its mean over the orders of ties.
+
+    For one relevant item per instance, as some tools compute it; see `truerank.core.conventions`.
+    """
+    found = np.full(len(ranks), np.nan)
+    found[ranks.instance] = 0.0
+    for term, n, weight in checked_terms(ranks, metric):
+        rank = cast("Ints", ranks.rank + ranks.tied / 2.0)
+        added = term.term(rank, ranks.i, ranks.item_n_relevant, n)
+        found[ranks.instance] += added if weight is None else weight * added
+    return found
+
+
 def item_terms(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     """Return what each relevant item adds; relevant items that tie are equally likely at each of their places."""
     ones = np.ones(ranks.above.size)

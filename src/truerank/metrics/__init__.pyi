@@ -1,3 +1,4 @@
+from .definitions import AMRI as AMRI
 from .definitions import AP as AP
 from .definitions import AUC as AUC
 from .definitions import DCG as DCG

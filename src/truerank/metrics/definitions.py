@@ -420,6 +420,23 @@ class MeanRank(PlainMetric):
 
 
 @dataclass(frozen=True)
+class AMRI(PlainMetric):
+    """Adjusted mean rank index: 1 if the relevant items are first, 0 for a random order, -1 if they are last.
+
+    2 AUC - 1. For one relevant item that is 1 - (rank - 1) / (E - 1), where E = (n + 1) / 2 is the expectation of its
+    rank in a random order (Berrendorf et al., arXiv 2002.06914). PyKEEN divides the mean of rank - 1 by that of E - 1;
+    with ``convention="pykeen"`` instances are weighted accordingly.
+    """
+
+    name = "amri"
+    shape = "affine"
+    unbiased_when_sampled = True
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return 2.0 * AUC().term(rank, i, n_relevant, n) - 1.0 / n_relevant
+
+
+@dataclass(frozen=True)
 class Rp(GradedMetric):
     """R-precision at z: the share of the z best items of the truth that are in the top z.
 
@@ -596,6 +613,7 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
         "f": "f1", "f-score": "f1", "f1-score": "f1",
         "rprec": "r-precision", "r-prec": "r-precision", "rprecision": "r-precision",
         "mr": "mean-rank", "meanrank": "mean-rank", "average-rank": "mean-rank",
+        "adjusted-mean-rank-index": "amri", "adjusted-arithmetic-mean-rank-index": "amri",
         "avgrp": "marp", "mean-average-r-precision": "marp",
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
     },
@@ -607,7 +625,7 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
 """Every metric by its name, and by other names that the field uses."""
 
 BUILT_IN: tuple[type[PlainMetric], ...] = (
-    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, RPrecision, RBP, MeanRank,
+    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, RPrecision, RBP, MeanRank, AMRI,
 )  # fmt: skip
 GRADED: tuple[type[GradedMetric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
 METRICS.add_built_in(*BUILT_IN, *GRADED)

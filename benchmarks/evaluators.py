@@ -1,0 +1,226 @@
+"""What the evaluators of other libraries do: ``python benchmarks/evaluators.py`` prints a table of those installed.
+
+Each function below calls the metrics of a library as its documentation shows, on the lists and truth of
+`truerank.check_evaluator`, and does nothing else: what a library drops, raises or counts twice is its own.
+"""
+
+import argparse
+import logging
+import warnings
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+import truerank as tr
+from truerank.core.tables import markdown
+
+Run = dict[str, list[tuple[str, float]]]
+Truth = dict[str, list[str]]
+Values = dict[str, float]
+
+
+def listed_for(run: Run, user: str) -> list[tuple[str, float]]:
+    """Return the list of a user, for a library that has no way to say that there is none."""
+    if user not in run:
+        raise NotImplementedError
+    return run[user]
+
+
+def all_items(run: Run, truth: Truth) -> list[str]:
+    """Return the items that occur, in the order of their names."""
+    return sorted(
+        {item for listed in run.values() for item, _ in listed} | {item for one in truth.values() for item in one}
+    )
+
+
+def ranx(run: Run, truth: Truth, k: int) -> Values:
+    import ranx
+
+    names = {"precision": "precision", "recall": "recall", "ap": "map", "ndcg": "ndcg", "rr": "mrr", "hr": "hit_rate"}
+    qrels = ranx.Qrels({user: dict.fromkeys(items, 1) for user, items in truth.items()})
+    lists = ranx.Run({user: dict(items) for user, items in run.items()})
+    found = ranx.evaluate(qrels, lists, [f"{theirs}@{k}" for theirs in names.values()])
+    return {ours: found[f"{theirs}@{k}"] for ours, theirs in names.items()}
+
+
+def ir_measures(run: Run, truth: Truth, k: int) -> Values:
+    import ir_measures
+
+    names = {"precision": "P", "recall": "R", "ap": "AP", "ndcg": "nDCG", "rr": "RR", "hr": "Success"}
+    qrels = [ir_measures.Qrel(user, item, 1) for user, items in truth.items() for item in items]
+    lists = [ir_measures.ScoredDoc(user, item, score) for user, items in run.items() for item, score in items]
+    measures = {ours: ir_measures.parse_measure(f"{theirs}@{k}") for ours, theirs in names.items()}
+    found = ir_measures.calc_aggregate(measures.values(), qrels, lists)
+    return {ours: found[measure] for ours, measure in measures.items()}
+
+
+def pytrec_eval(run: Run, truth: Truth, k: int) -> Values:
+    import pytrec_eval
+
+    names = {"precision": f"P_{k}", "recall": f"recall_{k}", "ap": f"map_cut_{k}", "ndcg": f"ndcg_cut_{k}"}
+    qrels = {user: dict.fromkeys(items, 1) for user, items in truth.items()}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()))
+    found = evaluator.evaluate({user: dict(items) for user, items in run.items()})
+    return {ours: float(np.mean([one[theirs] for one in found.values()])) for ours, theirs in names.items()}
+
+
+def rectools(run: Run, truth: Truth, k: int) -> Values:
+    import pandas as pd
+    from rectools import metrics
+
+    lists = [(user, item, rank) for user, items in run.items() for rank, (item, _) in enumerate(items, start=1)]
+    pairs = [(user, item) for user, items in truth.items() for item in items]
+    recommended = pd.DataFrame(lists, columns=["user_id", "item_id", "rank"])
+    relevant = pd.DataFrame(pairs, columns=["user_id", "item_id"])
+    kinds = {"precision": metrics.Precision, "recall": metrics.Recall, "ap": metrics.MAP, "ndcg": metrics.NDCG,
+             "rr": metrics.MRR, "hr": metrics.HitRate}  # fmt: skip
+    return {ours: kind(k=k).calc(recommended, relevant) for ours, kind in kinds.items()}
+
+
+def scikit_learn(run: Run, truth: Truth, k: int) -> Values:
+    from sklearn.metrics import ndcg_score
+
+    items = all_items(run, truth)
+    scores, hits = np.full((len(truth), len(items)), -1e6), np.zeros((len(truth), len(items)))
+    for row, user in enumerate(truth):
+        for item, score in listed_for(run, user):
+            scores[row, items.index(item)] = score
+        hits[row, [items.index(item) for item in truth[user]]] = 1
+    return {"ndcg": ndcg_score(hits, scores, k=k)}
+
+
+def torchmetrics(run: Run, truth: Truth, k: int) -> Values:
+    import torch
+    from torchmetrics import retrieval
+
+    rows = [(score, item in truth[user], at) for at, user in enumerate(truth) for item, score in listed_for(run, user)]
+    scores, hits, users = (torch.tensor(column) for column in zip(*rows, strict=True))
+    kinds = {"precision": retrieval.RetrievalPrecision, "recall": retrieval.RetrievalRecall, "ap": retrieval.RetrievalMAP,
+             "ndcg": retrieval.RetrievalNormalizedDCG, "rr": retrieval.RetrievalMRR, "hr": retrieval.RetrievalHitRate}  # fmt: skip
+    return {ours: float(kind(top_k=k)(scores, hits, indexes=users)) for ours, kind in kinds.items()}
+
+
+def lenskit(run: Run, truth: Truth, k: int) -> Values:
+    from lenskit.data import ItemList, ItemListCollection
+    from lenskit.metrics import MAP, NDCG, Hit, Precision, Recall, RecipRank, RunAnalysis
+
+    lists, relevant = (ItemListCollection(["user_id"]) for _ in range(2))
+    for user, pairs in run.items():
+        items, scores = zip(*pairs, strict=True)
+        lists.add(ItemList(list(items), scores=list(scores), ordered=True), user_id=user)
+    for user, items in truth.items():
+        relevant.add(ItemList(list(items)), user_id=user)
+    kinds = {"precision": Precision, "recall": Recall, "ap": MAP, "ndcg": NDCG, "rr": RecipRank, "hr": Hit}
+    analysis = RunAnalysis()
+    for ours, kind in kinds.items():
+        analysis.add_metric(kind(k), label=ours)
+    means = analysis.measure(lists, relevant).list_summary()["mean"]
+    return {ours: float(means[ours]) for ours in kinds}
+
+
+def implicit(run: Run, truth: Truth, k: int) -> Values:
+    import scipy.sparse as sp
+    from implicit.evaluation import ranking_metrics_at_k
+
+    items = all_items(run, truth)
+    users = list(truth)
+
+    class Lists:
+        """Recommends the given lists."""
+
+        def recommend(self, numbers: Any, _rows: Any, N: int = 10, **_: Any) -> Any:
+            listed = [[items.index(item) for item, _ in listed_for(run, users[user])][:N] for user in numbers]
+            width = max(map(len, listed))
+            padded = np.array([row + [-1] * (width - len(row)) for row in listed], dtype=np.int32)
+            return padded, np.zeros(padded.shape)
+
+    pairs = [(row, items.index(item)) for row, user in enumerate(users) for item in truth[user]]
+    test = sp.csr_matrix((np.ones(len(pairs)), tuple(zip(*pairs, strict=True))), shape=(len(users), len(items)))
+    train = sp.csr_matrix(test.shape)
+    found = ranking_metrics_at_k(Lists(), train, test, K=k, show_progress=False)
+    return {"precision": found["precision"], "ap": found["map"], "ndcg": found["ndcg"]}
+
+
+def cornac(run: Run, truth: Truth, k: int) -> Values:
+    from cornac import metrics
+
+    items = all_items(run, truth)
+    kinds = {
+        "precision": metrics.Precision(k),
+        "recall": metrics.Recall(k),
+        "ndcg": metrics.NDCG(k),
+        "hr": metrics.HitRatio(k),
+    }
+    rows = []
+    for user in truth:
+        listed = [items.index(item) for item, _ in sorted(listed_for(run, user), key=lambda pair: -pair[1])]
+        positive = [items.index(item) for item in truth[user]]
+        rows.append(
+            {ours: kind.compute(gt_pos=np.array(positive), pd_rank=np.array(listed)) for ours, kind in kinds.items()}
+        )
+    return {ours: float(np.mean([row[ours] for row in rows])) for ours in kinds}
+
+
+def recbole(run: Run, truth: Truth, k: int) -> Values:
+    from recbole.evaluator import metrics
+
+    users, config = list(truth), {"topk": [k], "metric_decimal_place": 8}
+    hits = np.array(
+        [
+            [item in truth[user] for item, _ in sorted(listed_for(run, user), key=lambda pair: -pair[1])[:k]]
+            for user in users
+        ]
+    )
+    sizes = np.array([len(truth[user]) for user in users])
+    names = {"precision": "Precision", "recall": "Recall", "ap": "MAP", "ndcg": "NDCG", "rr": "MRR", "hr": "Hit"}
+    found = {}
+    for ours, theirs in names.items():
+        metric, sized = getattr(metrics, theirs)(config), theirs in ("Recall", "MAP", "NDCG")
+        found[ours] = float((metric.metric_info(hits, sizes) if sized else metric.metric_info(hits))[:, -1].mean())
+    return found
+
+
+LIBRARIES: dict[str, tuple[str, Callable[[Run, Truth, int], Values]]] = {
+    "ranx": ("ranx", ranx),
+    "ir-measures": ("ir-measures", ir_measures),
+    "pytrec_eval": ("pytrec-eval-terrier", pytrec_eval),
+    "RecTools": ("rectools", rectools),
+    "scikit-learn": ("scikit-learn", scikit_learn),
+    "torchmetrics": ("torchmetrics", torchmetrics),
+    "LensKit": ("lenskit", lenskit),
+    "implicit": ("implicit", implicit),
+    "Cornac": ("cornac", cornac),
+    "RecBole": ("recbole", recbole),
+}
+MARKS = {"": "", "differs": "", "fault": "**"}
+
+
+def main() -> None:
+    """Print a row per question and a column per library."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "libraries", nargs="*", choices=[*LIBRARIES, []], help="Those to check (default: all installed)."
+    )
+    chosen = parser.parse_args().libraries or list(LIBRARIES)
+    warnings.simplefilter("ignore")
+    logging.disable()
+    checks = {}
+    for name in chosen:
+        package, evaluate = LIBRARIES[name]
+        try:
+            checks[f"{name} {version(package)}"] = tr.check_evaluator(evaluate)
+        except PackageNotFoundError:
+            continue
+    questions = dict.fromkeys(each.question for found in checks.values() for each in found)
+    answers = [
+        {each.question: f"{MARKS[each.kind]}{each.answer}{MARKS[each.kind]}" for each in found}
+        for found in checks.values()
+    ]
+    rows = [(question, *(own.get(question, "") for own in answers)) for question in questions]
+    print(markdown(("", *checks), rows).replace("---:", "---").replace(r"\*\*", "**"))
+
+
+if __name__ == "__main__":
+    main()
