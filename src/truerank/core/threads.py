@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from truerank.core.checks import check_whole
 
@@ -45,7 +45,7 @@ def check_threads(threads: int | None) -> int:
 
 def progress_bar(
     what: str, shown: bool, work: Iterable[Any] | None = None, *, delay: float = 0.5, **options: Any
-) -> tqdm[Any] | _Uncounted:
+) -> tqdm[Any]:
     """Return a bar that counts what is done, shown on a terminal only, and only if it takes longer than the delay.
 
     Parameters
@@ -67,7 +67,7 @@ def progress_bar(
     ['a', 'b', 'c']
     """
     if not shown:
-        return _Uncounted(work)
+        return cast("tqdm[Any]", _Uncounted(work))
     from tqdm import tqdm
 
     return tqdm(work, desc=what, disable=None, delay=delay, **options)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -71,7 +70,6 @@ def student_interval(mean: float, standard_error: float, n: int, level: float) -
     return Interval(mean - reach, mean + reach)
 
 
-@lru_cache(maxsize=1024)
 def student_quantile(df: float, level: float) -> float:
     r"""Return the number that bounds the absolute value of Student's t with the given probability.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Unpack, overload
 
@@ -18,7 +18,6 @@ from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
 from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
-from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
@@ -145,12 +144,18 @@ def rank(
     total = held.users.size * held.test.n_items if held.listed is None else int(held.n_candidates.sum())
     with paying(scorer, held.scorers, held.test, store, progress, total) as (ranked, shown):
         if held.listed is None:
-            kept = checkpointed(ranked, checkpoint)
+            kept = ranked if checkpoint is None else _checkpointed(ranked, checkpoint)
             return held.finished([_rank_all(one, held, depth, workers, shown) for one in kept], scorer)
         found = [_rank_among(one, held, shown) for one in ranked]
         if depth is not None:
             found = [one.cut(depth, above=one.above, tied=one.tied) for one in found]
         return held.finished(found, scorer)
+
+
+def _checkpointed(scorers: Sequence[Scorer], folder: str | Path) -> Sequence[Scorer]:
+    from truerank.scoring.checkpoints import checkpointed  # files, and what writes them
+
+    return checkpointed(scorers, folder)
 
 
 def _rank_all(scorer: Scorer, held: HeldOut, depth: int | None, threads: int, progress: bool) -> Ranks:

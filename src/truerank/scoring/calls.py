@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from truerank.core.checks import AnyArray, InputError, Ints, as_number, check_whole, to_numpy
 from truerank.core.threads import share
+
+if TYPE_CHECKING:
+    import asyncio
 
 Keep = Callable[[Ints, AnyArray], object]
 """Takes the positions of pairs and their scores, as soon as a call has returned them, in whichever thread it was."""
@@ -197,6 +199,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 def _awaited(given: Awaitable[Any], timeout: float | None, stopped: Event) -> Any:
     """Wait for what an async function returns, which runs in a loop of its own: the caller may be inside another."""
+    import asyncio
 
     async def wait() -> Any:
         return await asyncio.wait_for(given, timeout)
@@ -219,6 +222,8 @@ def _awaited(given: Awaitable[Any], timeout: float | None, stopped: Event) -> An
 @functools.cache
 def _loop(_process: int) -> asyncio.AbstractEventLoop:
     """Return the loop of this process: one for all calls, since clients keep connections that belong to their loop."""
+    import asyncio
+
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="calls of async functions", daemon=True).start()
     return loop

@@ -12,9 +12,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, as_path
+from truerank.core.matrices import is_sparse
 from truerank.formats.writing import make_folder, replacing, write_text
 from truerank.kernels.scores import Best, users_per_block
 from truerank.kernels.user_blocks import Counts, Lists, Progress
@@ -175,7 +175,7 @@ def _parts(value: Any) -> Sequence[Any]:
     """Return what tells an object from others of its type, as far as that can be known."""
     if isinstance(value, tuple | list):
         return value
-    if sp.issparse(value):
+    if is_sparse(value):
         return [getattr(value, name, None) for name in ("indptr", "indices", "data")]
     if isinstance(value, FunctionType):
         return [value.__qualname__, value.__code__]
@@ -188,7 +188,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 def _is_fixed(value: Any) -> bool:
     """Whether a part of a scorer is one that it does not change, such as a counter of its calls."""
-    return isinstance(value, np.ndarray | Scorer | FunctionType) or sp.issparse(value) or is_dataclass(value)
+    return isinstance(value, np.ndarray | Scorer | FunctionType) or is_sparse(value) or is_dataclass(value)
 
 
 def checkpointed(scorers: Sequence[Scorer], folder: str | Path | None) -> Sequence[Scorer]:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_floats, as_ids, as_path, check_kind, first_true
 from truerank.core.threads import progress_bar
 from truerank.data.interactions import Interactions
-from truerank.formats.writing import check_writable
 from truerank.scoring.calls import failed
 from truerank.scoring.scorers import FunctionScorer, Scorer
 
@@ -75,6 +74,8 @@ class ScoreStore:
     def __init__(self, path: str | Path, model: str) -> None:
         check_kind("model", model, str)
         self.path, self.model = as_path(path), model
+        from truerank.formats.writing import check_writable
+
         check_writable(self.path)
         self._lock, self._number = RLock(), None
         with _worded(self.path):
