@@ -88,6 +88,14 @@ def test_lists_continue(tmp_path: Path, model: Callable[[], Any]) -> None:
     assert tr.recommend(model(), train=TRAIN, k=3, checkpoint=tmp_path).items.shape[-1] < whole.items.size
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+def test_ranks_down_to_a_depth_continue(tmp_path: Path, model: Callable[[], Any]) -> None:
+    whole = tr.rank(model(), train=TRAIN, test=TEST, depth=5)
+    stop_after(4, lambda: tr.rank(model(), train=TRAIN, test=TEST, depth=5, checkpoint=tmp_path))
+    assert tr.rank(model(), train=TRAIN, test=TEST, depth=5, checkpoint=tmp_path) == whole
+    assert tr.rank(model(), train=TRAIN, test=TEST, depth=2, checkpoint=tmp_path).depth == 2
+
+
 def test_several_scorers_have_folders_of_their_own(tmp_path: Path) -> None:
     both = {"one": tr.Factors(USERS, ITEMS), "two": tr.Factors(USERS, -ITEMS)}
     for _ in range(2):

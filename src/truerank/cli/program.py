@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _ENTRY_POINTS = "truerank.commands"
 _BAD_INPUT = 2
+_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+_FEW_THREADS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "ARROW_IO_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""What Arrow reads when it is imported."""
+_NO_ROOM = ("failed to map segment", "annot allocate memory", "can't start new thread", "Unable to allocate")
 _CLOSED = 141
 """What a shell shows for a process that SIGPIPE has ended."""
 
@@ -59,7 +63,9 @@ class Program(click.Group):
         except InputError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise InputError(in_options(str(error), command.params if command else [])) from error
-        except MemoryError as error:
+        except (MemoryError, ImportError, RuntimeError) as error:
+            if not _lacks_memory(error):
+                raise
             raise InputError("there is not enough memory for this input.") from error
         except BrokenPipeError as error:
             raise _Closed from error
@@ -81,6 +87,7 @@ class Program(click.Group):
         1 is the verdict of a command, such as `gate`, and nothing else.
         """
         sys.stdout = buffered(sys.stdout)
+        _save_address_space()
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except InputError as error:
@@ -96,6 +103,26 @@ class Program(click.Group):
             _give_up_standard_output()
             code = _CLOSED
         sys.exit(code)
+
+
+def _save_address_space() -> None:
+    """Reserve little memory if the address space is limited, as by ``ulimit -v``.
+
+    glibc and Arrow would reserve room for each of their threads, and abort the process where there is none.
+    """
+    with suppress(ImportError, OSError, AttributeError):  # there is no glibc
+        import ctypes
+        import resource
+
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+            for name, value in _FEW_THREADS.items():
+                os.environ.setdefault(name, value)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether memory ran out; it may be a library or a thread for which there was no room."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_ROOM)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

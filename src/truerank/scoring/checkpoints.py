@@ -52,16 +52,37 @@ class Checkpointed(Scorer):
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count for some users at a time."""
+        return self._counted("count", self.scorer.count, train, test, threads, progress)
+
+    def count_top(
+        self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts:
+        """Count down to a depth, for some users at a time."""
+
+        def count(train: Lists, test: Lists, **how: Any) -> Counts:
+            return self.scorer.count_top(train, test, depth, **how)
+
+        return self._counted(f"top-{depth}", count, train, test, threads, progress)
+
+    def _counted(
+        self,
+        what: str,
+        count: Callable[..., Counts],
+        train: Lists,
+        test: Lists,
+        threads: int,
+        progress: Progress | None,
+    ) -> Counts:
         everyone = np.flatnonzero(np.diff(test.indptr))
         if not everyone.size:
-            return self.scorer.count(train, test)
-        job, self._n_counts = f"count-{self._n_counts}", self._n_counts + 1
+            return count(train, test)
+        job, self._n_counts = f"{what}-{self._n_counts}", self._n_counts + 1
         self._check_inputs(job, train=train, test=test)
 
         def compute(users: Ints) -> Counts:
             low, high = (int(test.indptr[end]) for end in (users[0], users[-1] + 1))
             part = Lists(np.clip(test.indptr, low, high) - low, test.indices[low:high])
-            counts = self.scorer.count(train, part, threads=threads, progress=progress)
+            counts = count(train, part, threads=threads, progress=progress)
             return counts._replace(order=counts.order + low)
 
         return Counts(*self._joined(job, everyone, compute, Counts._fields, progress))

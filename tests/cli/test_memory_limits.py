@@ -1,0 +1,59 @@
+"""Commands under a limit of the operating system on memory: they work, or say in one sentence that it is not enough."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from tests.patience import HANGS
+
+resource = pytest.importorskip("resource")
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, rng = tmp_path_factory.mktemp("limits"), np.random.default_rng(0)
+    np.save(folder / "users.npy", rng.normal(size=(3_000, 16)).astype(np.float32))
+    np.save(folder / "items.npy", rng.normal(size=(20_000, 16)).astype(np.float32))
+    rows = [f"{user}\t{rng.integers(20_000)}" for user in range(3_000)]
+    (folder / "test.tsv").write_text("\n".join(rows))
+    for name in ("a", "b"):
+        tr.Ranks.from_ranks(rng.integers(1, 20_000, size=3_000), n=20_000).save(folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is on the address space, which Linux counts")
+@pytest.mark.parametrize("megabytes", [500, 600, 800, 1_200])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rank --factors users.npy items.npy --test test.tsv -o ranks.parquet",
+        "recommend --factors users.npy items.npy -o lists.csv",
+        "evaluate a.parquet b.parquet -m ndcg@10",
+        "compare a.parquet b.parquet -m ndcg@10",
+    ],
+    ids=lambda command: command.split()[0],
+)
+def test_within_a_limit(files: Path, command: str, megabytes: int) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * MEGABYTE, megabytes * MEGABYTE))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "truerank", *command.split()],
+        cwd=files,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
+    )
+    assert done.returncode in (0, 2), done
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert done.stderr.splitlines()[-1].startswith("truerank: ")
