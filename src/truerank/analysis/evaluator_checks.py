@@ -113,7 +113,7 @@ class _Case:
 
     def ask(self, run: Run, truth: Truth) -> dict[str, float]:
         """Return values by our names of the metrics."""
-        given = self.evaluate({user: list(items) for user, items in run.items()}, dict(truth), K)
+        given: Any = self.evaluate({user: list(items) for user, items in run.items()}, dict(truth), K)
         if not isinstance(given, Mapping) or not given:
             raise InputError(f"`evaluate` must return a dict of metric to number, got {given!r}.")
         found = {_name(name): float(value) for name, value in given.items()}
