@@ -126,24 +126,6 @@ def torchmetrics(run: Run, truth: Truth, k: int) -> Values:
     return {ours: float(kind(top_k=k)(scores, hits, indexes=users)) for ours, kind in kinds.items()}
 
 
-def lenskit(run: Run, truth: Truth, k: int) -> Values:
-    from lenskit.data import ItemList, ItemListCollection
-    from lenskit.metrics import MAP, NDCG, Hit, Precision, Recall, RecipRank, RunAnalysis
-
-    lists, relevant = (ItemListCollection(["user_id"]) for _ in range(2))
-    for user, pairs in run.items():
-        items, scores = zip(*pairs, strict=True)
-        lists.add(ItemList(list(items), scores=list(scores), ordered=True), user_id=user)
-    for user, items in truth.items():
-        relevant.add(ItemList(list(items)), user_id=user)
-    kinds = {"precision": Precision, "recall": Recall, "ap": MAP, "ndcg": NDCG, "rr": RecipRank, "hr": Hit}
-    analysis = RunAnalysis()
-    for ours, kind in kinds.items():
-        analysis.add_metric(kind(k), label=ours)
-    means = analysis.measure(lists, relevant).list_summary()["mean"]
-    return {ours: float(means[ours]) for ours in kinds}
-
-
 def implicit(run: Run, truth: Truth, k: int) -> Values:
     import scipy.sparse as sp
     from implicit.evaluation import ranking_metrics_at_k
@@ -208,7 +190,6 @@ LIBRARIES: dict[str, tuple[str, Callable[[Run, Truth, int], Values]]] = {
     "RecTools": ("rectools", rectools),
     "scikit-learn": ("scikit-learn", scikit_learn),
     "torchmetrics": ("torchmetrics", torchmetrics),
-    "LensKit": ("lenskit", lenskit),
     "implicit": ("implicit", implicit),
     "Cornac": ("cornac", cornac),
     "RecBole": ("recbole", recbole),
