@@ -125,9 +125,7 @@ VALID: dict[str, dict[str, Any]] = {
 """A small valid call of each."""
 
 MADE_ELSEWHERE = {
-    **dict.fromkeys(
-        ["Audit", "Comparison", "Consistency", "Difference", "Estimate", "Evaluation", "EvaluatorCheck"], "a result"
-    ),
+    **dict.fromkeys(["Audit", "Comparison", "Consistency", "Difference", "Estimate", "Evaluation"], "a result"),
     **dict.fromkeys(["Plan", "Risk", "Verdict", "Interval", "Recommendations"], "a result"),
     **dict.fromkeys(["Groups", "Interactions"], "made by `of` and the readers, which check"),
     **dict.fromkeys(["Metric", "PairedTest", "SamplingDesign", "Scorer"], "a base class"),
