@@ -28,6 +28,20 @@ def listed_for(run: Run, user: str) -> list[tuple[str, float]]:
     return run[user]
 
 
+def without_repeats(run: Run) -> Run:
+    """Return the lists, for a library whose input can't hold an item twice, or does not name items."""
+    if any(len(dict(items)) < len(items) for items in run.values()):
+        raise NotImplementedError
+    return run
+
+
+def hits_of(run: Run, truth: Truth, k: int) -> list[list[bool]]:
+    """Return the hits of ordered lists, for a library that has ordered and cut them, and chosen users, before."""
+    if any(len(items) < k for items in run.values()) or not all(truth.values()):
+        raise NotImplementedError
+    return [[item in truth[user] for item, _ in listed_for(without_repeats(run), user)[:k]] for user in truth]
+
+
 def all_items(run: Run, truth: Truth) -> list[str]:
     """Return the items that occur, in the order of their names."""
     return sorted(
@@ -40,7 +54,7 @@ def ranx(run: Run, truth: Truth, k: int) -> Values:
 
     names = {"precision": "precision", "recall": "recall", "ap": "map", "ndcg": "ndcg", "rr": "mrr", "hr": "hit_rate"}
     qrels = ranx.Qrels({user: dict.fromkeys(items, 1) for user, items in truth.items()})
-    lists = ranx.Run({user: dict(items) for user, items in run.items()})
+    lists = ranx.Run({user: dict(items) for user, items in without_repeats(run).items()})
     found = ranx.evaluate(qrels, lists, [f"{theirs}@{k}" for theirs in names.values()])
     return {ours: found[f"{theirs}@{k}"] for ours, theirs in names.items()}
 
@@ -62,7 +76,7 @@ def pytrec_eval(run: Run, truth: Truth, k: int) -> Values:
     names = {"precision": f"P_{k}", "recall": f"recall_{k}", "ap": f"map_cut_{k}", "ndcg": f"ndcg_cut_{k}"}
     qrels = {user: dict.fromkeys(items, 1) for user, items in truth.items()}
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()))
-    found = evaluator.evaluate({user: dict(items) for user, items in run.items()})
+    found = evaluator.evaluate({user: dict(items) for user, items in without_repeats(run).items()})
     return {ours: float(np.mean([one[theirs] for one in found.values()])) for ours, theirs in names.items()}
 
 
@@ -85,7 +99,7 @@ def scikit_learn(run: Run, truth: Truth, k: int) -> Values:
     items = all_items(run, truth)
     scores, hits = np.full((len(truth), len(items)), -1e6), np.zeros((len(truth), len(items)))
     for row, user in enumerate(truth):
-        for item, score in listed_for(run, user):
+        for item, score in listed_for(without_repeats(run), user):
             scores[row, items.index(item)] = score
         hits[row, [items.index(item) for item in truth[user]]] = 1
     return {"ndcg": ndcg_score(hits, scores, k=k)}
@@ -95,46 +109,37 @@ def torchmetrics(run: Run, truth: Truth, k: int) -> Values:
     import torch
     from torchmetrics import retrieval
 
-    rows = [(score, item in truth[user], at) for at, user in enumerate(truth) for item, score in listed_for(run, user)]
+    rows = []
+    for at, user in enumerate(truth):
+        listed = listed_for(without_repeats(run), user)
+        missed, last = {*truth[user]} - {*dict(listed)}, min(score for _, score in listed)
+        rows += [(score, item in truth[user], at) for item, score in listed] + [(last - 1.0, True, at) for _ in missed]
     scores, hits, users = (torch.tensor(column) for column in zip(*rows, strict=True))
-    kinds = {"precision": retrieval.RetrievalPrecision, "recall": retrieval.RetrievalRecall, "ap": retrieval.RetrievalMAP,
-             "ndcg": retrieval.RetrievalNormalizedDCG, "rr": retrieval.RetrievalMRR, "hr": retrieval.RetrievalHitRate}  # fmt: skip
+    kinds = {
+        "precision": retrieval.RetrievalPrecision,
+        "recall": retrieval.RetrievalRecall,
+        "ap": retrieval.RetrievalMAP,
+        "ndcg": retrieval.RetrievalNormalizedDCG,
+        "rr": retrieval.RetrievalMRR,
+        "hr": retrieval.RetrievalHitRate,
+    }
     return {ours: float(kind(top_k=k)(scores, hits, indexes=users)) for ours, kind in kinds.items()}
-
-
-def lenskit(run: Run, truth: Truth, k: int) -> Values:
-    from lenskit.data import ItemList, ItemListCollection
-    from lenskit.metrics import MAP, NDCG, Hit, Precision, Recall, RecipRank, RunAnalysis
-
-    lists, relevant = (ItemListCollection(["user_id"]) for _ in range(2))
-    for user, pairs in run.items():
-        items, scores = zip(*pairs, strict=True)
-        lists.add(ItemList(list(items), scores=list(scores), ordered=True), user_id=user)
-    for user, items in truth.items():
-        relevant.add(ItemList(list(items)), user_id=user)
-    kinds = {"precision": Precision, "recall": Recall, "ap": MAP, "ndcg": NDCG, "rr": RecipRank, "hr": Hit}
-    analysis = RunAnalysis()
-    for ours, kind in kinds.items():
-        analysis.add_metric(kind(k), label=ours)
-    means = analysis.measure(lists, relevant).list_summary()["mean"]
-    return {ours: float(means[ours]) for ours in kinds}
 
 
 def implicit(run: Run, truth: Truth, k: int) -> Values:
     import scipy.sparse as sp
     from implicit.evaluation import ranking_metrics_at_k
 
-    items = all_items(run, truth)
-    users = list(truth)
+    if any(len(listed) < k for listed in run.values()):  # its models return k items, and it reads as many
+        raise NotImplementedError
+    items, users = all_items(run, truth), list(truth)
 
     class Lists:
         """Recommends the given lists."""
 
         def recommend(self, numbers: Any, _rows: Any, N: int = 10, **_: Any) -> Any:
             listed = [[items.index(item) for item, _ in listed_for(run, users[user])][:N] for user in numbers]
-            width = max(map(len, listed))
-            padded = np.array([row + [-1] * (width - len(row)) for row in listed], dtype=np.int32)
-            return padded, np.zeros(padded.shape)
+            return np.array(listed, dtype=np.int32), np.zeros((len(listed), N))
 
     pairs = [(row, items.index(item)) for row, user in enumerate(users) for item in truth[user]]
     test = sp.csr_matrix((np.ones(len(pairs)), tuple(zip(*pairs, strict=True))), shape=(len(users), len(items)))
@@ -153,27 +158,23 @@ def cornac(run: Run, truth: Truth, k: int) -> Values:
         "ndcg": metrics.NDCG(k),
         "hr": metrics.HitRatio(k),
     }
+    if not all(truth.values()):  # its evaluation does not ask for such users
+        raise NotImplementedError
     rows = []
     for user in truth:
-        listed = [items.index(item) for item, _ in sorted(listed_for(run, user), key=lambda pair: -pair[1])]
-        positive = [items.index(item) for item in truth[user]]
-        rows.append(
-            {ours: kind.compute(gt_pos=np.array(positive), pd_rank=np.array(listed)) for ours, kind in kinds.items()}
-        )
+        listed = np.array([items.index(item) for item, _ in listed_for(without_repeats(run), user)])
+        relevant = np.array([items.index(item) for item in truth[user]])
+        rows.append({ours: kind.compute(gt_pos=relevant, pd_rank=listed) for ours, kind in kinds.items()})
     return {ours: float(np.mean([row[ours] for row in rows])) for ours in kinds}
 
 
 def recbole(run: Run, truth: Truth, k: int) -> Values:
+    for name, kept in {"float_": np.float64, "complex_": np.complex128, "unicode_": np.str_, "float": float}.items():
+        vars(np).setdefault(name, kept)  # which NumPy had when RecBole 1.2.1 was written
     from recbole.evaluator import metrics
 
-    users, config = list(truth), {"topk": [k], "metric_decimal_place": 8}
-    hits = np.array(
-        [
-            [item in truth[user] for item, _ in sorted(listed_for(run, user), key=lambda pair: -pair[1])[:k]]
-            for user in users
-        ]
-    )
-    sizes = np.array([len(truth[user]) for user in users])
+    config = {"topk": [k], "metric_decimal_place": 8}
+    hits, sizes = np.array(hits_of(run, truth, k)), np.array([len(items) for items in truth.values()])
     names = {"precision": "Precision", "recall": "Recall", "ap": "MAP", "ndcg": "NDCG", "rr": "MRR", "hr": "Hit"}
     found = {}
     for ours, theirs in names.items():
@@ -189,7 +190,6 @@ LIBRARIES: dict[str, tuple[str, Callable[[Run, Truth, int], Values]]] = {
     "RecTools": ("rectools", rectools),
     "scikit-learn": ("scikit-learn", scikit_learn),
     "torchmetrics": ("torchmetrics", torchmetrics),
-    "LensKit": ("lenskit", lenskit),
     "implicit": ("implicit", implicit),
     "Cornac": ("cornac", cornac),
     "RecBole": ("recbole", recbole),

@@ -36,6 +36,8 @@ VALID: dict[str, dict[str, Any]] = {
     "Randomisation": {},
     "RankCounter": {},
     "Ranks": {"above": [0, 1], "n_candidates": 9},
+    "Ranks.from_scores": {"positive": [1.0], "negative": [[0.5]]},
+    "Ranks.in_batch": {"scores": [[1.0, 0.5], [0.5, 1.0]]},
     "Sample": {"design": "uniform(3)", "n_catalogue": 9},
     "ScoreMatrix": {"matrix": SCORES},
     "Similarity": {"similarity": np.eye(3), "history": [[0], [1]]},

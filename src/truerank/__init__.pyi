@@ -5,7 +5,6 @@ from .analysis.audits import Audit as Audit
 from .analysis.audits import audit as audit
 from .analysis.consistencies import Consistency as Consistency
 from .analysis.consistencies import consistency as consistency
-from .analysis.evaluator_checks import EvaluatorCheck as EvaluatorCheck
 from .analysis.evaluator_checks import check_evaluator as check_evaluator
 from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan

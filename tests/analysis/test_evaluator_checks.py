@@ -121,7 +121,7 @@ def test_values_above_one_and_errors_are_answers() -> None:
     [
         (5, r"`evaluate` must be a function of \(run, truth, k\), got 5"),
         (lambda run, truth, k: 0.5, "must return a dict of metric to number, got 0.5"),
-        (lambda run, truth, k: {}["a"], "`evaluate` fails for one user with one hit: KeyError: 'a'"),
+        (lambda run, truth, k: {"b": 1.0}["a"], "`evaluate` fails for one user with one hit: KeyError: 'a'"),
         (lambda run, truth, k: {"coverage": 0.5}, "must return any of ap, hr, ndcg, .*, got 'coverage'"),
     ],
 )

@@ -113,7 +113,7 @@ class _Case:
 
     def ask(self, run: Run, truth: Truth) -> dict[str, float]:
         """Return values by our names of the metrics."""
-        given = self.evaluate({user: list(items) for user, items in run.items()}, dict(truth), K)
+        given: Any = self.evaluate({user: list(items) for user, items in run.items()}, dict(truth), K)
         if not isinstance(given, Mapping) or not given:
             raise InputError(f"`evaluate` must return a dict of metric to number, got {given!r}.")
         found = {_name(name): float(value) for name, value in given.items()}
@@ -286,19 +286,26 @@ def _missing(case: _Case) -> Iterator[Finding]:
         yield Finding(question, words, "" if words == ours else kind)
 
 
+def _joint(singles: Sequence[tuple[Run, Truth]], n_users: int) -> tuple[Run, Truth]:
+    """Return many users, who take turns in being one of a few."""
+    users = {f"u{at}": singles[at % len(singles)] for at in range(n_users)}
+    return {u: run["u"] for u, (run, _) in users.items()}, {u: truth["u"] for u, (_, truth) in users.items()}
+
+
 def _means(case: _Case) -> Iterator[Finding]:
     """Users with different numbers of relevant items: alone, together, and in hundreds."""
     singles = [_one([0], 1), _one([0, 2], 7), _one([1, 3, 4], 3)]
     wrong: dict[str, list[str]] = {}
-    for n_users, words in ((3, "not the mean over users"), (300, "depends on the number of users")):
-        users = {f"u{at}": singles[at % 3] for at in range(n_users)}
-        together = {u: run["u"] for u, (run, _) in users.items()}, {u: truth["u"] for u, (_, truth) in users.items()}
-        for name in case.metrics:
-            apart, found = case.answer([name], *singles), case.answer([name], together)
-            if isinstance(apart, str) or isinstance(found, str):
-                wrong.setdefault(_text(found), []).append(name)
-            elif not math.isclose(sum(apart) / 3, found[0], abs_tol=1e-4):
-                wrong.setdefault(words, []).append(name)
+    for name in case.metrics:
+        apart, few, many = (
+            case.answer([name], *asked) for asked in (singles, [_joint(singles, 3)], [_joint(singles, 300)])
+        )
+        if isinstance(apart, str) or isinstance(few, str) or isinstance(many, str):
+            wrong.setdefault(next(each for each in (apart, few, many) if isinstance(each, str)), []).append(name)
+        elif not math.isclose(few[0], many[0], abs_tol=1e-4):
+            wrong.setdefault("depends on the number of users", []).append(name)
+        elif not math.isclose(sum(apart) / 3, few[0], abs_tol=1e-4):
+            wrong.setdefault("not the mean over users", []).append(name)
     answers = [f"{words}: {', '.join(dict.fromkeys(names))}" for words, names in wrong.items()]
     yield Finding("several users", "; ".join(answers) or "mean over users", "fault" if wrong else "")
 

@@ -83,7 +83,7 @@ def _triples(name: str, given: Any) -> Ints:
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu":
         kind = f"{array.dtype} and shape {array.shape}"
         raise InputError(f"`{name}` must hold whole numbers in the shape (triples, 3), got {kind}.")
-    if (at := first_true((array < 0).any(axis=1))) is not None:
+    if (at := first_true(array.min(axis=1, initial=0) < 0)) is not None:
         raise InputError(f"`{name}` must hold numbers from 0, got {array[at].tolist()} at position {at}.")
     return array.astype(np.int64)
 
@@ -133,8 +133,8 @@ def _from_pykeen(model: Any) -> ScoreTriples:
     def score(heads: Ints | None, relations: Ints, tails: Ints | None) -> Any:
         import torch
 
-        pair = (heads, relations) if tails is None else (relations, tails)
-        batch = torch.as_tensor(np.column_stack([*pair]), device=model.device)  # type: ignore[arg-type]
+        pair = [each for each in (heads, relations, tails) if each is not None]
+        batch = torch.as_tensor(np.stack(pair, axis=1), device=model.device)
         with torch.inference_mode():
             return model.predict_t(batch) if tails is None else model.predict_h(batch)
 
