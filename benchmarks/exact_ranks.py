@@ -5,10 +5,14 @@ the best time of each counts, and only ratios within a table are meaningful. tru
 ranks; the objects of the others are built beforehand. Each library's recall and ndcg at 10 are compared with
 truerank's. Also: how time grows with each size, the first call in a fresh process, and peak memory.
 
-    python benchmarks/exact_ranks.py [--quick] [--threads 1 2] [--repeats 3]
+With --data, a folder with train and test files: the same ratios for models trained on it, full ranks and ranks known
+down to a depth, by CPU time of one thread.
+
+    python benchmarks/exact_ranks.py [--quick] [--threads 1 2] [--repeats 3] [--data DIR]
 """
 
 import argparse
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -19,6 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -248,6 +253,52 @@ def print_growth(middle: Shape, threads: int, repeats: int) -> None:
         print(f"{label:16}" + "".join(f"{second * 1e3:9.1f}" for second in seconds) + f"{exponent:10.2f}")
 
 
+def trained(train: Any) -> dict[str, Callable[[], tuple[Any, Any]]]:
+    """Return functions that train models and return their factors of users and of items."""
+    import truerank as tr
+
+    def ials(factors: int) -> tuple[Any, Any]:
+        model = tr.IALS(factors=factors, rng=0).fit(train)
+        return model.user_factors, model.item_factors
+
+    def implicit(module: str, name: str, factors: int, **settings: Any) -> tuple[Any, Any]:
+        model = getattr(importlib.import_module(module), name)(factors=factors, random_state=0, **settings)
+        model.fit(sp.csr_matrix(train.matrix, dtype=np.float32), show_progress=False)
+        return model.user_factors, model.item_factors
+
+    models: dict[str, Callable[[], tuple[Any, Any]]] = {}
+    for factors in (64, 128):
+        models[f"iALS {factors}"] = partial(ials, factors)
+        if importlib.util.find_spec("implicit"):
+            models[f"implicit ALS {factors}"] = partial(implicit, "implicit.als", "AlternatingLeastSquares", factors)
+            settings = {"iterations": 150, "learning_rate": 0.05}
+            models[f"implicit BPR {factors}"] = partial(
+                implicit, "implicit.bpr", "BayesianPersonalizedRanking", factors, **settings
+            )
+    return models
+
+
+def print_trained(folder: Path, repeats: int) -> None:
+    """Print the CPU time of ranks of trained models relative to the product, full and down to a depth."""
+    import truerank as tr
+
+    split = tr.read_split(folder)
+    users = np.flatnonzero(np.diff(split.test.indptr))
+    print(f"\n{folder.name}: CPU time of tr.rank, one thread, relative to the product; best of {repeats} rounds")
+    for name, train in trained(split.train).items():
+        factors = [np.asarray(each, np.float32) for each in train()]
+        data = Data(factors[0][users], factors[1], sp.csr_matrix((0, 0)), sp.csr_matrix((0, 0)))
+        scorer = tr.Factors(*factors)
+        runs: dict[str, Callable[[], object]] = {"product": product(data, 1, BLOCKINGS[1])}
+        for depth in (10, 20, 100, None):
+            runs[f"@{depth}" if depth else "full"] = partial(tr.rank, scorer, split, depth=depth, threads=1)
+        with threadpool_limits(1, "blas"):
+            costs = best_costs(runs, repeats)
+        limit = costs.pop("product").cpu
+        ratios = "  ".join(f"{case} {cost.cpu / limit:.2f}" for case, cost in costs.items())
+        print(f"{name:18} product {limit:.3f} s; {ratios}")
+
+
 def print_first_call(repeats: int) -> None:
     script = (
         "from time import perf_counter as now; times = [now()]\n"
@@ -347,9 +398,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small shape, small sizes for growth, no memory")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--data", type=Path, help="only rank models trained on this data")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(versions())
+    if options.data:
+        print_trained(options.data, options.repeats)
+        return
     for shape in (SMALL,) if options.quick else (SMALL, BIG):
         for threads in options.threads:
             print_contest(shape, threads, compare(shape, threads, options.repeats), options.repeats)

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 
 enum {
-    FREE = 32,   /* close calls per user that are always allowed: the longest items have more than others */
+    FREE = 16,   /* close calls per user that are always allowed: the longest items have more than others */
     SHARE = 100, /* beyond these, at most one close call in so many scores: computing more takes longer than is saved */
     KEYS = VECTOR_BYTES / 2,
     STRIP = 16, /* vectors of keys that are searched together for close calls; a chunk has at most 64 strips */
