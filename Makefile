@@ -34,7 +34,7 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/.test .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	.venv-models/bin/python -m pytest tests/models tests/engines/test_elsewhere.py docs/how-to/pytorch-model.md docs/models.md \
+	.venv-models/bin/python -m pytest tests/models tests/engines/test_dask_and_ray.py docs/how-to/pytorch-model.md docs/models.md \
 	  --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import truerank as tr
@@ -445,16 +447,21 @@ def test_the_command_takes_the_master_from_the_environment(tmp_path: Path) -> No
     assert case.train is not None
     for name, rows in (("users", case.users), ("items", case.items)):
         np.save(tmp_path / f"{name}.npy", rows)
+        pq.write_table(pa.table({"id": np.arange(len(rows)), "features": list(rows)}), tmp_path / f"{name}.parquet")
     for name, lists in (("train", case.train), ("test", case.test)):
-        lines = [f"{user}\t{item}" for user, own in enumerate(lists) for item in own]
-        (tmp_path / f"{name}.tsv").write_text("\n".join(["user\titem", *lines]) + "\n")
-    files = [tmp_path / name for name in ("users.npy", "items.npy")]
-    command = ["rank", "--factors", *files, "--train", tmp_path / "train.tsv", "--test", tmp_path / "test.tsv"]
+        pairs = [(user, item) for user, own in enumerate(lists) for item in own]
+        users, items = (list(map(int, column)) for column in zip(*pairs, strict=True))
+        pq.write_table(pa.table({"user": users, "item": items}), tmp_path / f"{name}.parquet")
+    files = ["--train", tmp_path / "train.parquet", "--test", tmp_path / "test.parquet"]
+    factors = {kind: [tmp_path / f"{name}.{kind}" for name in ("users", "items")] for kind in ("npy", "parquet")}
     submit = "--master local[1] --driver-memory 512m --conf spark.ui.enabled=false pyspark-shell"
     env = {"PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = truerank(*command, "--engine", "spark", "-o", tmp_path / "spark.npz", **env)
+    on_spark = ["rank", "--engine", "spark", "--factors", *factors["parquet"], *files]
+    done = truerank(*on_spark, "-o", tmp_path / "spark.npz", **env)
     assert done.returncode == 0, done.stderr
-    assert truerank(*command, "-o", tmp_path / "local.npz").returncode == 0
+    refused = truerank(*on_spark, "--format-of", "test=csv", "-o", tmp_path / "spark.npz", **env)
+    assert "--format-of is for the local engine" in refused.stderr
+    assert truerank("rank", "--factors", *factors["npy"], *files, "-o", tmp_path / "local.npz").returncode == 0
     assert_same(tr.Ranks.load(tmp_path / "spark.npz"), tr.Ranks.load(tmp_path / "local.npz"))
 
 

@@ -28,7 +28,7 @@ TOY = {
 }
 
 
-def material(ranks: Any, metrics: Any = None, **options: Any) -> ReportData:
+def report_data(ranks: Any, metrics: Any = None, **options: Any) -> ReportData:
     return ReportData.of(ranks, metrics, **({"m": 100} | options))
 
 
@@ -160,7 +160,7 @@ def test_no_name_leaves_the_data(tmp_path: Path) -> None:
 def test_the_sentence_about_two() -> None:
     """The paper's example: C has the best AP, and looks worst among 99 sampled candidates (Tables 1 and 2)."""
     many = {name: tr.Ranks.concatenate([TOY[name]] * 40) for name in "AC"}
-    sentence = headline(material(many, "ap", m=99))
+    sentence = headline(report_data(many, "ap", m=99))
     difference = tr.compare(many, "ap")["C", "A", "ap"]
     low, high = difference.confidence_interval()
     assert sentence == (
@@ -172,10 +172,10 @@ def test_the_sentence_about_two() -> None:
 
 
 def test_the_sentence_about_several_and_about_one() -> None:
-    assert headline(material(TOY, "ap", m=99)).startswith("No difference between C and B on AP was found: ")
-    assert headline(material(TOY, "ap", m=99)).endswith("; 99 sampled candidates would have put A first.")
+    assert headline(report_data(TOY, "ap", m=99)).startswith("No difference between C and B on AP was found: ")
+    assert headline(report_data(TOY, "ap", m=99)).endswith("; 99 sampled candidates would have put A first.")
     low, high = tr.estimate(TOY["A"], "ap").confidence_interval()
-    assert headline(material(TOY["A"], "ap", m=99)) == (
+    assert headline(report_data(TOY["A"], "ap", m=99)) == (
         f"recommender has AP 0.010 ({low:.3f} to {high:.3f}); 99 sampled candidates would have shown 0.636."
     )
 
@@ -185,7 +185,7 @@ def test_the_sentence_says_not_determined_where_the_table_does() -> None:
     sampled = {name: tr.UniformSampling(20).draw(exact, rng=seed) for seed, name in enumerate("AB")}
     (found,) = tr.compare(sampled, "ndcg@10").differences
     assert found.verdict == "not determined by this sample"
-    sentence = headline(material(sampled, "ndcg@10"))
+    sentence = headline(report_data(sampled, "ndcg@10"))
     assert re.fullmatch(
         r"Which of (A and B|B and A) is better on NDCG@10 is not determined by this sample: .*", sentence
     )
@@ -228,7 +228,7 @@ def test_a_difference_outside_its_interval_is_told(tmp_path: Path) -> None:
 
 def test_lower_may_be_better() -> None:
     few, many = tr.Ranks.from_ranks([1, 2] * 30, n=50), tr.Ranks.from_ranks([30, 40] * 30, n=50)
-    sentence = headline(material({"few": few, "many": many}, "mean-rank", m=20))
+    sentence = headline(report_data({"few": few, "many": many}, "mean-rank", m=20))
     assert sentence.startswith("few is better than many on Mean-rank by 33.5 (")
 
 
@@ -303,14 +303,18 @@ def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
             raise tr.InputError("it has no curve.")
         return "a curve"
 
-    assert material(TOY, ["auc", "ap"]).per_metric(made) == ({"auc": "a curve"}, ("ap is left out: it has no curve.",))
+    found = report_data(TOY, ["auc", "ap"]).per_metric(made)
+    assert found == (
+        {"auc": "a curve"},
+        ("ap is left out: it has no curve.",),
+    )
 
 
 def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
     starts, grades = range(0, 81, 2), [3, 1] * 40
     tied = tr.Ranks(above=[2, 2] * 40, tied=[3, 3] * 40, n_candidates=[50] * 40, indptr=starts, grades=grades)
     ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 40, n=50, grades=[[3.0, 1.0]] * 40)}
-    sentence = headline(material(ranks, "gndcg@10"))
+    sentence = headline(report_data(ranks, "gndcg@10"))
     assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
 
 

@@ -11,8 +11,9 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from scipy import optimize, sparse, special
 
-from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole
+from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole, slices
 from truerank.core.ranks import Ranks
 from truerank.core.tables import Cell, Table, Tabular, json_text
 from truerank.estimators import corrected
@@ -238,9 +239,8 @@ class _Shown:
 
 def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
     """Expectation of what a table shows, at each count of the candidates above."""
-    law, step = design.law("an audit"), max(1, _CHUNK // table.size)
-    parts = [law.rows(counts[j : j + step], design.size, counts.size - 1) @ table for j in range(0, counts.size, step)]
-    return np.concatenate(parts)
+    law, parts = design.law("an audit"), slices(counts.size, _CHUNK // table.size)
+    return np.concatenate([law.rows(counts[part], design.size, counts.size - 1) @ table for part in parts])
 
 
 def _ends(
@@ -261,11 +261,9 @@ def _shares(means: Interval, users: int, missed: float) -> Interval:
 
     If no count gives the printed share, as in a mean over several runs, the counts on both sides of it are taken.
     """
-    from scipy.special import betaincinv
-
     few, many = sorted((math.ceil(means.low * users - _EXACT), math.floor(means.high * users + _EXACT)))
-    low = float(betaincinv(few, users - few + 1, missed)) if few > 0 else 0.0
-    high = 1 - float(betaincinv(users - many, many + 1, missed)) if many < users else 1.0
+    low = float(special.betaincinv(few, users - few + 1, missed)) if few > 0 else 0.0
+    high = 1 - float(special.betaincinv(users - many, many + 1, missed)) if many < users else 1.0
     return Interval(low, high)
 
 
@@ -274,21 +272,17 @@ def _least(mean: float, users: int, missed: float) -> float:
 
     By Hoeffding (1963, theorem 1) this probability is at most exp(-users * divergence) for any law of the values.
     """
-    from scipy.optimize import brentq
-    from scipy.special import rel_entr
 
     def excess(expected: float) -> float:
-        return float(users * (rel_entr(mean, expected) + rel_entr(1 - mean, 1 - expected)) + math.log(missed))
+        apart = special.rel_entr(mean, expected) + special.rel_entr(1 - mean, 1 - expected)
+        return float(users * apart + math.log(missed))
 
     tiny = mean * 1e-12
-    return float(brentq(excess, tiny, mean)) if mean > 0 and excess(tiny) > 0 else 0.0
+    return float(optimize.brentq(excess, tiny, mean)) if mean > 0 and excess(tiny) > 0 else 0.0
 
 
 def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], conditions: Any, system: str) -> Interval:
     """Least and largest mean of the target over all mixtures of the laws with these means of the rows."""
-    from scipy import sparse
-    from scipy.optimize import linprog
-
     low, high = np.array(ends).T
     matrix: Any = np.vstack([*rows, *(-row for row in rows)])
     bounds = np.concatenate([high, -low])
@@ -297,7 +291,7 @@ def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], con
         bounds = np.append(bounds, np.zeros(conditions.shape[0]))
     found = []
     for sign in (1.0, -1.0):
-        done = linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
+        done = optimize.linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
         if done.status == 2:
             advice = "check `n`, `m` and that they are fractions"
             raise InputError(f"no distribution of ranks gives the numbers of {system}; {advice}.")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 from truerank.sampling.expectations import mean_reciprocal, mean_up_to, moments, pooled_laws, pooled_tied_laws
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
+Progress = Callable[[int], object]
+"""What is told how many sizes are done."""
 # differences this small, relative to the larger value, are ties
 _TIE = 1e-12
 # sample sizes for which laws cost less than a closed form
@@ -237,9 +239,7 @@ def _order(a: Floats, b: Floats) -> NDArray[np.int8]:
     return np.where(tied, 0, np.sign(difference)).astype(np.int8)
 
 
-def expected_curve(
-    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
-) -> Callable[[Ints], Floats]:
+def expected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Progress) -> SumsBySize:
     """Return the expected mean of the sampled metric, ties in random order, as a function of ascending sample sizes.
 
     It is prepared for the sizes that come `first`, of which the last is the largest. `progress` is called with the
@@ -293,16 +293,14 @@ class _SampledCounts(NamedTuple):
 
 
 def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
-    """Return what samples of m draws show of the items, which may have weights."""
-    if weight is None:
-        return ranks.fits.get((_SampledCounts, m, law), lambda: _weighted_counts(ranks, m, law, None))
-    return _weighted_counts(ranks, m, law, weight)
+    """Return what samples of m draws show of the items, which may have weights; kept if they have none."""
 
+    def computed() -> _SampledCounts:
+        first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
+        times = _pooled_counts(ranks, m, law, item_weights(weight, ranks), group, first.size)
+        return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
 
-def _weighted_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
-    first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
-    times = _pooled_counts(ranks, m, law, item_weights(weight, ranks), group, first.size)
-    return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
+    return ranks.fits.get((_SampledCounts, m, law), computed) if weight is None else computed()
 
 
 def _pooled_counts(ranks: Ranks, m: int, law: Law, weight: Floats, group: Ints, n_groups: int) -> Floats:
@@ -340,9 +338,7 @@ def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats
     return free + _sum_over_tied(ranks, alone, weight, terms.term, sizes)
 
 
-def _corrected_curve(
-    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Callable[[int], object]
-) -> Callable[[Ints], Floats]:
+def _corrected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Progress) -> SumsBySize:
     """Return the curve in closed form, and what has none size by size."""
     closed = _closed_curve(metric, ranks, kind.law("the expectation"), first)
 
@@ -462,10 +458,8 @@ def _sampled_term(term: Term, i: int, n_relevant: int) -> Callable[[Floats, Floa
     """Return what the i-th of `n_relevant` items adds, as a function of the sampled count and the sample size."""
 
     def at(h: Floats, size: Floats) -> Floats:
-        rank = (h + i).astype(np.int64)
-        return term.term(
-            rank, np.full_like(rank, i), np.full_like(rank, n_relevant), cast("Ints", (size + n_relevant).astype(int))
-        )
+        rank, n = (h + i).astype(np.int64), (size + n_relevant).astype(np.int64)
+        return term.term(rank, np.full_like(rank, i), np.full_like(rank, n_relevant), n)
 
     return at
 

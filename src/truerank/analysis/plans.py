@@ -11,9 +11,8 @@ from itertools import islice, repeat
 import numpy as np
 
 from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, InputError, as_list, as_number, as_rng, counted
+from truerank.core.checks import Floats, InputError, Rng, as_list, as_number, as_rng, counted
 from truerank.core.ranks import Ranks, check_ranks, n_named
-from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.pooled import plausible_ranks
@@ -297,7 +296,7 @@ def plan(
         return _plan_of_runs(runs, chosen, design, probability)
     several = [design] if isinstance(design, AnyDesign) else as_list("design", design, "sampling designs")
     same, notes = matched({name: own for name, (own, *_) in runs.items()})
-    work = _Work.of(same, chosen, as_rng(rng), probability)
+    work = _Work.of(same, chosen, rng, probability)
     designs = [each for each in dict.fromkeys(map(as_design, several)) if work.allows(each)]
     sizes: dict[SamplingDesign, list[int]] = {}
     for each in designs:
@@ -419,21 +418,17 @@ class _Work:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], rng: np.random.Generator, probability: float
-    ) -> _Work:
+    def of(cls, ranks: Mapping[str, Ranks], metrics: tuple[Metric, ...], rng: Rng, probability: float) -> _Work:
         """Return the work on a pilot, for which several exact ones are drawn if it is sampled."""
+        generator = as_rng(rng)
         if any(one.depth is not None for one in ranks.values()):
             raise InputError("a plan needs whole rankings, but the ranks of this pilot are cut.")
         if all(one.design is None for one in ranks.values()):
-            return cls([dict(ranks)], metrics, rng, probability)
-        drawn = [
-            repeat(one, _PLAUSIBLE) if one.design is None else islice(plausible_ranks(one, rng=rng), _PLAUSIBLE)
-            for one in ranks.values()
-        ]
-        pilots = [dict(zip(ranks, pair, strict=True)) for pair in zip(*drawn, strict=True)]
+            return cls([dict(ranks)], metrics, generator, probability)
+        endless = [repeat(one) if one.design is None else plausible_ranks(one, rng=generator) for one in ranks.values()]
+        pilots = [dict(zip(ranks, pair, strict=True)) for pair in islice(zip(*endless, strict=True), _PLAUSIBLE)]
         note = "the pilot is sampled: all figures, and the order itself, rest on a smooth law fitted to its ranks"
-        return cls(pilots, metrics, rng, probability, (note,))
+        return cls(pilots, metrics, generator, probability, (note,))
 
     @property
     def most(self) -> int:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, as_rng
+from truerank.core.checks import AnyArray, InputError, Rng, as_rng
 from truerank.core.ranks import Ranks, n_named
-from truerank.core.samples import Rng
 from truerank.core.tables import Record, Table, Tabular
 from truerank.core.threads import progress_bar
 from truerank.data.splits import Split

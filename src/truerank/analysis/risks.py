@@ -20,7 +20,7 @@ from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 from truerank.sampling.expectations import ItemLaws, joint_moments, moments_of
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
-from truerank.sampling.sums import interval_nodes
+from truerank.sampling.sums import counts_between
 
 
 class TiedItemLaws(ItemLaws):
@@ -57,7 +57,7 @@ def tied_counts(item: Sequence[Any], m: int, N: int, law: Law) -> tuple[Floats, 
     """
     above, tied, place, block = item
     last, longest = int(above[0] + tied[0]), 8 * int(tied[0]) / int(block[0])
-    counts = interval_nodes(int(above[0]), last, N, m, law, longest=longest)
+    counts = counts_between(int(above[0]), last, N, m, law, longest=longest)
     return counts.g, np.asarray(counts.weight * chance(counts.g - above, tied, place, block))
 
 

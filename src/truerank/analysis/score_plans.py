@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, as_list, as_number, as_rng, check_whole
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_list, as_number, as_rng, check_whole
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.data.splits import Split
 from truerank.estimators.corrected import AnyMetric

@@ -35,9 +35,7 @@ def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str
 @click.option("--replace", is_flag=True, help="Candidates were sampled with replacement.")
 @options.assume_option
 @options.format_option
-def audit(
-    published: dict[str, dict[str, str]], metrics: tuple[str, ...], m: int, replace: bool, form: str, **about: Any
-) -> None:
+def audit(published: dict[str, dict[str, str]], m: int, replace: bool, form: str, **about: Any) -> None:
     """Show what published sampled metrics can mean for the exact ones.
 
     Give one or more sampled metrics of each NAME, as fractions. The exact metric could be anything in the range
@@ -47,7 +45,8 @@ def audit(
     truerank audit X=recall@10:0.6619 Y=recall@10:0.5651 --sampled 100 --candidates 3706 --users 6040
     truerank audit A=ap:0.3255 A=recall@10:0.6619 -m ap,recall@10 --sampled 100 --candidates 3706 --assume falling
     """
-    found = tr.audit(published, list(metrics) or None, design=tr.UniformSampling(m, replace), **about)
+    metrics = list(about.pop("metrics")) or None
+    found = tr.audit(published, metrics, design=tr.UniformSampling(m, replace), **about)
     if form == "table":
         click.echo(str(found))
     else:
@@ -88,11 +87,7 @@ def check_evaluator(evaluate: Any, form: str) -> None:
 @options.metric_option
 @click.option("--replace", is_flag=True, help="Sample with replacement, as in eq. 15 of the paper.")
 @options.whole_option(
-    "--largest",
-    "sizes",
-    metavar="M",
-    largest=1_000_000,
-    help="Look at every sample size up to this one (default: as many as needed, up to all candidates).",
+    "--largest", "sizes", metavar="M", largest=1_000_000, help="Look at every size up to this one (default: as needed)."
 )
 def consistency(sources: dict[str, str], metric: str, replace: bool, sizes: int | None) -> None:
     """Show at which sample sizes a sampled metric puts recommenders in their exact order.
@@ -127,11 +122,7 @@ def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str
     help="How many candidates to sample, or a design such as 'inverse(2)'. May be repeated.",
 )
 @options.number_option(
-    "--probability",
-    metavar="P",
-    default="0.95",
-    between=(0.5, 1.0),
-    help="Target probability of finding the correct order.",
+    "--probability", metavar="P", default="0.95", between=(0.5, 1.0), help="Target probability of the correct order."
 )
 @options.seed_option("the draws")
 @options.columns_option

@@ -33,12 +33,7 @@ from truerank.cli.output import show_notes, show_table
 @click.option("--same-candidates", is_flag=True, help="All recommenders were ranked among the same sampled candidates.")
 @options.seed_option("--test bootstrap, randomisation")
 @options.whole_option(
-    "--replicates",
-    default="10000",
-    show_default=True,
-    smallest=100,
-    largest=10_000_000,
-    help="Number of resamples or random exchanges.",
+    "--replicates", default="10000", show_default=True, smallest=100, largest=10_000_000, help="Number of resamples."
 )
 @options.columns_option
 @options.format_option

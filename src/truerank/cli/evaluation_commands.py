@@ -18,7 +18,7 @@ TIES = ("expected", "optimistic", "pessimistic", "random")
 
 
 def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
-    return text if text in (None, "all") else options.read_whole(text, param, otherwise=", or 'all'")
+    return text if text in (None, "all") else options.read_whole(text, param, also=", or 'all'")
 
 
 @click.command()
@@ -92,7 +92,7 @@ def evaluate(
     least = {tr.metric(name): value for name, value in minima.items()}
     chosen = tuple(dict.fromkeys([*map(tr.metric, metrics), *least]))
     groups = options.read_groups(by)
-    ranks = _read(sources, truth, depth, columns, formats, convention)
+    ranks = _read(sources, truth, columns, formats, depth=depth, convention=convention)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
     how = {"by": groups, "ties": ties, "rng": seed, "assume": assume, "convention": convention}
@@ -117,25 +117,18 @@ def _below(table: tr.Evaluation, least: dict[str, float]) -> list[str]:
 
 
 def _read(
-    sources: dict[str, str],
-    truth: str | None,
-    depth: Any,
-    columns: dict[str, str],
-    formats: dict[str, Any],
-    convention: str | None,
+    sources: dict[str, str], truth: str | None, columns: dict[str, str], formats: dict[str, Any], **how: Any
 ) -> dict[str, tr.Ranks]:
     if truth is None:
-        if depth is not None:
-            raise tr.InputError("--depth applies only to ranked lists, which need --truth.")
-        if formats:
-            raise tr.InputError("--format-of applies only to ranked lists, which need --truth.")
+        for option, given in {"--depth": how["depth"], "--format-of": formats}.items():
+            if given:
+                raise tr.InputError(f"{option} applies only to ranked lists, which need --truth.")
         return options.read_all(sources, columns)
     if truth == options.STANDARD_INPUT and (len(sources) > 1 or options.STANDARD_INPUT in sources.values()):
         raise tr.InputError("--truth can be standard input only with a single run, which is a file.")
-    named = options.by_role(columns, "user", "item", "score", "rank", "relevance")
-    named |= {"depth": depth, "convention": convention}
-    named |= {f"{source}_format": form for source, form in formats.items()}
-    return {name: tr.read_lists(path, truth, **named) for name, path in sources.items()}
+    how |= options.by_role(columns, "user", "item", "score", "rank", "relevance")
+    how |= {f"{source}_format": form for source, form in formats.items()}
+    return {name: tr.read_lists(path, truth, **how) for name, path in sources.items()}
 
 
 def _define(path: str) -> None:
@@ -153,9 +146,8 @@ def _define(path: str) -> None:
 def _line(error: BaseException, path: str) -> int | None:
     if isinstance(error, SyntaxError):
         return error.lineno
-    return next(
-        (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == path), None
-    )
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame.lineno for frame in frames if frame.filename == path), None)
 
 
 @click.command()
@@ -168,14 +160,7 @@ def _line(error: BaseException, path: str) -> int | None:
 @options.columns_option
 @options.format_option
 def correct(
-    sources: dict[str, str],
-    metrics: tuple[str, ...],
-    m: int | None,
-    n: int | None,
-    replace: bool,
-    assume: Any,
-    columns: dict[str, str],
-    form: str,
+    sources: dict[str, str], metrics: tuple[str, ...], columns: dict[str, str], assume: Any, form: str, **about: Any
 ) -> None:
     """Correct metrics that were measured on sampled candidates.
 
@@ -190,10 +175,10 @@ def correct(
     truerank correct als=sampled-als.parquet bpr=sampled-bpr.parquet -m 'recall@10~bv(0.1)'
     """
     chosen = tuple(map(tr.metric, metrics))
-    numbers = {role: number for role, number in (("m", m), ("n", n)) if number is not None}
-    for role in numbers.keys() & columns:
+    known = {role: value for role, value in about.items() if value is not None}
+    for role in known.keys() & columns:
         raise tr.InputError(f"`{role}` is given both as a number and as a column.")
-    ranks = options.read_all(sources, columns, replace=replace, **numbers)
+    ranks = options.read_all(sources, columns, **known)
     for name, path in sources.items():
         if ranks[name].design is None:
             raise tr.InputError(f"{path!r} holds exact ranks, which need no correction; give `m` if they were sampled.")
@@ -210,14 +195,7 @@ def correct(
 @options.groups_option
 @options.format_option
 def lists(
-    sources: dict[str, str],
-    train: str,
-    truth: str | None,
-    metrics: tuple[str, ...],
-    columns: dict[str, str],
-    formats: dict[str, Any],
-    by: str | None,
-    form: str,
+    sources: dict[str, str], train: str, columns: dict[str, str], formats: dict[str, Any], form: str, **shown: Any
 ) -> None:
     """Describe recommended lists: what they cover, how popular, new and varied the items are.
 
@@ -228,8 +206,8 @@ def lists(
     truerank lists lists.parquet --train train.csv -m coverage@10,gini@10,novelty@10
     truerank lists als=a.trec pop=b.trec --train train.csv --truth test.csv -m ndcg@10,coverage@10,overlap@10
     """
-    groups = options.read_groups(by)
+    shown["by"] = options.read_groups(shown["by"])
     data = tr.read_interactions(train, format=formats.get("train"))
     named = options.by_role(columns, "user", "item", "score", "rank") | {"format": formats.get("lists")}
     read = {name: tr.read_recommendations(path, data, **named) for name, path in sources.items()}
-    show_table(tr.evaluate(read, metrics, train=data, truth=truth, by=groups), form)
+    show_table(tr.evaluate(read, train=data, **shown), form)

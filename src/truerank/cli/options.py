@@ -55,11 +55,9 @@ def _named(text: str) -> tuple[str, str]:
     return name, path
 
 
-def read_all(
-    sources: Mapping[str, str], columns: Mapping[str, str] | None = None, **options: Any
-) -> dict[str, tr.Ranks]:
+def read_all(sources: Mapping[str, str], columns: Mapping[str, str] = {}, **options: Any) -> dict[str, tr.Ranks]:
     """Return the ranks in files by name; the columns are those that --column names."""
-    roles = by_role(columns or {}, "user", "rank", "relevance", "m", "n")
+    roles = by_role(columns, "user", "rank", "relevance", "m", "n")
     return {name: tr.read_ranks(path, **roles, **options) for name, path in sources.items()}
 
 
@@ -115,7 +113,7 @@ def read_groups(path: str | None) -> tr.Groups | None:
     roles, columns = ("user", "group"), {"user": 0, "group": 1}
     usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
     hint = "give it a first line with the names user and group"
-    contents = Contents("groups", usual, roles, "group", unnamed={2: roles}, header_hint=hint)
+    contents = Contents("groups", usual, "group", {2: roles}, needed=roles, header_hint=hint)
     opened = open_source(path, contents, columns, None)
     if len(opened.names) != 2:
         raise tr.InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
@@ -176,10 +174,8 @@ def _read_number(text: str, param: click.Parameter, smallest: float, largest: fl
     raise tr.InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
 
 
-def read_whole(
-    text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, otherwise: str = ""
-) -> int:
-    """Return the number that a text is, or raise `InputError`; `otherwise` states what else is allowed.
+def read_whole(text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, *, also: str = "") -> int:
+    """Return the number that a text is, or raise `InputError`; `also` states what else is allowed.
 
     Examples
     --------
@@ -190,7 +186,7 @@ def read_whole(
     """
     if re.fullmatch("[0-9]{1,18}", text) and smallest <= int(text) <= largest:
         return int(text)
-    allowed = f"a whole number from {smallest:,} to {largest:,}{otherwise}"
+    allowed = f"a whole number from {smallest:,} to {largest:,}{also}"
     raise tr.InputError(f"{option_name(param)} must be {allowed}, got {shortened(text)}.")
 
 
@@ -337,12 +333,7 @@ def seed_option(what: str) -> Decorator:
 
 
 metric_option = click.option(
-    "-m",
-    "--metric",
-    metavar="METRIC",
-    required=True,
-    shell_complete=_complete_metric,
-    help="For instance ap or ndcg@10.",
+    "-m", "--metric", metavar="METRIC", required=True, shell_complete=_complete_metric, help="For instance ndcg@10."
 )
 assume_option = choice_option(
     "--assume",
@@ -384,16 +375,12 @@ per_instance_option = path_option(
     callback=writable("formats.writing", "COLUMN_ENDINGS"),
     help="Also write the values of each instance to a .csv, .tsv, .jsonl or .parquet file.",
 )
-groups_option = path_option(
-    "--by", help="Show groups separately: a file with the ids of instances and the names of their groups."
-)
+groups_option = path_option("--by", help="Show groups separately: a file with ids of instances and names of groups.")
 test_option = choice_option(
     "--test", ["likelihood", "t", "bootstrap", "randomisation", "anytime"], "How differences are tested."
 )
 level_option = number_option("--level", default="0.95", between=(0.0, 1.0), help="Confidence level.")
-unmatched_option = choice_option(
-    "--unmatched", ["refuse", "drop"], "What to do with instances that some recommenders lack."
-)
+unmatched_option = choice_option("--unmatched", ["refuse", "drop"], "What becomes of instances that some lack.")
 minimum_option = click.option(
     "--min", "minima", multiple=True, callback=_read_minima, metavar="METRIC=X",
     help="Exit with code 1 if the mean of a metric is below X. May be repeated.",

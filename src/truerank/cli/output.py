@@ -12,9 +12,8 @@ import click
 
 import truerank as tr
 
-_ARGUMENT = re.compile(
-    r"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\})"
-)
+_VALUE = r"'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\}"
+_ARGUMENT = re.compile(rf"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:{_VALUE})")
 
 _FLAGS = {"True": "csv-header", "False": "csv-no-header"}
 

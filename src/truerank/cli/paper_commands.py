@@ -27,10 +27,7 @@ _TABLES, _LINES = 4, 7
     "--json", "json_file", callback=options.writable(), help="Also write every cell of the tables to a JSON file."
 )
 @options.path_option(
-    "--figures",
-    "folder",
-    metavar="DIR",
-    help="Directory for the figures and the report (default: one named after the paper).",
+    "--figures", "folder", metavar="DIR", help="Directory for figures and report (default: named after the paper)."
 )
 @click.option(
     "--as",
@@ -61,7 +58,8 @@ def reproduce(
     options.check_output(json_file, source)
     drawn = _can_draw(required=folder is not None)
     check_writable_folder(folder or paper)
-    study = movielens.from_split(_read_split(source)) if source else movielens.embedded()
+    split = _described(movielens.load_split(source), movielens.SHAPE) if source else None
+    study = movielens.embedded() if split is None else movielens.from_split(split)
     done = []
     with progress_bar("steps", True, total=_TABLES + _LINES * drawn + 1, delay=0, leave=False) as bar:
         for table in reproduction.tables(study):
@@ -98,14 +96,12 @@ def _can_draw(*, required: bool) -> bool:
     return True
 
 
-def _read_split(source: str) -> tr.Split:
-    from truerank.papers.krichene_rendle_2020 import movielens
-
-    split = movielens.load_split(source)
+def _described(split: tr.Split, shape: tuple[int, int]) -> tr.Split:
+    """Print what a split holds, with a note if that is not MovieLens 1M, and return it."""
     click.echo(f"train: {split.train}\ntest: {split.test}\n")
     show_notes(split.notes)
-    if split.train.matrix.shape != movielens.SHAPE:
-        users, items = movielens.SHAPE
+    if split.train.matrix.shape != shape:
+        users, items = shape
         show_notes([f"this is not MovieLens 1M ({users:,} users, {items:,} items): expect different numbers"])
     return split
 
@@ -113,10 +109,8 @@ def _read_split(source: str) -> tr.Split:
 def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
-    numbers = [
-        options.read_whole(part.strip(), param, otherwise=", or several with commas") for part in text.split(",")
-    ]
-    return tuple(sorted(set(numbers)))
+    also = ", or several with commas"
+    return tuple(sorted({options.read_whole(part.strip(), param, also=also) for part in text.split(",")}))
 
 
 @click.command()
@@ -129,15 +123,7 @@ def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None)
 )
 @options.per_instance_option
 @options.format_option
-def marp(
-    solution: str,
-    submission: str,
-    cutoffs: tuple[int, ...] | None,
-    task: str | None,
-    missing: Any,
-    per_instance: str | None,
-    form: str,
-) -> None:
+def marp(cutoffs: tuple[int, ...] | None, task: str | None, per_instance: str | None, form: str, **files: Any) -> None:
     """Score a submission to the VideoLectures.Net challenge by mean average R-precision.
 
     There are three scores: of all queries, of the leaderboard's (flag 1) and of the rest (flag 0).
@@ -151,7 +137,7 @@ def marp(
     if (cutoffs is None) == (task is None):
         raise tr.InputError("give the cut-offs either by --cutoffs, as in --cutoffs 5,10, or by --task 1 or 2.")
     metric = tr.metrics.MARp(cutoffs or CUTOFFS[int(task or 0)])
-    ranks = read_vlnet(solution, submission, depth=metric.k[-1], missing=missing)
+    ranks = read_vlnet(**files, depth=metric.k[-1])
     show_table(tr.evaluate(ranks, metric, progress=True), form, aside=per_instance in STANDARD_OUTPUT)
     if per_instance:
         write_values(per_instance, {"all": ranks["all"]}, (metric, *map(tr.metrics.Rp, metric.k)))

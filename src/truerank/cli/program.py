@@ -185,12 +185,7 @@ def _print_versions(context: click.Context, _: click.Parameter, wanted: bool) ->
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_versions,
-    help="Show the version and what it runs on, then exit.",
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show the versions."
 )
 def truerank() -> None:
     """How good is a recommender really: exact, sampled and corrected ranking metrics.

@@ -10,7 +10,7 @@ from truerank.cli.output import describe_and_write, show_table
 
 
 @click.command()
-@options.factors_option("; on Spark also Parquet with ids and arrays", required=True)
+@options.factors_option("; on Spark Parquet with ids and arrays", required=True)
 @options.bias_option
 @options.path_option("--train", help="Training pairs (user_id, item_id); they are not candidates.")
 @options.path_option("--test", required=True, help="Held-out pairs (user_id, item_id).")
@@ -48,8 +48,8 @@ def rank(
     if engine == "spark":
         from truerank.engines.spark_ranks import rank_files
 
-        _refuse_local_options(threads, bias, depth, resume)
-        ranks = rank_files(factors, train, test, formats)
+        _refuse_local_options(threads=threads, bias=bias, depth=depth, resume=resume or None, formats=formats or None)
+        ranks = rank_files(factors, train, test)
         describe_and_write(ranks, output, ranks.save)
         return
     with options.resuming(output, resume) as folder:
@@ -58,20 +58,20 @@ def rank(
         describe_and_write(ranks, output, ranks.save)
 
 
-def _refuse_local_options(threads: int | None, bias: str | None, depth: int | None, resume: bool) -> None:
-    if resume:
-        raise tr.InputError("`resume` is for the local engine; Spark repeats lost tasks itself.")
-    if threads is not None:
-        raise tr.InputError("`threads` is for the local engine; Spark uses the cores of its executors.")
-    if bias is not None:
-        raise tr.InputError("`bias` is for the local engine; on Spark add it to the factors, with a 1 for every user.")
-    if depth is not None:
-        raise tr.InputError("`depth` is for the local engine; on Spark ranks are always known to the end.")
+def _refuse_local_options(**given: Any) -> None:
+    reasons = {
+        "resume": "Spark repeats lost tasks itself",
+        "threads": "Spark uses the cores of its executors",
+        "bias": "on Spark add it to the factors, with a 1 for every user",
+        "depth": "on Spark ranks are always known to the end",
+        "formats": "Spark reads Parquet",
+    }
+    for name, reason in reasons.items():
+        if given[name] is not None:
+            raise tr.InputError(f"`{name}` is for the local engine; {reason}.")
 
 
-def _read_factors(
-    factors: tuple[str, str], bias: str | None, formats: dict[str, Any], **pairs: str | None
-) -> tuple[Any, ...]:
+def _read_factors(factors: tuple[str, str], bias: str | None, formats: dict[str, Any], **pairs: str | None) -> Any:
     """Return a scorer from files of factors, and what is in each file of pairs."""
     from truerank.data.event_files import read_pairs
     from truerank.formats.sources import load_array
@@ -79,9 +79,8 @@ def _read_factors(
     users, items = map(load_array, factors)
     scorer = tr.Factors(users, items, None if bias is None else load_array(bias))
     shape = (scorer.n_users, scorer.n_items)
-    return scorer, *(
-        None if path is None else read_pairs(path, shape, format=formats.get(name)) for name, path in pairs.items()
-    )
+    given = [(path, formats.get(name)) for name, path in pairs.items()]
+    return scorer, *(None if path is None else read_pairs(path, shape, format=form) for path, form in given)
 
 
 @click.command()

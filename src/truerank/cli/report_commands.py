@@ -1,5 +1,7 @@
 """``truerank report`` and ``explore``: HTML pages that open in any browser."""
 
+from typing import Any
+
 import click
 
 import truerank as tr
@@ -19,25 +21,11 @@ from truerank.cli.output import say_written
 )
 @options.groups_option
 @options.whole_option(
-    "--sampled",
-    "m",
-    metavar="M",
-    default="100",
-    show_default=True,
-    help="Show what this many sampled candidates would have shown.",
+    "--sampled", "design", metavar="M", default="100", show_default=True, help="Show what M sampled candidates show."
 )
 @click.option("--title", metavar="TEXT", help="The heading (default: a question).")
 @options.columns_option
-def report(
-    sources: dict[str, str],
-    path: str,
-    metrics: tuple[str, ...],
-    folder: str | None,
-    by: str | None,
-    m: int,
-    title: str | None,
-    columns: dict[str, str],
-) -> None:
+def report(sources: dict[str, str], path: str, columns: dict[str, str], folder: str | None, **shown: Any) -> None:
     """Write a report on recommenders to one HTML file that opens in any browser.
 
     RANKS are files of ranks of one recommender or more, as for `truerank evaluate`, named by NAME or
@@ -50,13 +38,10 @@ def report(
     """
     from truerank.report.pages import TITLE
 
-    options.check_output(path, *sources.values(), by)
-    groups = options.read_groups(by)
-    split = None if folder is None else tr.read_split(folder)
-    ranks, heading = options.read_all(sources, columns), title or TITLE
-    tr.write_report(
-        ranks, path, split=split, metrics=metrics or None, design=m, by=groups, title=heading, progress=True
-    )
+    options.check_output(path, *sources.values(), shown["by"])
+    shown |= {"by": options.read_groups(shown["by"]), "metrics": shown["metrics"] or None}
+    shown |= {"title": shown["title"] or TITLE, "split": None if folder is None else tr.read_split(folder)}
+    tr.write_report(options.read_all(sources, columns), path, **shown, progress=True)
     say_written(path)
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +20,21 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+if TYPE_CHECKING:
+    Rng = int | np.random.Generator | None
+else:
+    Rng = Any  # `np.random` is imported by what draws
 
 _LINE = re.compile(r"^(?:\S*\.)?InputError: (.+)$", re.MULTILINE)
 
 
 @contextmanager
-def raised_elsewhere() -> Iterator[None]:
+def raised_on_workers() -> Iterator[None]:
     r"""Raise the `InputError` of another process as one of this process; engines pass on its traceback only.
 
     Examples
     --------
-    >>> with raised_elsewhere():
+    >>> with raised_on_workers():
     ...     raise RuntimeError("Traceback:\n  in line 3\ntruerank.InputError: `k` must be at least 1, got 0.")
     Traceback (most recent call last):
     ...

@@ -72,7 +72,7 @@ class Convention:
         return replace(found, text=found.text.replace("@k", f"@{k}"))
 
 
-def convention(name: object) -> Convention:
+def find_convention(name: object) -> Convention:
     """Return the convention with this name, or raise `InputError`."""
     if not isinstance(name, str) or name not in CONVENTIONS:
         close = difflib.get_close_matches(str(name), CONVENTIONS, n=1)

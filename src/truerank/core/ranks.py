@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from truerank.core import checks
 from truerank.core.caching import LIMIT, Cache
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, as_ints, counted, frozen
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_ids, as_ints, counted, frozen
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
-from truerank.core.samples import DESIGNS, Design, Rng, Sample
+from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.score_arrays import count_in_batch, count_scores
 from truerank.core.tables import fact_table
 

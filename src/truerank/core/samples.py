@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +12,6 @@ from numpy.typing import ArrayLike
 from truerank.core import checks
 from truerank.core.checks import InputError, Ints, as_ints, frozen
 from truerank.core.text_forms import Named, Registry
-
-if TYPE_CHECKING:
-    Rng = int | np.random.Generator | None
-else:
-    Rng = Any  # `np.random` is imported by what draws
 
 
 @dataclass(frozen=True)
@@ -68,9 +63,8 @@ class Design(Named, ABC):
             raise InputError("every instance must have at least one sampled candidate, but some have none.")
 
 
-DESIGNS: Registry[Any] = Registry(
-    "sampling design", "'uniform(100)' or 'inverse(2)'", homes=("truerank.sampling.designs",)
-)
+_HOMES = ("truerank.sampling.designs",)
+DESIGNS: Registry[Any] = Registry("sampling design", "'uniform(100)' or 'inverse(2)'", homes=_HOMES)
 """Every design by its name."""
 
 

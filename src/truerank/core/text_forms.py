@@ -63,9 +63,8 @@ def write(value: Any) -> str:
     fields = [field for field in dataclasses.fields(value) if field.name != "k"]
     told = [getattr(value, field.name) for field in fields]
     differing = [place for place, field in enumerate(fields) if _is_positional(field) and told[place] != field.default]
-    arguments = [
-        _argument(field, told[place], needed=place < max(differing, default=0)) for place, field in enumerate(fields)
-    ]
+    last = max(differing, default=0)
+    arguments = [_argument(field, told[place], needed=place < last) for place, field in enumerate(fields)]
     k = getattr(value, "k", None)
     return str(Form(value.name, tuple(filter(None, arguments)), None if k is None else _number(k)))
 
@@ -128,31 +127,27 @@ class Registry(Generic[Kind]):
 
     @property
     def _entries(self) -> dict[str, type[Kind] | Kind]:
-        self._load_homes()
-        return self._known
-
-    def _load_homes(self) -> None:
         for home in self._homes:
             import_module(home)
-
-    def add(self, *entries: type[Kind] | Kind) -> None:
-        """Register classes, or values without parameters; a later entry replaces one with the same name."""
-        self._load_homes()  # their names are taken
-        self._put(*entries)
+        return self._known
 
     def add_built_in(self, *entries: type[Kind]) -> None:
         """Register classes that can't be replaced."""
-        self._put(*entries)
+        self._put(self._known, *entries)
         self._built_in |= {entry.name for entry in entries}
 
-    def _put(self, *entries: type[Kind] | Kind) -> None:
+    def add(self, *entries: type[Kind] | Kind) -> None:
+        """Register classes, or values without parameters; a later entry replaces one with the same name."""
+        self._put(self._entries, *entries)  # those of the package are loaded first: their names are taken
+
+    def _put(self, known: dict[str, type[Kind] | Kind], *entries: type[Kind] | Kind) -> None:
         for entry in entries:
             if not _NAME.fullmatch(entry.name):
                 rule = "lower-case words of letters and digits, each starting with a letter, joined by '-'"
                 raise InputError(f"the name of a {self._what} must be {rule}, got {entry.name!r}.")
             if entry.name in self._built_in or entry.name in self._aliases:
                 raise InputError(f"the {self._what} name {entry.name!r} is taken.")
-            self._known[entry.name] = entry
+            known[entry.name] = entry
 
     @property
     def names(self) -> list[str]:

@@ -126,9 +126,7 @@ def _opened(part: Path, *, append: bool) -> BinaryIO:
 def _check_size(part: Path, size: int) -> None:
     if size > _LARGEST:
         part.unlink(missing_ok=True)
-        raise InputError(
-            f"the server sends more than {_LARGEST:,} bytes, which no MovieLens file has; nothing was kept."
-        )
+        raise InputError(f"the server sends more than {_LARGEST:,} bytes, as no MovieLens file has; nothing was kept.")
 
 
 def _md5(path: Path) -> str:

@@ -80,9 +80,7 @@ def read_interactions(
     return data if min_rating is None else _at_least(min_rating, data)
 
 
-def read_parts(
-    sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None = None
-) -> list[Interactions]:
+def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None) -> list[Interactions]:
     """Read one source, or training and test data that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
     user_ids, users = _encode(parts, "user")
@@ -203,9 +201,7 @@ def _at_least(least: float, data: Interactions) -> Interactions:
     users, items = np.diff(kept.indptr) > 0, np.bincount(kept.items, minlength=data.n_items) > 0
     lost = (int((~good).sum()), int((~users).sum()), int((~items).sum()))
     note = f"{lost[0]} events rated below {least:g} are dropped, and with them {lost[1]} users and {lost[2]} items"
-    matrix = sp.csr_array(
-        (kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])),
-        shape=(int(users.sum()), int(items.sum())),
-    )
+    arrays = kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])
+    matrix = sp.csr_array(arrays, shape=(int(users.sum()), int(items.sum())))
     notes = (*data.notes, note) if lost[0] else data.notes
     return replace(kept, events=matrix, user_ids=data.names[users], item_ids=data.item_names[items], notes=notes)

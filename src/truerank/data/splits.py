@@ -186,9 +186,8 @@ def read_split(
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    train_part, test_part = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
-    notes = (*describe(train_part, test_part), *_leaks(train_part, test_part))
-    return Split(train_part, test_part, notes)
+    seen, held = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
+    return Split(seen, held, (*describe(seen, held), *_leaks(seen, held)))
 
 
 def check_pairs(train: Interactions, test: Interactions) -> None:

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_number, as_rng, check_whole, counted
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, Rng, as_number, as_rng, check_whole, counted
 from truerank.core.csr import places
-from truerank.core.samples import Rng
 from truerank.data.event_files import grouped, read_interactions
 from truerank.data.interactions import Interactions
 from truerank.data.splits import Repeats, Split, describe

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from truerank.core.checks import InputError, counted, raised_elsewhere
+from truerank.core.checks import InputError, Rng, counted, raised_on_workers
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
 from truerank.engines import spark_frames
 from truerank.engines.workers import stable_hash
 from truerank.estimators.corrected import recommended
@@ -72,15 +71,13 @@ def compared(
     """Return what `truerank.compare` rests on, the groups, and notes on instances that were left out."""
     _check_frames(ranks)
     if not isinstance(test, LikelihoodTest):
-        raise InputError(
-            "on Spark the test must be 'likelihood'; collect the ranks with tr.Ranks.from_spark for others."
-        )
+        raise InputError("on Spark the test must be 'likelihood'; for others collect the ranks with Ranks.from_spark.")
     grouping, seed, names = Grouping.of(by), spark_frames.fixed_seed(rng), tuple(ranks)
     known = grouping.groups
 
     def run(table: pa.Table) -> Parts:
-        columns = [table[f"ranks{at}"] for at in range(len(names))]
-        present = np.array([column.is_valid().to_numpy() for column in columns])
+        columns = {name: f"ranks{at}" for at, name in enumerate(names)}
+        present = np.array([table[column].is_valid().to_numpy() for column in columns.values()])
         everywhere = present.all(axis=0)
         if unmatched == "refuse":
             _refuse_unmatched(names, table, present)
@@ -88,10 +85,8 @@ def compared(
         if not everywhere.any():
             return left_out
         both = table.filter(everywhere)
-        structs = [both[f"ranks{at}"].combine_chunks() for at in range(len(names))]
-        own = {
-            name: _checked(pa.Table.from_struct_array(each), metrics) for name, each in zip(names, structs, strict=True)
-        }
+        structs = {name: both[column].combine_chunks() for name, column in columns.items()}
+        own = {name: _checked(pa.Table.from_struct_array(each), metrics) for name, each in structs.items()}
         return left_out | step(own, _groups_within(both, known), _batch_seed(seed, own[names[0]]))
 
     found = _merged(grouping.joined(_together(list(ranks.values()))), run)
@@ -111,7 +106,7 @@ def _merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
         parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
         yield pa.RecordBatch.from_pydict({"part": pa.array([pickle.dumps(added_up(parts))], pa.binary())})
 
-    with raised_elsewhere():
+    with raised_on_workers():
         rows = frame.mapInArrow(run, "part binary").collect()
     return added_up(pickle.loads(row.part) for row in rows)
 
@@ -152,11 +147,8 @@ def _checked(table: pa.Table, metrics: Sequence[Metric]) -> Ranks:
 def _refuse_unmatched(names: Sequence[str], table: pa.Table, present: Any) -> None:
     if not present.all():
         at = int(np.argmin(present.all(axis=0)))
-        without = names[int(np.argmin(present[:, at]))]
-        raise InputError(
-            f"instance {shown(table['id'][at].as_py())} is missing from {without!r}; leave such instances out with "
-            "unmatched='drop'."
-        )
+        which, without = shown(table["id"][at].as_py()), names[int(np.argmin(present[:, at]))]
+        raise InputError(f"instance {which} is missing from {without!r}; leave such ones out with unmatched='drop'.")
 
 
 @dataclass(frozen=True)

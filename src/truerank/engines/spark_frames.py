@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import InputError, as_rng, check_whole
-from truerank.core.samples import Rng
+from truerank.core.checks import InputError, Rng, as_rng, check_whole
 from truerank.formats.columns import PAIRS, TRUTH, Column, Contents, chosen_columns, find_columns, require_columns
 
 if TYPE_CHECKING:
@@ -57,10 +56,8 @@ class FactorFrames:
     @property
     def kinds(self) -> dict[str, str]:
         """The types of the ids; the rows of an array are numbered."""
-        return {
-            "user": kind(self.users, "user"),
-            "item": kind(self.items, "item") if is_frame(self.items) else "bigint",
-        }
+        of_items = kind(self.items, "item") if is_frame(self.items) else "bigint"
+        return {"user": kind(self.users, "user"), "item": of_items}
 
 
 def assemble(

@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from truerank.core.checks import AnyArray, InputError, raised_elsewhere
+from truerank.core.checks import InputError, Rng, raised_on_workers
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
-from truerank.data.event_files import read_pairs
-from truerank.data.interactions import Interactions
-from truerank.engines import catalogues, workers
-from truerank.engines import spark_frames as frames
+from truerank.engines import catalogues, spark_frames, workers
 from truerank.formats.columns import LISTS, TRUTH, Column
 from truerank.formats.rank_files import to_rows
-from truerank.formats.sources import load_array, reason
-from truerank.formats.text_files import Format
+from truerank.formats.sources import reason
 from truerank.ranking.among_samples import DEFAULT_SIZE
 from truerank.sampling.designs import AnyDesign, as_design
 
@@ -35,17 +30,18 @@ _FOLDERS: list[TemporaryDirectory[str]] = []
 
 
 def ship(
-    factors: frames.FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None
+    factors: spark_frames.FactorFrames, items_per_block: int | None, popularity: pa.Table | None = None
 ) -> catalogues.Catalogue:
     """Write the item factors as blocks, and let Spark copy them to the executors that need them.
 
     A dataframe passes through the driver a part at a time. The copies are kept until the session ends. `popularity` has
     the columns item and count.
     """
-    pieces = _frame_pieces(factors.items) if frames.is_frame(factors.items) else catalogues.array_pieces(factors.items)
+    make = _frame_pieces if spark_frames.is_frame(factors.items) else catalogues.array_pieces
+    pieces = make(factors.items)
     _FOLDERS.append(TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True))
     folder = _FOLDERS[-1].name
-    with raised_elsewhere():
+    with raised_on_workers():
         catalogue = catalogues.write_catalogue(pieces, folder, items_per_block)
         if popularity is not None:
             counts = popularity["count"].to_numpy()
@@ -79,33 +75,27 @@ def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"packed": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
 
 
-def rank_files(factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format]) -> Ranks:
+def rank_files(factors: tuple[str, str], train: str | None, test: str) -> Ranks:
     """Return exact ranks in the order of the user ids.
 
     Parameters
     ----------
     factors : (path, path)
-        Factors of users and items: two .npy files, or two Parquet files or directories that Spark reads.
+        Factors of users and items: Parquet files or directories that Spark reads.
     train, test : path
-        Pairs: row numbers in any file that truerank reads, or, beside Parquet, ids in Parquet that Spark reads.
-    formats : dict
-        Formats of text files, for `train` and `test`.
+        Pairs of ids, in Parquet that Spark reads.
     """
     with _session() as session:
-        if all(path.endswith(".npy") for path in factors):
-            given = _from_arrays(session, factors, train, test, formats)
-        else:
-            read = session.read.parquet
-            frames = tuple(read(path) for path in factors)
-            given = {"factors": frames, "train": None if train is None else read(train), "test": read(test)}
-        ranks = Ranks.from_spark(rank(**given))
+        read = session.read.parquet
+        both, seen = (read(factors[0]), read(factors[1])), None if train is None else read(train)
+        ranks = Ranks.from_spark(rank(both, train=seen, test=read(test)))
     return ranks if ranks.ids is None else ranks[np.argsort(ranks.ids)]
 
 
 @contextmanager
 def _session() -> Iterator[SparkSession]:
     """Use the active session; without one, start one and stop it afterwards."""
-    frames.require_pyspark()
+    spark_frames.require_pyspark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -118,33 +108,6 @@ def _session() -> Iterator[SparkSession]:
     finally:
         if active is None:
             session.stop()
-
-
-def _from_arrays(
-    session: SparkSession, factors: tuple[str, str], train: str | None, test: str, formats: dict[str, Format]
-) -> dict[str, Any]:
-    """Return the arguments of `rank` from files that are read here."""
-    users, items = map(load_array, factors)
-    if users.ndim != 2 or items.ndim != 2:
-        raise InputError(f"factors must be two-dimensional arrays, got shapes {users.shape} and {items.shape}.")
-    shape = (len(users), len(items))
-    seen = None if train is None else read_pairs(train, shape, format=formats.get("train"))
-    held = read_pairs(test, shape, format=formats.get("test"))
-    return {
-        "factors": (session.createDataFrame(_factor_table(users)), items),
-        "train": None if seen is None else _pair_frame(session, seen),
-        "test": _pair_frame(session, held),
-    }
-
-
-def _factor_table(factors: AnyArray) -> pa.Table:
-    plain = np.ascontiguousarray(factors, np.float32 if factors.dtype == np.float32 else np.float64)
-    bounds = np.arange(len(plain) + 1, dtype=np.int32) * plain.shape[1]
-    return pa.table({"id": np.arange(len(plain)), "features": pa.ListArray.from_arrays(bounds, plain.ravel())})
-
-
-def _pair_frame(session: SparkSession, given: Interactions) -> DataFrame:
-    return session.createDataFrame(pa.table({"user": given.users, "item": given.items.astype(np.int64)}))
 
 
 _COUNT, _COUNTS = "bigint", "array<bigint>"
@@ -200,9 +163,9 @@ def rank(
     All items with factors are candidates. An item of `train` or `test`, or a user of `test`, without factors is an
     error when the ranks are computed.
     """
-    given, seed = frames.FactorFrames.of(factors), frames.fixed_seed(rng)
+    given, seed = spark_frames.FactorFrames.of(factors), spark_frames.fixed_seed(rng)
     columns = {"user": user, "item": item, "relevance": relevance}
-    rows = frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
+    rows = spark_frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     catalogue = ship(given, items_per_block)
 
     return _mapped(rows, lambda table: workers.rank_users(table, shipped(catalogue)), {})
@@ -237,9 +200,9 @@ def rank_sampled(
     chosen = as_design(design)
     if chosen.proxies:
         raise InputError(f"on Spark a design can't have a proxy of its own, got one for {chosen}.")
-    given, seed = frames.FactorFrames.of(factors), frames.fixed_seed(rng)
+    given, seed = spark_frames.FactorFrames.of(factors), spark_frames.fixed_seed(rng)
     columns = {"user": user, "item": item, "relevance": relevance}
-    rows = frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
+    rows = spark_frames.assemble(given, train, test, columns=columns, users=users, seed=seed, partitions=partitions)
     popularity = None if train is None else _popularity(train, columns)
     catalogue = ship(given, items_per_block, popularity)
 
@@ -278,15 +241,16 @@ def read_lists(
     As in `truerank.read_lists`, a user of the truth without a list counts, with all relevant items below the depth, and
     a list of a user who is not in the truth does not.
     """
-    frames.require_pyspark()
-    listed = frames.pairs(run, "run", {"user": user, "item": item, "score": score, "rank": rank}, LISTS)
+    spark_frames.require_pyspark()
+    listed = spark_frames.pairs(run, "run", {"user": user, "item": item, "score": score, "rank": rank}, LISTS)
     if not {"score", "rank"} & set(listed.columns):
         raise InputError("`run` must have a column of scores or ranks, since the rows of a dataframe are in no order.")
-    relevant = frames.pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
-    frames.check_kinds(relevant, "truth", {role: frames.kind(listed, role) for role in ("user", "item")}, "`run`")
+    relevant = spark_frames.pairs(truth, "truth", {"user": user, "item": item, "relevance": relevance}, TRUTH)
+    kinds = {role: spark_frames.kind(listed, role) for role in ("user", "item")}
+    spark_frames.check_kinds(relevant, "truth", kinds, "`run`")
     held = {"item": "held", "relevance": "grades"}
-    lists = frames.collected(listed, {name: name for name in listed.columns})
-    rows = frames.collected(frames.spread(relevant, partitions), held).join(lists, "user", "left")
+    lists = spark_frames.collected(listed, {name: name for name in listed.columns})
+    rows = spark_frames.collected(spark_frames.spread(relevant, partitions), held).join(lists, "user", "left")
     return _mapped(rows, lambda table: workers.rank_listed(table, depth), {"depth": _COUNT})
 
 
@@ -306,9 +270,9 @@ def _mapped(rows: DataFrame, step: Callable[[pa.Table], Ranks], extra: dict[str,
 
 def _columns(rows: DataFrame) -> dict[str, str]:
     """Return the columns of the ranks of some users and their types, as Spark spells them."""
-    plain = {"id": frames.kind(rows, "user"), "n_candidates": _COUNT, "above": _COUNTS, "tied": _COUNTS}
+    plain = {"id": spark_frames.kind(rows, "user"), "n_candidates": _COUNT, "above": _COUNTS, "tied": _COUNTS}
     graded = {"grades": "array<double>", "same_score": "array<boolean>"} if "grades" in rows.columns else {}
-    return plain | graded | {"items": frames.kind(rows, "held")}
+    return plain | graded | {"items": spark_frames.kind(rows, "held")}
 
 
 def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
@@ -319,6 +283,6 @@ def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
 
 def _popularity(train: DataFrame, columns: Mapping[str, Column]) -> pa.Table:
     """Return how many users have each item in the training data; this is computed at once."""
-    seen = frames.pairs(train, "train", columns)
-    with raised_elsewhere():
+    seen = spark_frames.pairs(train, "train", columns)
+    with raised_on_workers():
         return seen.distinct().groupBy("item").count().toArrow()

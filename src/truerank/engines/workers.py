@@ -298,9 +298,8 @@ def _named(key: int, users: pa.Array, items: Items) -> tuple[str, str]:
 
 def _check_length(factors: AnyArray, items: Items) -> None:
     if len(factors) and factors.shape[1] != items.n_factors:
-        raise InputError(
-            f"users and items must have factors of the same length, got {factors.shape[1]} and {items.n_factors}."
-        )
+        both = f"{factors.shape[1]} and {items.n_factors}"
+        raise InputError(f"users and items must have factors of the same length, got {both}.")
 
 
 def _chosen(lists: Lists, users: Bools) -> Lists:

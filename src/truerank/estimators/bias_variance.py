@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,11 +68,8 @@ class _Typical(NamedTuple):
 
 def _cases(part: Terms, ranks: Ranks, law: Law) -> list[_Typical]:
     fits = Smooth().laws(ranks)
-    return [
-        one
-        for group, chances in zip(fits.groups, fits.laws, strict=True)
-        for one in _of_group(part, ranks, law, group, chances)
-    ]
+    groups = (_of_group(part, ranks, law, *each) for each in zip(fits.groups, fits.laws, strict=True))
+    return list(chain.from_iterable(groups))
 
 
 def _of_group(part: Terms, ranks: Ranks, law: Law, group: Observed, chances: Floats) -> list[_Typical]:
@@ -143,11 +141,8 @@ class BiasVariance(Correction):
         notes = () if self.prior is None else prior_notes(used, replace(used, prior=None), parts, ranks, name)
         if self.gamma != "auto":
             return notes
-        smooth = f"{name.partition('~')[0]}~smooth"
-        return (
-            f"the gamma of {name} is {used._number:g}, which has the least risk if ranks follow the law of {smooth}",
-            *notes,
-        )
+        law = f"the law of {name.partition('~')[0]}~smooth"
+        return (f"the gamma of {name} is {used._number:g}, which has the least risk if ranks follow {law}", *notes)
 
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         return solvers.bias_variance(problem_of(term, law, case, self.prior), self._number)
@@ -170,9 +165,8 @@ class BiasVariance(Correction):
             return None
         gamma = self._number
         if largest <= LARGEST and len(items.cases) * (largest + 1) <= _MOST_COUNTS:
-            return _sums_by_size(
-                items.shown(largest), _metric_shown(term, tuple(items.cases), largest), items.cases, gamma
-            )
+            metric = _metric_shown(term, tuple(items.cases), largest)
+            return _sums_by_size(items.shown(largest), metric, items.cases, gamma)
         if items.tied.any():
             return None
         batch, counts = solvers.Batch.of(term, items.cases, m=0), _side_by_side(items)

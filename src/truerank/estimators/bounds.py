@@ -152,7 +152,7 @@ class _SharedTables:
     def _setting(self) -> Setting:
         i, n_relevant = self.columns.T[:2]
         cutoff = self.term.cutoff(n_relevant)
-        breaks = () if cutoff is None else tuple(np.unique([cutoff - i, cutoff - self._places()]).tolist())
+        breaks = () if cutoff is None else tuple(np.unique([cutoff - i, cutoff - self._shared_i()]).tolist())
         assume = self.bound.assume if i[0] == 1 else "nothing"
         inside = tuple(at for at in breaks if 0 <= at < self.N)
         single = {"single": min(_ANY, self.N)} if self.term.shape == "any" else {}
@@ -160,13 +160,13 @@ class _SharedTables:
 
     def _functions(self, shared: Setting) -> tuple[Floats, Floats]:
         """Return what the table of each case must bound at the counts, scaled to a peak of 1, and its factor."""
-        exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._places())
+        exact, rough = self._values(shared, self.columns[:, 0]), self._values(shared, self._shared_i())
         ratio = self._ratios(exact, rough)
         chosen = np.where(np.isnan(ratio)[:, None], exact, rough)
         peak = np.abs(chosen).max(axis=1)
         return chosen / np.where(peak > 0, peak, 1.0)[:, None], peak * np.where(np.isnan(ratio), 1.0, ratio)
 
-    def _places(self) -> Ints:
+    def _shared_i(self) -> Ints:
         """Places of the relevant items for which tables are solved: deep ones share them."""
         i, n_relevant = self.columns.T[:2]
         return rounded_down(i, _PLACE_BITS) if self.bound.upper else np.minimum(rounded_up(i, _PLACE_BITS), n_relevant)
@@ -296,9 +296,8 @@ def enough_draws(term: Term, law: Law, case: Case) -> int | None:
 def best_gamma(term: Term, law: Law, case: Case, instances: int) -> float:
     """Return the gamma with the least mean squared error of the mean over this many instances, among powers of ten."""
     shared = _setting(law, case)
-    exact = float(
-        reference(shared.g) @ np.broadcast_to(case.count_term(term)(shared.g.astype(np.float64)), shared.g.shape)
-    )
+    values = case.count_term(term)(shared.g.astype(np.float64))
+    exact = float(reference(shared.g) @ np.broadcast_to(values, shared.g.shape))
 
     def error(gamma: float) -> float:
         (table,) = BiasVariance(gamma).tables(term, law, [case])

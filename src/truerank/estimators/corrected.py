@@ -7,27 +7,17 @@ which read the sampled count of an item in a table; then what may be assumed of 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args, overload
 
 import numpy as np
 
+from truerank.core import checks
 from truerank.core.caching import cached
-from truerank.core.checks import (
-    Bools,
-    Floats,
-    InputError,
-    Ints,
-    as_list,
-    as_number,
-    check_choice,
-    distinct_columns,
-    frozen,
-)
+from truerank.core.checks import Bools, Floats, InputError, Ints, as_number, distinct_columns, frozen
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.text_forms import Named, Registry
@@ -122,7 +112,7 @@ def as_metrics(texts: AnyMetric | Iterable[AnyMetric]) -> tuple[Metric, ...]:
     """Return the metrics that one text, or each of several, names."""
     if isinstance(texts, str | Metric) or callable(texts):
         texts = [texts]
-    return tuple(metric(text) for text in as_list("metrics", texts, "texts or metrics"))
+    return tuple(metric(text) for text in checks.as_list("metrics", texts, "texts or metrics"))
 
 
 # a cap below this part of the candidates leaves the top to be extrapolated; seen on MovieLens 1M and Gowalla
@@ -507,7 +497,7 @@ def as_sampled(ranks: Ranks, design: SamplingDesign, n: int | None = None) -> Ra
     """
     nothing = np.zeros_like(ranks.above)
     sampled = ranks.sampled(design, np.full(len(ranks), design.size), above=nothing, tied=nothing)
-    return sampled if n is None else dataclasses.replace(sampled, sample=Sample(design, n))
+    return sampled if n is None else replace(sampled, sample=Sample(design, n))
 
 
 def terms_of_counts(metric: Metric, shown: Ranks) -> tuple[Terms, ...]:
@@ -546,7 +536,7 @@ LEAST_AT_TWICE = 0.25
 
 def check_assumption(assume: object) -> None:
     """Refuse what can't be assumed."""
-    check_choice("assume", assume, ASSUMPTIONS)
+    checks.check_choice("assume", assume, ASSUMPTIONS)
 
 
 def strongest(*assumptions: Assumption) -> Assumption:

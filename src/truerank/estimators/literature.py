@@ -23,15 +23,8 @@ import numpy as np
 from truerank.core.caching import cached
 from truerank.core.checks import Floats, InputError, Ints, as_number
 from truerank.core.ranks import Ranks
-from truerank.estimators.corrected import (
-    CORRECTIONS,
-    Case,
-    Correction,
-    CorrectionTable,
-    Estimator,
-    fitted,
-    require_design,
-)
+from truerank.estimators import corrected
+from truerank.estimators.corrected import Case, Correction, CorrectionTable, Estimator, fitted, require_design
 from truerank.estimators.least_squares import Prior, learn_prior, prior_counts
 from truerank.estimators.pooled import Pooled
 from truerank.estimators.rank_laws import Cells, RankLaws, cells, observed, uniform_law
@@ -108,7 +101,7 @@ class Multinomial(Estimator):
         return (f"{name} rests on a prior that is learned from the same sample",)
 
 
-CORRECTIONS.add_built_in(MaximumEntropy, Multinomial)
+corrected.CORRECTIONS.add_built_in(MaximumEntropy, Multinomial)
 _learned_prior = fitted(learn_prior)
 
 
@@ -228,6 +221,5 @@ def multinomial_map(prior: Prior, instances: int, N: int, m: int, law: Law) -> F
     weight = weight / weight.sum()
     chances = law.rows(within.middles, m, N)
     variance = np.diag(within.sizes @ chances) - (chances.T * within.sizes) @ chances
-    return np.asarray(
-        np.linalg.solve((chances.T * weight) @ chances + variance / instances, chances.T * weight), dtype=np.float64
-    )
+    weighted = chances.T * weight
+    return np.asarray(np.linalg.solve(weighted @ chances + variance / instances, weighted), dtype=np.float64)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaln, gammaln
@@ -48,7 +47,7 @@ def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Iterator[Ranks
         for group, chances in zip(laws.groups, cumulative, strict=True):
             counts[group.items] = _counts_at(untied, group, chances, level[group.items])
         above = counts[np.lexsort((counts, untied.instance))]
-        yield dataclasses.replace(untied, above=above, n_candidates=untied.n_catalogue, sample=None, scored=None)
+        yield replace(untied, above=above, n_candidates=untied.n_catalogue, sample=None, scored=None)
 
 
 def _counts_at(ranks: Ranks, group: Observed, cumulative: Floats, level: Floats) -> Ints:
@@ -139,21 +138,16 @@ class Pooled(Estimator):
         return float(np.hypot(np.sqrt(of_items), of_laws))
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
+        shape = "the assumed shape of the law of ranks"
         if ranks.drawn is None:
-            return (
-                f"{name} is driven by the assumed shape of the law of ranks where few candidates were sampled; "
-                "inverse sampling shows more at the same cost",
-            )
+            few = "where few candidates were sampled; inverse sampling shows more at the same cost"
+            return (f"{name} is driven by {shape} {few}",)
         fitted = f"values by ~{self} are those of a fitted law of ranks; their intervals do not rest on it"
-        ended = float(capped(ranks).mean())
-        if not ended:
+        if not (ended := float(capped(ranks).mean())):
             return (fitted,)
         share = f"{ended:.1%}".replace("%", " %")
-        return (
-            fitted,
-            f"the cap of {ranks.design} ended the draws for {share} of the relevant items, for which {name} rests on "
-            "the assumed shape of the law of ranks",
-        )
+        cap = f"the cap of {ranks.design} ended the draws for {share} of the relevant items"
+        return (fitted, f"{cap}, for which {name} rests on {shape}")
 
     def mean(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
         """Return the mean over instances, ties in favour of relevant items."""
@@ -189,9 +183,8 @@ class ExpectationMaximisation(_Fitted):
             raise InputError(f"the steps of ~em(steps) must be at least 1, got {self.steps}.")
 
     def fit(self, seen: Seen) -> Floats:
-        return rank_laws.expectation_maximisation(
-            seen.likelihood, seen.weight, rank_laws.uniform_law(seen.cells), self.steps
-        )
+        start = rank_laws.uniform_law(seen.cells)
+        return rank_laws.expectation_maximisation(seen.likelihood, seen.weight, start, self.steps)
 
 
 @dataclass(frozen=True)
@@ -298,10 +291,8 @@ def _hits(ranks: Ranks, name: str) -> int:
     if not isinstance(design, InverseSampling):
         raise InputError(f"{name} needs inverse sampling, but these ranks were sampled by {design}.")
     if design.whole:
-        plain = name.partition("~")[0]
-        raise InputError(
-            f"{name} needs draws that end when enough stand above, but {design} ends them later; use {plain}~smooth."
-        )
+        needed = f"draws that end when enough stand above, but {design} ends them later"
+        raise InputError(f"{name} needs {needed}; use {name.partition('~')[0]}~smooth.")
     if ranks.tied.any():
         raise InputError(f"{name} needs ranks without ties; use `break_ties` first.")
     return design.hits

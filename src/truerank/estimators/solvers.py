@@ -22,7 +22,7 @@ from truerank.estimators.corrected import Case, CorrectionTable, CountTerm
 from truerank.metrics.definitions import Term
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 from truerank.sampling.laws import Law as Law
-from truerank.sampling.sums import Nodes, nodes
+from truerank.sampling.sums import WeightedCounts, weighted_counts
 
 # Along a direction of singular value s rounding errors of about 1e-16 grow to 1e-16 / s in the
 # table. Directions below this tolerance would not be reproducible to 1e-8.
@@ -97,16 +97,16 @@ def problem(
     prior : array_like of shape (N + 1,), optional
         Weights of g = 0..N; they need not sum to 1. Uniform unless given.
     breaks : iterable of int
-        Counts at which f starts a new smooth piece; see `truerank.sampling.sums.nodes`.
+        Counts at which f starts a new smooth piece; see `truerank.sampling.sums.weighted_counts`.
     smooth : bool
         False: use every integer count, for functions that are defined on integers only.
     """
     if prior is None:
-        points = nodes(N, m, law, breaks=breaks, compress=smooth)
+        points = weighted_counts(N, m, law, breaks=breaks, compress=smooth)
     else:  # a prior learned from data may leave out most of a large N
         weights = np.asarray(prior, dtype=np.float64)
         allowed = np.flatnonzero(weights > 0)
-        points = Nodes(allowed.astype(np.float64), weights[allowed])
+        points = WeightedCounts(allowed.astype(np.float64), weights[allowed])
     target = np.asarray(term(points.g), dtype=np.float64)
     weight = points.weight / points.weight.sum()
     return Problem.of(*_assembled(points.g, weight, target, m, N, law), target)
@@ -190,10 +190,8 @@ def constrained(task: Problem) -> CorrectionTable:
     Tables that fit equally well in double precision are distinguished by their second moment.
     """
     if task.direction == 0:
-        raise InputError(
-            "a constrained correction needs a metric that only falls or only rises with the rank; "
-            "use the bias-variance correction instead."
-        )
+        needed = "a metric that only falls or only rises with the rank"
+        raise InputError(f"a constrained correction needs {needed}; use the bias-variance correction instead.")
     order = slice(None, None, task.direction)
     floor = min(0.0, task.lowest)
     size = np.sqrt(_TIE_BREAK * task.c[order])
@@ -270,9 +268,9 @@ class Batch(NamedTuple):
         """Return the problem of a row, assembled from the law."""
         return problem(self.one(row), int(self.N[row]), self.m, law, breaks=self._breaks(row), smooth=self.smooth)
 
-    def nodes(self, row: int, law: Law) -> Nodes:
+    def weighted_counts(self, row: int, law: Law) -> WeightedCounts:
         """Return weighted counts that stand for all counts of a row."""
-        return nodes(int(self.N[row]), self.m, law, breaks=self._breaks(row), compress=self.smooth)
+        return weighted_counts(int(self.N[row]), self.m, law, breaks=self._breaks(row), compress=self.smooth)
 
     def _breaks(self, row: int) -> tuple[int, ...]:
         return () if self.last is None else (int(self.last[row]) + 1,)
@@ -288,7 +286,7 @@ class Batch(NamedTuple):
             counts = np.arange(max(self.last[rows].max() + 1.0, 0.0))
             few = np.broadcast_to(counts, (len(rows), counts.size))
             return few, (few <= self.N[rows, None]).astype(np.float64)
-        rules = [self.nodes(row, law) for row in rows.tolist()]
+        rules = [self.weighted_counts(row, law) for row in rows.tolist()]
         g, weight = np.zeros((2, len(rows), max(len(rule.g) for rule in rules)))
         for j, rule in enumerate(rules):
             g[j, : len(rule.g)], weight[j, : len(rule.g)] = rule
@@ -394,7 +392,7 @@ def least_squares_problems(batch: Batch) -> Iterator[Problem]:
             continue
         b = coefficients[row]
         visible, common = Gram().singular_values(N, m)[: b.size], sampled_polynomials(m)[:, : b.size].T / (m + 1)
-        target = batch.one(row)(batch.nodes(row, HYPERGEOMETRIC).g)
+        target = batch.one(row)(batch.weighted_counts(row, HYPERGEOMETRIC).g)
         yield Problem.of(visible[:, None] * common, b, c, target)
 
 
@@ -504,13 +502,8 @@ def _chebyshev_sizes(low: int, high: int, count: int) -> Ints:
 
 def _lagrange(points: Floats, at: Floats) -> Floats:
     """Matrix that turns values at ``points`` into values of the interpolant ``at``."""
-    return np.stack(
-        [
-            np.prod((at[:, None] - rest) / (point - rest), axis=1)
-            for point, rest in ((p, np.delete(points, j)) for j, p in enumerate(points))
-        ],
-        axis=1,
-    )
+    others = [(point, np.delete(points, j)) for j, point in enumerate(points)]
+    return np.stack([np.prod((at[:, None] - rest) / (point - rest), axis=1) for point, rest in others], axis=1)
 
 
 def _coefficients(batch: Batch, rows: Ints, law: Law) -> Floats:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.linalg import lapack
 
 from truerank.core.caching import cached
 from truerank.core.checks import Bools, Floats, Ints, frozen, slices
@@ -73,7 +72,7 @@ def reference(g: Ints) -> Floats:
     return np.diff(below, prepend=0.0) / below[-1]
 
 
-def _places(draws: Draws, breaks: Iterable[int], single: int) -> Ints:
+def _solved_counts(draws: Draws, breaks: Iterable[int], single: int) -> Ints:
     """Counts for which a table is solved."""
     found, N = [0], draws.N
     while found[-1] < N:
@@ -128,7 +127,7 @@ class Setting:
     def of(cls, draws: Draws, breaks: tuple[int, ...], single: int) -> Self:
         """Return the setting for some draws; see `setting`."""
         last = min(draws.top, cls.longest_top)
-        solved = _places(draws, (*breaks, last), single)
+        solved = _solved_counts(draws, (*breaks, last), single)
         g, within = cls._checked(solved, last)
         n_top = int(np.searchsorted(g, last, side="right"))
         hats = draws.hats(breaks)
@@ -234,10 +233,8 @@ class SmoothSetting(Setting):
     def _conditions(self, expectation: Floats, least: Floats) -> tuple[Floats, Floats]:
         rows, bounds = super()._conditions(expectation, least)
         laws = starting_laws(self.n_top)
-        return (
-            np.concatenate([laws @ expectation[: self.n_top], rows]),
-            np.concatenate([laws @ least[: self.n_top], bounds]),
-        )
+        of_top, least_of_top = laws @ expectation[: self.n_top], laws @ least[: self.n_top]
+        return np.concatenate([of_top, rows]), np.concatenate([least_of_top, bounds])
 
     def _violated(self, excess: Floats) -> Floats | None:
         law = np.zeros(excess.size)
@@ -411,13 +408,13 @@ def _stepped(point: _Point, Q: Floats, A: Floats, stationary: Floats, primal: Fl
     normal = Q + (A.T * (multiplier / slack)) @ A
     diagonal = normal.ravel()[:: normal.shape[0] + 1]  # a view
     diagonal += _SOLVER_RIDGE * diagonal.mean()
-    factor, status = lapack.dpotrf(normal)
+    factor, status = linalg.lapack.dpotrf(normal)
     if status:
         raise linalg.LinAlgError(f"the normal matrix is not positive definite ({status}).")
 
     def newton(complementary: Floats) -> _Point:
         right = -stationary - A.T @ ((multiplier * primal + complementary) / slack)
-        x = lapack.dpotrs(factor, right)[0]
+        x = linalg.lapack.dpotrs(factor, right)[0]
         moved = A @ x + primal
         return _Point(x, moved, -(complementary + multiplier * moved) / slack)
 

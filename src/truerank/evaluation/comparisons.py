@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, by_name, check_choice, counted
+from truerank.core.checks import AnyArray, InputError, Rng, by_name, check_choice, counted
 from truerank.core.ranks import Ranks, n_named
-from truerank.core.samples import Rng
 from truerank.core.tables import Table, Tabular
 from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, as_metrics, check_assumption, recommended
 from truerank.evaluation import paired_tests

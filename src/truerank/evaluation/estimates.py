@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, counted
+from truerank.core.checks import Floats, InputError, Ints, Rng, counted
 from truerank.core.ranks import Ranks, check_ranks
-from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Record, Table, Tabular, measured
 from truerank.estimators.corrected import ASSUMING, AnyMetric, Assumption, check_assumption, recommended
 from truerank.estimators.corrected import metric as as_metric
@@ -186,10 +185,8 @@ class Estimate(Tabular[Record]):
         if self.n_users is not None or other.n_users is not None:
             raise InputError("estimates of users with several instances do not add up, since users may be in both.")
         if (self.metric, self.ties) != (other.metric, other.ties):
-            raise InputError(
-                f"only estimates of one metric and tie policy add up, got {self.metric!r} ({self.ties}) "
-                f"and {other.metric!r} ({other.ties})."
-            )
+            both = f"{self.metric!r} ({self.ties}) and {other.metric!r} ({other.ties})"
+            raise InputError(f"only estimates of one metric and tie policy add up, got {both}.")
         for name, what in (("exact_range", "with an exact range"), ("weight", "of groups of items")):
             if (getattr(self, name) is None) != (getattr(other, name) is None):
                 raise InputError(f"only estimates {what}, or none, add up, got both for {self.metric!r}.")
@@ -400,9 +397,8 @@ def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own
     if metric.estimated is not metric:
         return [f"{metric} by groups of items: its errors leave out the bias of the correction"]
     if whole is not None and own is not None and own.high > whole.high:
-        return [
-            f"{metric} of a group is its share of {metric} over its share of the items: it can exceed {whole.high:g}"
-        ]
+        share = f"its share of {metric} over its share of the items"
+        return [f"{metric} of a group is {share}: it can exceed {whole.high:g}"]
     return []
 
 

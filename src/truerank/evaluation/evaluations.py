@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats, InputError, by_name
+from truerank.core.checks import AnyArray, Floats, InputError, Rng, by_name
 from truerank.core.ranks import Ranks, check_ranks
-from truerank.core.samples import Rng
 from truerank.core.tables import Cell, Table, Tabular
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Assumption, as_metrics, check_assumption, recommended
@@ -24,7 +24,7 @@ from truerank.evaluation.per_instance import Part, Ties, values_by_part
 from truerank.metrics.definitions import Metric
 
 if TYPE_CHECKING:
-    from truerank.core import conventions
+    from truerank.core.conventions import Convention, Definition, Weights
     from truerank.data.interactions import PerUser
     from truerank.evaluation.comparisons import Comparison
     from truerank.evaluation.exact_ranges import BoundValues, ExactRange
@@ -104,17 +104,11 @@ def evaluate(
     given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
     if by is not None and convention is not None:
         raise InputError("give either `by` or `convention`, not both.")
+    for_lists = {"train": train, "truth": truth, "item_vectors": item_vectors}
     if any(map(_is_lists, given.values())):
-        return _evaluate_lists(
-            given,
-            metrics,
-            partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress),
-            by=by,
-            truth=truth,
-            train=train,
-            item_vectors=item_vectors,
-        )
-    for name, value in (("train", train), ("truth", truth), ("item_vectors", item_vectors)):
+        of_ranks = partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress)
+        return _evaluate_lists(given, metrics, of_ranks, by=by, **for_lists)
+    for name, value in for_lists.items():
         if value is not None:
             raise InputError(f"`{name}` is for recommended lists, but these are ranks.")
     named, chosen = cast("dict[str, Ranks]", given), as_metrics(cast("AnyMetric", metrics))
@@ -245,20 +239,18 @@ def _is_lists(given: Any) -> bool:
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
     """Return the numbers that a tool would print, under the names that were asked for."""
-    from truerank.core.conventions import convention
+    from truerank.core.conventions import find_convention
 
-    tool = convention(name)
+    tool = find_convention(name)
     if not tool.samples and any(one.design is not None for one in named.values()):
         raise InputError(f"{tool.name} ranks all candidates, but these ranks are among sampled ones.")
-    cells = {
-        (key, "", at): _estimate(tool, one, metric, ties, rng)
-        for key, one in named.items()
-        for at, metric in enumerate(chosen)
-    }
+    cells: Cells = {}
+    for key, one in named.items():
+        cells |= {(key, "", at): _estimate(tool, one, metric, ties, rng) for at, metric in enumerate(chosen)}
     return _table(tuple(named), chosen, cells, (), ties, {key: one.notes for key, one in named.items()})
 
 
-def _estimate(tool: conventions.Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
+def _estimate(tool: Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
     definition = tool.definition(str(asked))
     metric = _within_lists(as_metrics(definition.text)[0], ranks)
     weights = _weights(definition.weights, metric, ranks)
@@ -272,7 +264,7 @@ def _estimate(tool: conventions.Convention, ranks: Ranks, asked: Metric, ties: T
     return replace(result, metric=str(asked), caveats=(*_caveats(tool, definition, asked, ranks), *result.caveats))
 
 
-def _at_mean_rank(tool: conventions.Convention, ranks: Ranks, metric: Metric, ties: Ties, rng: Rng) -> Floats:
+def _at_mean_rank(tool: Convention, ranks: Ranks, metric: Metric, ties: Ties, rng: Rng) -> Floats:
     """Return the metric at the mean of the best and the worst rank; other policies than the default do as they say."""
     if np.any(ranks.n_relevant > 1):
         at = int(np.argmax(ranks.n_relevant > 1))
@@ -287,14 +279,12 @@ def _within_lists(metric: Metric, ranks: Ranks) -> Metric:
     if ranks.depth is None or getattr(metric, "k", 0) is not None:
         return metric
     if (most := ranks.n_relevant.max(initial=0)) > ranks.depth:
-        raise InputError(
-            f"{metric} needs lists at least as long as the largest number of relevant items, {most}; "
-            f"these are cut at depth {ranks.depth}."
-        )
+        needed = f"lists at least as long as the largest number of relevant items, {most}"
+        raise InputError(f"{metric} needs {needed}; these are cut at depth {ranks.depth}.")
     return replace(metric, k=ranks.depth)  # type: ignore[type-var]
 
 
-def _weights(kind: conventions.Weights | None, metric: Metric, ranks: Ranks) -> Floats | None:
+def _weights(kind: Weights | None, metric: Metric, ranks: Ranks) -> Floats | None:
     """Return what each instance weighs in a pooled mean; None if all weigh the same."""
     if kind is None:
         return None
@@ -306,17 +296,13 @@ def _weights(kind: conventions.Weights | None, metric: Metric, ranks: Ranks) -> 
 _ORDERS = {"listed": "as they are listed", "id": "by id", "arbitrary": "arbitrarily"}
 
 
-def _caveats(
-    tool: conventions.Convention, definition: conventions.Definition, asked: Metric, ranks: Ranks
-) -> list[str]:
+def _caveats(tool: Convention, definition: Definition, asked: Metric, ranks: Ranks) -> list[str]:
     pooled = f", weighted by {definition.weights} items" if definition.weights else ""
     mean = ", at the mean of the best and the worst rank" if definition.ties == "mean rank" and ranks.has_ties else ""
     notes = [f"{asked} as in {tool.name}: {definition.text}{pooled}{mean}"]
     if ranks.has_ties and definition.ties is None and tool.equal_scores in _ORDERS:
-        notes.append(
-            f"{tool.name} orders equal scores {_ORDERS[tool.equal_scores]}: its numbers lie between those "
-            "for 'optimistic' and 'pessimistic' ties"
-        )
+        between = "its numbers lie between those for 'optimistic' and 'pessimistic' ties"
+        notes.append(f"{tool.name} orders equal scores {_ORDERS[tool.equal_scores]}: {between}")
     return notes
 
 
@@ -354,21 +340,20 @@ class Evaluation(Tabular[Estimate]):
             given = (self.recommenders[0], *given)
         if len(given) == 1 and len(self.recommenders) > 1:
             raise InputError(f"name the recommender too, as in table[{self.recommenders[0]!r}, {key!r}].")
-        cells = dict(zip(self._keys(), self.estimates, strict=True))
+        cells = dict(self._cells())
         named = (given[0], *(self._column(str(metric)) for metric in given[1:2]), *given[2:])
         if named not in cells:
-            grouped = f", groups {self.groups}" if self.groups else ""
-            raise InputError(
-                f"the table has rows {self.recommenders} and columns {self.metrics}{grouped}, got {key!r}."
-            )
+            columns = f"{self.metrics}, groups {self.groups}" if self.groups else self.metrics
+            raise InputError(f"the table has rows {self.recommenders} and columns {columns}, got {key!r}.")
         return cells[named]
 
     def _keys(self) -> Iterator[tuple[str, ...]]:
         """Recommender, metric and group, if there are groups, of each estimate."""
-        for name in self.recommenders:
-            for group in self.groups or ("",):
-                for metric in self.metrics:
-                    yield (name, metric, group) if self.groups else (name, metric)
+        for name, group, metric in product(self.recommenders, self.groups or ("",), self.metrics):
+            yield (name, metric, group) if self.groups else (name, metric)
+
+    def _cells(self) -> Iterator[tuple[tuple[str, ...], Estimate]]:
+        return zip(self._keys(), self.estimates, strict=True)
 
     def _column(self, name: str) -> str:
         """Return the name of a column, which may have an estimator behind the name that was asked for."""
@@ -415,10 +400,7 @@ class Evaluation(Tabular[Estimate]):
     def _best(self) -> list[bool]:
         """For each estimate, whether it is the best and its recommender is found better than every other one."""
         winners = self._winners()
-        return [
-            winners.get(key[1:]) == key[0] and self._is_foremost(key, cell.mean)
-            for key, cell in zip(self._keys(), self.estimates, strict=True)
-        ]
+        return [winners.get(key[1:]) == key[0] and self._is_foremost(key, cell.mean) for key, cell in self._cells()]
 
     def _winners(self) -> dict[tuple[str, ...], str | None]:
         """Return who is found better than all others, by metric and group; nothing if they can't be compared."""
@@ -439,7 +421,7 @@ class Evaluation(Tabular[Estimate]):
     def _is_foremost(self, key: tuple[str, ...], mean: float) -> bool:
         """Whether no other value is better: where values are biased, the one found better may show a worse one."""
         sign = self.directions[self.metrics.index(key[1])] if self.directions else 0
-        rivals = [cell.mean for other, cell in zip(self._keys(), self.estimates, strict=True) if other[1:] == key[1:]]
+        rivals = [cell.mean for other, cell in self._cells() if other[1:] == key[1:]]
         return sign != 0 and all(sign * mean >= sign * rival for rival in rivals)
 
     def _rows(self) -> Sequence[Estimate]:

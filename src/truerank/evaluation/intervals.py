@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, as_number, distinct_columns
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_number, distinct_columns
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import item_terms, sums
 from truerank.metrics.definitions import Metric
@@ -297,13 +296,8 @@ class _End:
         per_unit, values = units.sizes / units.counts, units.sums / units.sizes
         least = min(least, float(values.min()))
         extreme = float(units.sizes @ per_unit) / units.total
-        return cls(
-            np.append(units.counts, UNSEEN),
-            np.append(units.sums / units.counts, least * extreme),
-            np.append(per_unit, extreme),
-            units.mean,
-            least,
-        )
+        sums = np.append(units.sums / units.counts, least * extreme)
+        return cls(np.append(units.counts, UNSEEN), sums, np.append(per_unit, extreme), units.mean, least)
 
     @property
     def n(self) -> float:
@@ -490,9 +484,8 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
     (Interval(low=0.0, high=0.2), Interval(low=1.0, high=19.5))
     """
     exact = metric.estimated
-    sizes, n = (
-        (ranks.n_relevant, _candidates(ranks, metric)) if ranks.grades is not None else _extreme_kinds(ranks, metric)
-    )
+    graded = ranks.grades is not None
+    sizes, n = (ranks.n_relevant, _candidates(ranks, metric)) if graded else _extreme_kinds(ranks, metric)
     ends = [values_at_one_end(sizes, n, exact, _ordered(ranks, best=first), first=first) for first in (False, True)]
     defined = np.concatenate(ends)
     defined = defined[~np.isnan(defined)]

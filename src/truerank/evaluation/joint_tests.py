@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import Bools, Floats, InputError, as_rng, check_whole, frozen
-from truerank.core.samples import Rng
+from truerank.core.checks import Bools, Floats, InputError, Rng, as_rng, check_whole, frozen
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.intervals import UNSEEN, Interval
 from truerank.evaluation.paired_tests import (

@@ -26,9 +26,7 @@ class CountEstimate(Estimate):
     """A metric of how often items are recommended; which does not merge with others."""
 
     def __add__(self, other: Estimate) -> Estimate:
-        raise InputError(
-            f"{self.metric} is not a mean over users, so it does not add up: join the lists with + instead."
-        )
+        raise InputError(f"{self.metric} is not a mean over users, so it does not add up: join the lists with +.")
 
 
 class ListCells(NamedTuple):
@@ -79,7 +77,9 @@ def list_cells(
     plain = [metric for metric in chosen if not isinstance(metric, ListMetric)]
     ranked = evaluate_ranks(_ranks(named, truth, plain[0]), plain, by=groups) if plain else None
     parts = _parts(named, groups, () if ranked is None else ranked.groups)
-    given = _surroundings(named, None if train is None else Interactions.of(train, "train"), item_vectors)
+    data = None if train is None else Interactions.of(train, "train")
+    first = next(iter(named.values())) if len(named) > 1 else None
+    given = {name: Surroundings.of(lists, data, item_vectors, first) for name, lists in named.items()}
     of_ranks = iter([] if ranked is None else ranked.metrics)
     cells: dict[tuple[str, str, int], Estimate] = {}
     for at, metric in enumerate(chosen):
@@ -93,7 +93,9 @@ def list_cells(
         else:
             own = _ranked_estimates(ranked, next(of_ranks))
         cells |= {(name, group, at): cell for (name, group), cell in own.items()}
-    notes = (*(() if ranked is None else ranked.notes), *_reference_notes(named, chosen))
+    overlaps = [metric for metric in chosen if isinstance(metric, Overlap)]
+    about = [f"{metric} is the overlap with the lists of {next(iter(named))!r}" for metric in overlaps]
+    notes = (*(() if ranked is None else ranked.notes), *about)
     contest = None if ranked is None else ranked.contest
     return ListCells(chosen, cells, () if groups is None else tuple(parts), notes, contest)
 
@@ -140,22 +142,7 @@ def _ranks(named: Mapping[str, Recommendations], truth: Source, metric: object) 
     return {name: read_lists(lists, truth, depth=lists.k) for name, lists in named.items()}
 
 
-def _surroundings(
-    named: Mapping[str, Recommendations], train: Interactions | None, item_vectors: AnyArray | None
-) -> dict[str, Surroundings]:
-    first = next(iter(named.values())) if len(named) > 1 else None
-    return {name: Surroundings.of(lists, train, item_vectors, first) for name, lists in named.items()}
-
-
 def _estimate(lists: Recommendations, metric: ListMetric, given: Surroundings, caveats: tuple[str, ...]) -> Estimate:
     value, error, n, is_mean = metric.measure(lists.cut(metric.k), given)
     kind = Estimate if is_mean else CountEstimate
     return kind(str(metric), value, error, n, len(lists) - n, caveats=caveats)
-
-
-def _reference_notes(named: Mapping[str, Recommendations], chosen: list[Any]) -> list[str]:
-    return [
-        f"{metric} is the overlap with the lists of {next(iter(named))!r}"
-        for metric in chosen
-        if isinstance(metric, Overlap)
-    ]

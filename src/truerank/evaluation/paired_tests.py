@@ -17,10 +17,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.core.checks import Floats, InputError, Ints, as_rng, check_choice, check_whole, frozen
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_rng, check_choice, check_whole, frozen
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
 from truerank.core.threads import available_threads, progress_bar, share
 from truerank.estimators.corrected import AnyMetric
 from truerank.evaluation.intervals import Interval, Units, check_level, student_interval

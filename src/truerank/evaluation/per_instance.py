@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, as_rng, check_choice
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_rng, check_choice
 from truerank.core.ranks import Ranks, check_ranks, named_ranks
-from truerank.core.samples import Rng
 from truerank.core.tables import Backend, frame
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.corrected import metric as as_metric
@@ -166,10 +165,8 @@ def checked_terms(ranks: Ranks, metric: Metric) -> tuple[Terms, ...]:
 def _check_depth(terms: Terms, ranks: Ranks, depth: int, name: str) -> None:
     deepest = terms.term.cutoff(ranks.n_relevant)
     if deepest is None:
-        raise InputError(
-            f"{name} needs the whole ranking, but these lists are cut at depth {depth}; "
-            f"use a metric with a cut-off of at most {depth}."
-        )
+        cut = f"these lists are cut at depth {depth}; use a metric with a cut-off of at most {depth}"
+        raise InputError(f"{name} needs the whole ranking, but {cut}.")
     if np.any(deepest > depth):
         raise InputError(f"{name} looks at rank {deepest.max()}, but these lists are cut at depth {depth}.")
 
@@ -240,11 +237,9 @@ def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]
     if all(part.items is None for part in parts):
         totals = sums(ranks, terms)
         return [totals[part.rows] for part in parts]
-    added, row = item_terms(ranks, terms), ranks.instance
-    return [
-        np.bincount(row[part.items], added[part.items], minlength=len(ranks))[part.rows].astype(np.float64)
-        for part in parts
-    ]
+    added, row, n = item_terms(ranks, terms), ranks.instance, len(ranks)
+    totals_of = [np.bincount(row[part.items], added[part.items], minlength=n)[part.rows] for part in parts]
+    return [totals.astype(np.float64) for totals in totals_of]
 
 
 def split_by(ranks: Ranks, groups: Groups | None) -> tuple[Part, ...]:

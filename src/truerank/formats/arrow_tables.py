@@ -17,7 +17,7 @@ from truerank.core.checks import InputError, refuse_pairs
 from truerank.core.csr import bounds
 from truerank.formats.columns import Contents, find_columns
 from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
-from truerank.formats.text_files import Format, Layout, check_format, decode, detect, not_utf8
+from truerank.formats.text_files import Detection, Format, Layout, check_format, decode, not_utf8
 
 _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
@@ -47,9 +47,8 @@ def from_columns(columns: Mapping[Any, Any], contents: Contents, chosen: Mapping
 
 
 def _is_column(values: Any) -> bool:
-    return (
-        isinstance(values, Sized) and hasattr(values, "__getitem__") and not isinstance(values, str | bytes | Mapping)
-    )
+    is_indexed = isinstance(values, Sized) and hasattr(values, "__getitem__")
+    return is_indexed and not isinstance(values, str | bytes | Mapping)
 
 
 def from_mapping(lists: Mapping[Any, Any], value: str) -> pa.Table:
@@ -194,7 +193,7 @@ def _open_file(file: File, contents: Contents, chosen: Mapping[str, str | int], 
         _check_head(head, str(file))
         json = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
         if not json and not head.startswith(b"PAR1"):
-            return _Text(file, detect(file, head, contents, chosen, given))
+            return _Text(file, Detection(file, contents, chosen, given).layout(head))
         if given is not None:
             raise InputError(f"{file} is {'JSON' if json else 'Parquet'}, not {given!r}.")
         return _Json(file) if json else _Parquet(file)

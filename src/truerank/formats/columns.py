@@ -31,14 +31,14 @@ class Contents:
         What the source holds, for messages.
     roles : mapping of str to tuple of str
         The columns to read, and their usual names.
-    needed : tuple of str
-        Roles that must be present.
     value : str
         The role of the inner values of a dict of dicts.
     unnamed : mapping of int to tuple of str
         The roles of the columns of a file without a header, by the number of columns.
     trec : str, optional
         The TREC format that can hold this: "run" or "qrels".
+    needed : tuple of str
+        Roles that must be present.
     lists_need : str
         The end of the message if the source holds ranked lists instead.
     format_argument : str
@@ -49,10 +49,10 @@ class Contents:
 
     what: str
     roles: Mapping[str, tuple[str, ...]]
-    needed: tuple[str, ...]
     value: str
     unnamed: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     trec: str | None = None
+    needed: tuple[str, ...] = ("user", "item")
     lists_need: str = ""
     format_argument: str = "format"
     header_hint: str = ""
@@ -65,40 +65,18 @@ class Contents:
 
 _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
 
+_PAIR: dict[str, tuple[str, ...]] = {"user": _USER, "item": _ITEM}
 # a column of weights is never guessed: it may be the weight of a parcel
-INTERACTIONS = Contents(
-    "interactions",
-    {"user": _USER, "item": _ITEM, "time": _TIME, "rating": _RATING, "weight": ()},
-    ("user", "item"),
-    "rating",
-    _EVENT_COLUMNS,
-)
-PAIRS = Contents("pairs", {"user": _USER, "item": _ITEM}, ("user", "item"), "rating", _EVENT_COLUMNS)
-LISTS = Contents(
-    "ranked lists",
-    {"user": _USER, "item": _ITEM, "score": _SCORE, "rank": _RANK, "m": _SAMPLED},
-    ("user", "item"),
-    "score",
-    {2: ("user", "item")},
-    "run",
-    format_argument="run_format",
-)
-TRUTH = Contents(
-    "relevant items",
-    {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE},
-    ("user", "item"),
-    "relevance",
-    _EVENT_COLUMNS,
-    "qrels",
-    format_argument="truth_format",
-)
-RANKS = Contents(
-    "ranks",
-    {"user": _USER, "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE},
-    ("rank",),
-    "rank",
-    lists_need="; their truth (the relevant items) is also needed",
-)
+_EVENT = {**_PAIR, "time": _TIME, "rating": _RATING, "weight": ()}
+INTERACTIONS = Contents("interactions", _EVENT, "rating", _EVENT_COLUMNS)
+PAIRS = Contents("pairs", _PAIR, "rating", _EVENT_COLUMNS)
+_LISTED = {**_PAIR, "score": _SCORE, "rank": _RANK, "m": _SAMPLED}
+LISTS = Contents("ranked lists", _LISTED, "score", {2: ("user", "item")}, "run", format_argument="run_format")
+_TRUE = {**_PAIR, "relevance": _RELEVANCE}
+TRUTH = Contents("relevant items", _TRUE, "relevance", _EVENT_COLUMNS, "qrels", format_argument="truth_format")
+_RANKED = {"user": _USER, "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE}
+_NEED = "; their truth (the relevant items) is also needed"
+RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED)
 
 
 def chosen_columns(columns: Mapping[str, Column] | None) -> dict[str, str | int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_elsewhere
+from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_on_workers
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
@@ -159,13 +159,9 @@ def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
     >>> to_rows(ranks, schema).to_pylist()[0]
     {'n_candidates': 22, 'above': [2, 3], 'design': 'uniform(20)'}
     """
-    table, stated = to_arrow(ranks), {"design": ranks.design, "depth": ranks.depth}
+    table, design = to_arrow(ranks), None if ranks.design is None else str(ranks.design)
     columns = {name: table[name].combine_chunks() for name in table.column_names}
-    columns |= {
-        name: pa.array([value if name == "depth" else str(value)] * len(ranks))
-        for name, value in stated.items()
-        if value is not None
-    }
+    columns |= {name: pa.array([value] * len(ranks)) for name, value in (("design", design), ("depth", ranks.depth))}
     return pa.table([columns.get(field.name, pa.nulls(len(ranks))).cast(field.type) for field in schema], schema)
 
 
@@ -189,7 +185,7 @@ def from_frame(frame: Any) -> Ranks:
     """Return the ranks in a dataframe of another process that has a method `toArrow`, such as Spark's."""
     if not hasattr(frame, "toArrow"):
         raise InputError(f"ranks must be in a Spark dataframe, got {type(frame).__name__}.")
-    with raised_elsewhere():
+    with raised_on_workers():
         return from_rows(frame.toArrow())
 
 

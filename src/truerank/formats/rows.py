@@ -17,6 +17,8 @@ from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text
 from truerank.formats.sources import Source, is_list
 from truerank.formats.text_files import Format
 
+Chosen = Mapping[str, Column] | None
+"""Columns by role, as far as they are chosen."""
 _IDS = ("user", "item")
 _DATES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
@@ -138,12 +140,7 @@ class Rows:
 
 
 def load(
-    source: Source,
-    contents: Contents,
-    columns: Mapping[str, Column] | None = None,
-    given: Format | None = None,
-    *,
-    lenient: bool = False,
+    source: Source, contents: Contents, columns: Chosen = None, given: Format | None = None, *, lenient: bool = False
 ) -> Rows:
     """Return the checked rows of any source, with the columns that have a role.
 
@@ -164,9 +161,7 @@ def load(
     return load_opened(opened, contents, columns, lenient=lenient)
 
 
-def load_opened(
-    opened: Opened, contents: Contents, columns: Mapping[str, Column] | None, *, lenient: bool = False
-) -> Rows:
+def load_opened(opened: Opened, contents: Contents, columns: Chosen, *, lenient: bool = False) -> Rows:
     """Return the rows of a source that is already open."""
     chosen = {} if opened.fixed else chosen_columns(columns)
     if not lenient:
@@ -180,7 +175,7 @@ def load_opened(
     return _with_ids(rows, opened.whole_ids)
 
 
-def check_chosen(columns: Mapping[str, Column] | None, *sources: Opened) -> None:
+def check_chosen(columns: Chosen, *sources: Opened) -> None:
     """Raise `InputError` for a chosen column that none of the sources has."""
     for role, column in chosen_columns(columns).items():
         if all(source.fixed or position(column, source.names, source.name) is None for source in sources):

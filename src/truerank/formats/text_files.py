@@ -105,16 +105,11 @@ class Layout:
             kinds = dict.fromkeys(gaps, pa.null())
         kinds |= {str(column): pa.string() for column in text}
         wanted = [str(column) for column in columns]
-        table = pa_csv.read_csv(
-            stream,
-            read_options=pa_csv.ReadOptions(
-                column_names=names, skip_rows=self.skip, encoding=encoding, block_size=1 << 22
-            ),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter[0], quote_char='"' if self.quoted else False),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=kinds, include_columns=[*wanted, *(name for name in kinds if name.startswith(":"))]
-            ),
-        ).select(wanted)
+        reading = pa_csv.ReadOptions(column_names=names, skip_rows=self.skip, encoding=encoding, block_size=1 << 22)
+        parsing = pa_csv.ParseOptions(delimiter=delimiter[0], quote_char='"' if self.quoted else False)
+        read = [*wanted, *(name for name in kinds if name.startswith(":"))]
+        converting = pa_csv.ConvertOptions(column_types=kinds, include_columns=read)
+        table = pa_csv.read_csv(stream, reading, parsing, converting).select(wanted)
         return pa.table({name: _ids(table[name]) if int(name) in text else table[name] for name in wanted})
 
     def records(self, file: File) -> Iterator[tuple[int, list[str]]]:
@@ -214,16 +209,9 @@ def with_header(given: Format | None, header: bool | None, name: str = "header")
     return "csv-header" if header else "csv-no-header"
 
 
-def detect(
-    file: File, head: bytes, contents: Contents, chosen: Mapping[str, str | int], given: Format | None
-) -> Layout:
-    """Return how a text file is divided, from its head, what it must hold, and what the caller says of it."""
-    return _Detection(file, contents, chosen, given).layout(head)
-
-
 @dataclass(frozen=True)
-class _Detection:
-    """Finds out how a text file is divided."""
+class Detection:
+    """Finds out how a text file is divided, from its head, what it must hold, and what the caller says of it."""
 
     file: File
     contents: Contents
@@ -284,10 +272,8 @@ class _Detection:
         if kind == "run":
             return InputError(f"{self.file} holds ranked lists, not {contents.what}{contents.lists_need}.")
         hint = f"; if its columns are user, item, rating and time, give {contents.format_argument}='movielens'"
-        applies = 4 in contents.unnamed
-        return InputError(
-            f"{self.file} holds relevant items (TREC qrels), not {contents.what}{hint if applies else ''}."
-        )
+        wanted = contents.what + (hint if 4 in contents.unnamed else "")
+        return InputError(f"{self.file} holds relevant items (TREC qrels), not {wanted}.")
 
     def _delimited(self, lines: Sequence[str], skip: int, latin: bool) -> Layout:
         delimiter = _delimiter(lines[0])

@@ -152,9 +152,8 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any] | Floats
     import pyarrow as pa
 
     check_writable(path, COLUMN_ENDINGS)
-    write_tables(
-        path, [pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})]
-    )
+    arrays = {name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()}
+    write_tables(path, [pa.table(arrays)])
 
 
 def write_tables(path: str | Path, tables: Iterable[pa.Table]) -> None:
@@ -201,20 +200,13 @@ def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
         scores = table["score"] if "score" in table.column_names else pc.negate(table["rank"])
         given = (table["user"], table["item"], table["rank"], scores)
         user, item, rank, score = (pc.cast(column, pa.string()) for column in given)
-        _check_run_ids(user=user, item=item)
+        for name, ids in (("user", user), ("item", item)):
+            spaced = pc.or_(pc.match_substring_regex(ids, r"\s"), pc.equal(ids, ""))
+            if pc.any(spaced).as_py():
+                rule = "an id is a text without white space"
+                raise InputError(f"a TREC run can't hold the {name} id {pc.filter(ids, spaced)[0].as_py()!r}: {rule}.")
         lines = pc.binary_join_element_wise(user, "Q0", item, rank, score, "truerank\n", " ")
         file.write("".join(lines.to_pylist()).encode())
-
-
-def _check_run_ids(**columns: pa.ChunkedArray) -> None:
-    """Refuse ids with white space, which a TREC run can't hold."""
-    import pyarrow.compute as pc
-
-    for name, ids in columns.items():
-        spaced = pc.or_(pc.match_substring_regex(ids, r"\s"), pc.equal(ids, ""))
-        if pc.any(spaced).as_py():
-            first = pc.filter(ids, spaced)[0].as_py()
-            raise InputError(f"a TREC run can't hold the {name} id {first!r}: an id is a text without white space.")
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Iterator[pa.Table]], None]] = {

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice, first_true
 from truerank.formats.ids import shown
 from truerank.formats.sources import locate, unreadable
 
@@ -203,9 +203,8 @@ def _text(line: bytes) -> str:
         raise tr.InputError("the line ends in CR LF, as on Windows; convert the file to LF line ends.")
     odd = next((byte for byte in line if byte > 126 or byte < 9), None)
     if odd is not None:
-        raise tr.InputError(
-            f"the line has the byte 0x{odd:02x}; save the file as plain text (ASCII, or UTF-8 without BOM)."
-        )
+        plain = "plain text (ASCII, or UTF-8 without BOM)"
+        raise tr.InputError(f"the line has the byte 0x{odd:02x}; save the file as {plain}.")
     return line.decode("ascii")
 
 
@@ -302,9 +301,8 @@ def read_vlnet(
         reading = pool.submit(read_solution, solution), pool.submit(read_submission, submission)
         right, lists = reading[0].result(), reading[1].result()
     if not np.isin(right.queries, lists.queries).any():
-        raise tr.InputError(
-            f"no query of {str(solution)!r} is in {str(submission)!r}; for instance, query {right.queries[0]} is not."
-        )
+        files, first = f"{str(solution)!r} is in {str(submission)!r}", right.queries[0]
+        raise tr.InputError(f"no query of {files}; for instance, query {first} is not.")
     if missing == "refuse":
         _check_complete(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))
@@ -317,9 +315,7 @@ def read_vlnet(
 
 def _check_complete(solution: Solution, submission: Submission) -> None:
     absent = ~np.isin(solution.queries, submission.queries)
-    if np.any(absent):
-        line = int(np.argmax(absent))
-        raise tr.InputError(
-            f"query {solution.queries[line]} (line {line + 1} of the solution) has no line in the submission; add one, "
-            f"or score the {absent.sum()} missing as 0 with missing='zero'."
-        )
+    if (line := first_true(absent)) is not None:
+        query = f"query {solution.queries[line]} (line {line + 1} of the solution)"
+        remedy = f"add one, or score the {absent.sum()} missing as 0 with missing='zero'"
+        raise tr.InputError(f"{query} has no line in the submission; {remedy}.")

@@ -10,22 +10,11 @@ from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import (
-    AnyArray,
-    Bools,
-    Floats,
-    InputError,
-    Ints,
-    as_ints,
-    as_rng,
-    check_whole,
-    counted,
-    slices,
-    to_numpy,
-)
+from truerank.core import checks
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, check_whole, slices
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng, Sample
+from truerank.core.samples import Sample
 from truerank.core.threads import check_threads, progress_bar, share
 from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
@@ -258,7 +247,7 @@ def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: I
     first, last = ends[0], ends[-1]
     rows = np.repeat(np.concatenate([users, users]), np.concatenate([np.diff(ends), np.diff(sample.indptr)]))
     items = np.concatenate([test.items[first:last].astype(np.int64), sample.items])
-    scores = np.ascontiguousarray(to_numpy(scorer.pairs(rows, items), "scores"))
+    scores = np.ascontiguousarray(checks.to_numpy(scorer.pairs(rows, items), "scores"))
     check_pairs(scores, rows, items)
     counts = count_sampled(scores[: last - first], ends - first, scores[last - first :], sample.indptr)
     same = np.diff(counts.scores, prepend=np.nan) == 0
@@ -296,7 +285,7 @@ def _given(negatives: Negatives, held: HeldOut) -> _Samples:
     each = read_negatives(negatives) if isinstance(negatives, str | Path) else negatives
     if len(each) <= int(users.max(initial=-1)):
         raise InputError(f"`negatives` must have a row for each user up to {users.max()}, got {len(each)} rows.")
-    rows = [as_ints("negatives", each[user]) for user in users]
+    rows = [checks.as_ints("negatives", each[user]) for user in users]
     sampled = [np.sort(row[~np.isin(row, held.test.of_user(user))]) for user, row in zip(users, rows, strict=True)]
     flat = np.concatenate([*sampled, np.zeros(0, dtype=np.int64)])
     if flat.size and not 0 <= flat.min() <= flat.max() < n_items:
@@ -317,7 +306,7 @@ def _odd(rows: list[Ints], sampled: list[Ints], n_repeated: int, held: HeldOut) 
         own = [held.excluded.of_user(user) for user in held.users]
         trained = sum(int(np.isin(row, items).sum()) for row, items in zip(sampled, own, strict=True))
     return [
-        counted(number, f"negative {one}", f"negatives {many}")
+        checks.counted(number, f"negative {one}", f"negatives {many}")
         for number, (one, many) in zip((n_repeated, relevant, trained), _ODDITIES, strict=True)
         if number
     ]
@@ -361,7 +350,8 @@ class _Asked:
 
         def part(start: int, stopped: Event) -> Floats:
             some = slice(start, start + step)
-            return to_numpy(self.scorer.pairs(users[some], items[some]), "scores").astype(np.float64, copy=False)
+            scores = checks.to_numpy(self.scorer.pairs(users[some], items[some]), "scores")
+            return scores.astype(np.float64, copy=False)
 
         scores = np.concatenate(share(part, range(0, max(users.size, 1), step), threads))
         check_pairs(scores, users, items)

@@ -9,10 +9,9 @@ from typing import NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_whole, counted, to_numpy
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, check_whole, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
 from truerank.core.ranks import Ranks, cut_counts
-from truerank.core.samples import Rng
 from truerank.core.threads import check_threads, progress_bar
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_rng, counted
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, counted
 from truerank.core.csr import bounds
 from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
-from truerank.core.samples import Rng
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer

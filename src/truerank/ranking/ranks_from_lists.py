@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice, check_whole, counted
-from truerank.core.conventions import Convention, EqualScores
-from truerank.core.conventions import convention as find_convention
+from truerank.core.conventions import Convention, EqualScores, find_convention
 from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source

@@ -91,9 +91,8 @@ def _widened(factors: Floats) -> AnyArray:
 
 def _gram_of(factors: AnyArray, threads: int) -> Floats:
     """Return the sum of the outer products of all rows with themselves."""
-    return np.sum(
-        share(lambda cut, _: _gram(factors, *cut), _cuts(np.arange(len(factors) + 1), _ROWS), threads), axis=0
-    )
+    cuts = _cuts(np.arange(len(factors) + 1), _ROWS)
+    return np.sum(share(lambda cut, _: _gram(factors, *cut), cuts, threads), axis=0)
 
 
 def _cuts(indptr: Ints, size: int) -> list[tuple[int, int]]:
@@ -237,7 +236,7 @@ class IALS(Recommender[FactorModel]):
             items = self._solve(by_item, users, items, threads)
         if not (np.isfinite(users).all() and np.isfinite(items).all()):
             raise InputError(f"`regularization` is too small for these data, got {self.regularization}; increase it.")
-        return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
+        return FactorModel(users, items, user_ids=train.user_ids, item_ids=train.item_ids).learnt_by(self)
 
     def _solve(self, matrix: sp.csr_array, factors: Floats, start: Floats, threads: int) -> Floats:
         """Return factors of the rows, given those of the columns."""

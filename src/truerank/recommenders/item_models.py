@@ -174,7 +174,7 @@ class EASE(Recommender[SimilarityModel]):
         inverse = invert(gram, threads)
         weights = (inverse / -np.diag(inverse)).astype(np.float32)
         np.fill_diagonal(weights, 0.0)
-        return SimilarityModel(weights, train, recommender=self)
+        return SimilarityModel(weights, train).learnt_by(self)
 
 
 Keep = Literal["column", "row"]
@@ -256,7 +256,7 @@ class ItemKNN(Recommender[SimilarityModel]):
         share = adds.nnz / adds.shape[0] ** 2
         # a dense product is limited by memory bandwidth, so half as many bytes take half the time
         matrix = adds.astype(np.float32).toarray() if share > _DENSE else adds
-        return SimilarityModel(matrix, train, recommender=self)
+        return SimilarityModel(matrix, train).learnt_by(self)
 
     def _similar(self, first: int, together: sp.csr_array, users: Floats) -> sp.csr_array:
         """Return a block of rows of similarities, those of neighbours only."""

@@ -9,18 +9,17 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from truerank.core.checks import AnyArray, Floats, InputError, as_number, as_path
 from truerank.core.matrices import Matrix
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
 from truerank.formats import sources, writing
-from truerank.scoring.scorers import ArrayScorer, Factors, Ids, Similarity
+from truerank.scoring.scorers import ArrayScorer, Factors, Similarity
 
 _PARTS = ("data", "indices", "indptr", "shape")
 
@@ -103,7 +102,12 @@ class Recommender(ABC, Generic[Model]):
 class _Learnt(ArrayScorer):
     """What models have besides their scores: the recommender that they were learnt by, and a file."""
 
-    recommender: Recommender[Any] | None
+    recommender: Recommender[Any] | None = None
+
+    def learnt_by(self, recommender: Recommender[Any]) -> Self:
+        """Name the recommender, and return the model."""
+        self.recommender = recommender
+        return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_users} users, {self.n_items} items, by {self.recommender!r})"
@@ -127,32 +131,12 @@ class _Learnt(ArrayScorer):
 class FactorModel(_Learnt, Factors):
     """Factors learnt by a recommender; scores are their inner products."""
 
-    def __init__(
-        self,
-        user_factors: ArrayLike,
-        item_factors: ArrayLike,
-        recommender: Recommender[FactorModel] | None = None,
-        **names: Ids,
-    ) -> None:
-        super().__init__(user_factors, item_factors, **names)
-        self.recommender = recommender
-
     def _arrays(self) -> dict[str, AnyArray]:
         return {"user_factors": self.user_factors, "item_factors": self.item_factors}
 
 
 class SimilarityModel(_Learnt, Similarity):
     """An item-item matrix learnt by a recommender, and the histories of the users it scores."""
-
-    def __init__(
-        self,
-        similarity: Matrix,
-        history: PerUser,
-        recommender: Recommender[SimilarityModel] | None = None,
-        **names: Ids,
-    ) -> None:
-        super().__init__(similarity, history, **names)
-        self.recommender = recommender
 
     def _arrays(self) -> dict[str, AnyArray]:
         return _pack("similarity", self.similarity) | _pack("history", self.history)
@@ -190,7 +174,7 @@ class Popularity(Recommender[FactorModel]):
         counts = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
         # as a single factor, which is 1 for each user: `rank` is fastest for factors
         users, items = np.ones((train.n_users, 1)), counts[:, np.newaxis]
-        return FactorModel(users, items, recommender=self, user_ids=train.user_ids, item_ids=train.item_ids)
+        return FactorModel(users, items, user_ids=train.user_ids, item_ids=train.item_ids).learnt_by(self)
 
 
 RECOMMENDERS = {"EASE": "item_models", "IALS": "ials", "ItemKNN": "item_models", "Popularity": "models"}
@@ -219,6 +203,6 @@ def load_model(path: str | Path) -> FactorModel | SimilarityModel:
         raise InputError(f"{str(path)!r} was not written by a model's `save`: {error}.") from error
     names = {"user_ids": arrays.get("user_ids"), "item_ids": arrays.get("item_ids")}
     if {"user_factors", "item_factors"} <= arrays.keys():
-        return FactorModel(arrays["user_factors"], arrays["item_factors"], recommender=recommender, **names)
+        return FactorModel(arrays["user_factors"], arrays["item_factors"], **names).learnt_by(recommender)
     similarity, history = (_unpack(name, arrays) for name in ("similarity", "history"))
-    return SimilarityModel(similarity, history, recommender=recommender, **names)
+    return SimilarityModel(similarity, history, **names).learnt_by(recommender)

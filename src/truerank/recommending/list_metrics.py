@@ -76,9 +76,7 @@ def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
     refuse_masked(vectors, "`item_vectors`")
     given = np.asarray(vectors, dtype=np.float64)
     if given.ndim != 2 or len(given) != lists.n_items:
-        raise InputError(
-            f"`item_vectors` must have one row for each of {lists.n_items} items, got shape {given.shape}."
-        )
+        raise InputError(f"`item_vectors` must have a row for each of {lists.n_items} items, got shape {given.shape}.")
     lengths = np.linalg.norm(given, axis=1)
     bad = ~((lengths > 0) & np.isfinite(lengths))
     bad[np.setdiff1d(np.arange(lists.n_items), lists.items)] = False  # only the listed ones matter
@@ -304,7 +302,7 @@ class Overlap(PerListMetric):
         if given.reference is None:
             raise self.needed("lists of at least two recommenders")
         other = given.reference.cut(self.k)
-        row, item = _places(other.user_ids, lists.user_ids, "user"), _places(other.item_ids, lists.item_ids, "item")
+        row, item = _matched(other.user_ids, lists.user_ids, "user"), _matched(other.item_ids, lists.item_ids, "item")
         rows, items = row[other.users], item[other.items]
         both = (rows >= 0) & (items >= 0)
         shared = np.isin(lists.users * lists.n_items + lists.items, (rows * lists.n_items + items)[both])
@@ -314,7 +312,7 @@ class Overlap(PerListMetric):
         return np.bincount(lists.users[shared], minlength=len(lists)) / longer
 
 
-def _places(names: AnyArray, among: AnyArray, role: str) -> Ints:
+def _matched(names: AnyArray, among: AnyArray, role: str) -> Ints:
     place = match_names(names, among, np.zeros(0, np.int64), role)
     return np.arange(names.size) if place is None else place
 

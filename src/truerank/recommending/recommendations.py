@@ -83,9 +83,8 @@ class Recommendations(Framed):
 
     def __post_init__(self) -> None:
         if self.user_ids.size != len(self) or self.indptr[-1] != self.items.size or np.any(self.sizes < 0):
-            raise InputError(
-                f"`indptr` must divide {self.items.size} items into {self.user_ids.size} lists, got {self.indptr}."
-            )
+            expected = f"divide {self.items.size} items into {self.user_ids.size} lists"
+            raise InputError(f"`indptr` must {expected}, got {self.indptr}.")
         require((self.items >= 0) & (self.items < self.n_items), "items", f"lie in 0..{self.n_items - 1}", self.items)
 
     def __len__(self) -> int:
@@ -184,8 +183,6 @@ class Recommendations(Framed):
 
     def _tables(self) -> Iterator[pa.Table]:
         """Yield the rows of one block of users after another: together they may not fit into memory."""
-        import pyarrow as pa
-
         users, items = (pa.array(ids, from_pandas=True) for ids in (self.user_ids, self.item_ids))
         step = max(_WRITTEN // self.sizes.max(initial=1), 1)
         for start in range(0, max(len(self), 1), step):

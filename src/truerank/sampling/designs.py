@@ -14,9 +14,9 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_number, as_rng, check_whole
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, Rng, as_number, as_rng, check_whole
 from truerank.core.ranks import Ranks
-from truerank.core.samples import DESIGNS, Design, Rng
+from truerank.core.samples import DESIGNS, Design
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, AnyCounts, Law, draw_counts, draw_until
 from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreOrder
 
@@ -82,9 +82,8 @@ class SamplingDesign(Design):
 
     def law(self, what: str) -> Law:
         """Return the law of the sampled count, for `what`; designs without one raise an error that names it."""
-        raise InputError(
-            f"{what} needs uniform sampling: under {self} the sampled rank depends on which items stand above."
-        )
+        reason = f"under {self} the sampled rank depends on which items stand above"
+        raise InputError(f"{what} needs uniform sampling: {reason}.")
 
     def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
         """Return the log likelihood of each `count` among all candidates, given the sample, up to a constant.
@@ -170,10 +169,8 @@ class UniformSampling(SamplingDesign):
         left, drawn = np.broadcast_arrays(n_irrelevant, draws)
         if not self.replace and np.any(left < drawn):
             at = int(np.argmax(left < drawn))
-            raise InputError(
-                f"`m` must be at most the number of irrelevant candidates ({left[at]} for some instance) when sampling "
-                f"without replacement, got {drawn[at]}."
-            )
+            most = f"the number of irrelevant candidates ({left[at]} for some instance)"
+            raise InputError(f"`m` must be at most {most} when sampling without replacement, got {drawn[at]}.")
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Draw for all users at once."""
@@ -257,9 +254,8 @@ class PopularitySampling(SamplingDesign):
         left = weights.copy()
         left[excluded] = 0.0
         if not np.all(np.isfinite(left)) or int((left > 0).sum()) < (1 if self.replace else self.size):
-            raise InputError(
-                f"`m` must be at most the number of items with training interactions left to sample, got {self.m}."
-            )
+            most = "the number of items with training interactions left to sample"
+            raise InputError(f"`m` must be at most {most}, got {self.m}.")
         return rng.choice(weights.size, self.size, replace=self.replace, p=left / left.sum(), shuffle=False)
 
 
@@ -410,10 +406,8 @@ class InverseSampling(SequentialDesign):
             raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
 
     def law(self, what: str) -> Any:
-        raise InputError(
-            f"{what} needs the same number of draws for each item of an instance, but {self} draws until enough stand "
-            "above; use ~unbiased (ap, rr, auc), ~smooth or ~monotone."
-        )
+        rule = f"the same number of draws for each item of an instance, but {self} draws until enough stand above"
+        raise InputError(f"{what} needs {rule}; use ~unbiased (ap, rr, auc), ~smooth or ~monotone.")
 
 
 @dataclass(frozen=True)

@@ -76,19 +76,17 @@ def pooled_tied_laws(g: Ints, tied: Ints, m: int, N: Ints, *, weight: Floats, gr
     array([[0.556, 0.389, 0.056]])
     """
     share = weight * (N + 1) / ((m + 1) * (tied + 1))
-    signed = pooled_laws(
-        HYPERGEOMETRIC,
-        np.concatenate([g + tied + 1, g]).astype(np.float64),
-        m + 1,
-        np.concatenate([N + 1, N + 1]),
-        weight=np.concatenate([share, -share]),
-        group=np.concatenate([group, group]),
-        n_groups=n_groups,
-    )
+    counts = np.concatenate([g + tied + 1, g]).astype(np.float64), m + 1, np.tile(N + 1, 2)
+    weight = np.concatenate([share, -share])
+    signed = pooled_laws(HYPERGEOMETRIC, *counts, weight=weight, group=np.tile(group, 2), n_groups=n_groups)
     return np.cumsum(signed[:, :0:-1], axis=1)[:, ::-1]
 
 
 SampledTerm = Callable[[Floats, Floats], Floats]
+Counts = tuple[Floats, Floats, Floats]
+"""g, m and N of many laws."""
+Steps = Iterator[tuple[Ints, Floats, Floats]]
+"""Which laws go on, the h that each has reached, and its probability."""
 
 # Probabilities held at once, with some five temporaries: 2 MB each.
 _TERMS_AT_ONCE = 1 << 18
@@ -234,7 +232,7 @@ def joint_moments(tables: Sequence[ArrayLike], g: ArrayLike, N: int, law: Law) -
     mean = values[-1][reach[-1]]
     variance = np.zeros_like(mean)
     for j in range(len(counts) - 2, -1, -1):
-        step = _transition(reach[j], reach[j + 1], (counts[j], counts[j + 1]), m, N, law)
+        step = _transition(reach[j], reach[j + 1], counts[j], counts[j + 1], m, N, law)
         mean, variance = _one_step_back(step, mean, variance)
         mean = values[j][reach[j]] + mean
     mean, variance = _one_step_back(marginal[:1, reach[0]], mean, variance)
@@ -254,9 +252,7 @@ def moments_of(law: Floats, values: Floats) -> tuple[Floats, Floats]:
     return mean, np.einsum("gh,gh->g", law, squares)
 
 
-def walk(
-    law: Law, start: Floats, probability: Floats, counts: tuple[Floats, Floats, Floats]
-) -> Iterator[tuple[Ints, Floats, Floats]]:
+def walk(law: Law, start: Floats, probability: Floats, counts: Counts) -> Steps:
     """Walk away from the start of each law, up and then down, until its probabilities vanish.
 
     Each step yields the laws that are still walking, their h and its probability. `counts` are g, m and N; the start
@@ -269,9 +265,7 @@ def walk(
         yield part, m[part] - h, p
 
 
-def _bounded_walk(
-    law: Law, h: Floats, p: Floats, counts: tuple[Floats, Floats, Floats], last: Floats
-) -> Iterator[tuple[Ints, Floats, Floats]]:
+def _bounded_walk(law: Law, h: Floats, p: Floats, counts: Counts, last: Floats) -> Steps:
     """Walk up to the last h of each law, or until its probabilities are 0."""
     part = np.arange(h.size)
     while True:
@@ -284,9 +278,7 @@ def _bounded_walk(
         yield part, h, p
 
 
-def _walk_up(
-    law: Law, h: Floats, p: Floats, counts: tuple[Floats, Floats, Floats]
-) -> Iterator[tuple[Ints, Floats, Floats]]:
+def _walk_up(law: Law, h: Floats, p: Floats, counts: Counts) -> Steps:
     part, floor = np.arange(h.size), _NEGLIGIBLE * p
     while part.size:
         p, h = p * law.ratio_up(h, *counts), h + 1
@@ -297,7 +289,7 @@ def _walk_up(
         yield part, h, p
 
 
-def _between(above: Floats, k: NDArray[Any], counts: tuple[Floats, Floats, Floats], law: Law) -> Floats:
+def _between(above: Floats, k: NDArray[Any], counts: Counts, law: Law) -> Floats:
     """P(1 <= H <= k) from whichever difference cancels less."""
     below = law.cdf(k, *counts)
     from_above = above - law.sf(k, *counts)
@@ -305,11 +297,8 @@ def _between(above: Floats, k: NDArray[Any], counts: tuple[Floats, Floats, Float
     return np.where(k < 1, 0.0, np.where(below < 0.5, from_below, from_above))
 
 
-def _transition(
-    here: NDArray[np.intp], there: NDArray[np.intp], counts: tuple[float, float], m: int, N: int, law: Law
-) -> Floats:
+def _transition(here: Ints, there: Ints, first: float, second: float, m: int, N: int, law: Law) -> Floats:
     """P(h' at the next relevant item | h at this one) for h in ``here`` and h' in ``there``."""
-    first, second = counts
     if first == second:
         same: Floats = (here[:, None] == there[None, :]).astype(np.float64)
         return same

@@ -228,10 +228,8 @@ class Hypergeometric(Law):
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
         most = max(np.max(inside, initial=0), np.max(beyond, initial=0))
         if most >= _TOO_MANY:
-            allowed = f"fewer than {_TOO_MANY:,} candidates above and below an item"
-            raise InputError(
-                f"sampling without replacement needs {allowed}, got {most:,}; with `replace` any number is possible."
-            )
+            allowed = f"fewer than {_TOO_MANY:,} candidates above and below an item, got {most:,}"
+            raise InputError(f"sampling without replacement needs {allowed}; with `replace` any number is possible.")
         return rng.hypergeometric(inside, beyond, m)
 
     def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:

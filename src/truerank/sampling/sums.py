@@ -66,27 +66,25 @@ def rule(length: int) -> Rule:
     # centred at zero and scaled, to keep the relative accuracy of the eigenvalues
     off = 0.5 * np.sqrt((1 - (k / length) ** 2) / (4 - 1 / k**2))
     points, vectors = linalg.eigh_tridiagonal(np.zeros(POINTS), off)
-    return Rule(
-        np.asarray(points * length + (length - 1) / 2, dtype=np.float64),
-        np.asarray(length * vectors[0] ** 2, dtype=np.float64),
-    )
+    both = points * length + (length - 1) / 2, length * vectors[0] ** 2
+    return Rule(*(np.asarray(each, dtype=np.float64) for each in both))
 
 
 # A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the
 # width is the same everywhere.
-_WIDTHS = 3.5
+_LONGEST_IN_WIDTHS = 3.5
 # The top counts, where metrics vary most, are taken one by one: a block that needs no rule.
 _TOP = POINTS
 
 
-class Nodes(NamedTuple):
+class WeightedCounts(NamedTuple):
     """Counts g (real, increasing) and positive weights; a sum over 0..N is ``weight @ f(g)``."""
 
     g: Floats
     weight: Floats
 
 
-def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: bool = True) -> Nodes:
+def weighted_counts(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: bool = True) -> WeightedCounts:
     """Weighted counts that stand for g = 0..N in sums of laws times a metric.
 
     Parameters
@@ -105,16 +103,16 @@ def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: boo
 
     Returns
     -------
-    Nodes
+    WeightedCounts
         At most about ``13 sqrt(m) + 13 log2(N / m) + 100`` of them. Weights sum to N + 1.
 
     Examples
     --------
     >>> from truerank.sampling.laws import BINOMIAL
-    >>> few = nodes(10**8, 100, BINOMIAL)
+    >>> few = weighted_counts(10**8, 100, BINOMIAL)
     >>> len(few.g) < 500, round(few.weight.sum())
     (True, 100000001)
-    >>> nodes(3, 2, BINOMIAL).g
+    >>> weighted_counts(3, 2, BINOMIAL).g
     array([0., 1., 2., 3.])
     """
     if not compress:
@@ -123,13 +121,13 @@ def nodes(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), compress: boo
     return _between(tuple(stops), N, m, law)
 
 
-def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: float = math.inf) -> Nodes:
+def counts_between(first: int, last: int, N: int, m: int, law: Law, *, longest: float = math.inf) -> WeightedCounts:
     """Weighted counts that stand for g = first..last, in blocks of at most `longest`.
 
     Examples
     --------
     >>> from truerank.sampling.laws import BINOMIAL
-    >>> few = interval_nodes(1_000, 90_000, 100_000, 50, BINOMIAL)
+    >>> few = counts_between(1_000, 90_000, 100_000, 50, BINOMIAL)
     >>> len(few.g) < 300, round(few.weight.sum())
     (True, 89001)
     """
@@ -138,21 +136,21 @@ def interval_nodes(first: int, last: int, N: int, m: int, law: Law, *, longest: 
 
 
 @cached
-def _between(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float = math.inf) -> Nodes:
-    """Nodes of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
+def _between(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float = math.inf) -> WeightedCounts:
+    """Counts of consecutive blocks from the first of the stops to the last, none of which straddles a stop."""
     blocks = list(_blocks(stops, N, m, law, longest))
     rules = [rule(length) for _, length in blocks]
     if 2 * sum(len(found.points) for found in rules) > stops[-1] - stops[0] - 1:
         return _every_count(stops[0], stops[-1] - 1)
-    return Nodes(
+    return WeightedCounts(
         frozen(np.concatenate([start + found.points for (start, _), found in zip(blocks, rules, strict=True)])),
         frozen(np.concatenate([found.weights for found in rules])),
     )
 
 
-def _every_count(first: int, last: int) -> Nodes:
+def _every_count(first: int, last: int) -> WeightedCounts:
     counts = np.arange(first, last + 1, dtype=np.float64)
-    return Nodes(frozen(counts), frozen(np.ones(counts.size)))
+    return WeightedCounts(frozen(counts), frozen(np.ones(counts.size)))
 
 
 def _blocks(stops: tuple[int, ...], N: int, m: int, law: Law, longest: float) -> Iterator[tuple[int, int]]:
@@ -169,6 +167,6 @@ def _longest(start: int, N: int, m: int, law: Law) -> float:
     """Longest block from ``start`` on which both the law and the metric are well approximated."""
     if start < _TOP:
         return _TOP - start
-    angle = math.asin(math.sqrt(start / N)) + _WIDTHS * math.sqrt(law.spread(N, m)) / 2
+    angle = math.asin(math.sqrt(start / N)) + _LONGEST_IN_WIDTHS * math.sqrt(law.spread(N, m)) / 2
     stop = N * math.sin(angle) ** 2 if angle < math.pi / 2 else N + 1
     return min(stop - start, GROWTH * start)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 import truerank as tr
 from truerank.analysis.risks import risks
 from truerank.core.checks import Floats, Ints
+from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import as_sampled, counted
 from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3, TABLE_3_COLUMNS, TABLE_4, ComparedCell
 from truerank.sampling.expectations import ItemLaws
@@ -67,7 +67,7 @@ def embedded() -> Study:
 
 def from_split(split: tr.Split) -> Study:
     """Train X, Y and Z and rank each user's held-out items."""
-    progress: Any = tqdm([*X, Y, Z], "recommenders", disable=None, delay=0.5)
+    progress = progress_bar("recommenders", True, [*X, Y, Z])
     found: list[tr.Ranks] = [tr.rank(recommender.fit(split.train), split) for recommender in progress]
     *x, y, z = found
     if (y.n_relevant != 1).any() or y.n_candidates.min() <= SAMPLED:

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from tests.sampling.terms import LAWS, law_of
 from truerank.core.checks import Floats
 from truerank.sampling.laws import BINOMIAL
-from truerank.sampling.sums import Nodes, nodes
+from truerank.sampling.sums import WeightedCounts, weighted_counts
 
 
 @settings(max_examples=60)
 @given(st.integers(1, 10**9), st.integers(1, 2000), st.booleans(), st.lists(st.integers(0, 10**5)))
-def test_nodes_cover_everything_once(N: int, m: int, replace: bool, breaks: list[int]) -> None:
+def test_weighted_counts_cover_everything_once(N: int, m: int, replace: bool, breaks: list[int]) -> None:
     m = min(m, N)
     if N / m < 50 and N > 10**6:
         return  # every count, and many of them
-    points = nodes(N, m, law=law_of(replace), breaks=breaks)
+    points = weighted_counts(N, m, law=law_of(replace), breaks=breaks)
     assert np.all(np.diff(points.g) > 0)
     assert np.all(points.weight > 0)
     assert points.g[0] >= 0
@@ -27,7 +27,7 @@ def test_nodes_cover_everything_once(N: int, m: int, replace: bool, breaks: list
 
 
 def test_no_block_straddles_a_break() -> None:
-    points = nodes(10**6, 100, law=BINOMIAL, breaks=[12_345])
+    points = weighted_counts(10**6, 100, law=BINOMIAL, breaks=[12_345])
     assert points.weight[points.g < 12_345].sum() == pytest.approx(12_345, rel=1e-13)
 
 
@@ -41,16 +41,16 @@ def test_compressed_sums_equal_full_sums(N: int, m: int, replace: bool) -> None:
         (lambda g: np.where(g < 777, 1 / np.log2(g + 2), 0), [777]),
     ]
 
-    def weighted(points: Nodes) -> tuple[Floats, Floats]:
+    def weighted(points: WeightedCounts) -> tuple[Floats, Floats]:
         law = law_of(replace).rows(points.g, m, N)
         return law, points.weight[:, None] * law
 
-    full = nodes(N, m, law=law_of(replace), compress=False)
+    full = weighted_counts(N, m, law=law_of(replace), compress=False)
     full_law, full_weighted = weighted(full)
     full_gram, full_evidence = full_law.T @ full_weighted, full_weighted.sum(axis=0)
     scale = np.sqrt(np.outer(full_evidence, full_evidence))
     for metric, breaks in metrics:
-        few = nodes(N, m, law=law_of(replace), breaks=breaks)
+        few = weighted_counts(N, m, law=law_of(replace), breaks=breaks)
         assert len(few.g) < N / 3
         law, mass = weighted(few)
         assert np.abs((law.T @ mass - full_gram) / scale).max() < 1e-13
