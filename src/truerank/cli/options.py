@@ -380,7 +380,7 @@ test_option = choice_option(
     "--test", ["likelihood", "t", "bootstrap", "randomisation", "anytime"], "How differences are tested."
 )
 level_option = number_option("--level", default="0.95", between=(0.0, 1.0), help="Confidence level.")
-unmatched_option = choice_option("--unmatched", ["refuse", "drop"], "What becomes of instances that some lack.")
+unmatched_option = choice_option("--unmatched", ["refuse", "drop"], "What to do with instances that only some have.")
 minimum_option = click.option(
     "--min", "minima", multiple=True, callback=_read_minima, metavar="METRIC=X",
     help="Exit with code 1 if the mean of a metric is below X. May be repeated.",
