@@ -31,7 +31,7 @@ from functools import partial
 from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -43,6 +43,7 @@ from real_ranks import save
 from truerank.core.checks import Floats, Ints
 from truerank.evaluation.anytime_tests import AnytimeOutcome
 from truerank.evaluation.crossed_runs import RunsOutcome
+from truerank.evaluation.paired_tests import Adjustment
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 N, LEVEL, FALSE, FAILED = 1_000, 0.95, 0.05, 0.001
@@ -134,7 +135,7 @@ def false_claims(cell: Cell, rng: np.random.Generator) -> tuple[bool, float]:
     ranks, means = SYSTEMS[cell.law](cell.count, cell.users, rng)
     given = {str(at): tr.Ranks.from_ranks(own, n=N) for at, own in enumerate(ranks.T)}
     margin = None if cell.count == 50 else MARGIN
-    result = tr.compare(given, "ndcg@10", adjustment=cell.how, margin=margin)
+    result = tr.compare(given, "ndcg@10", adjustment=cast("Adjustment", cell.how), margin=margin)
     order = result.order()
     wrong = any(_is_false(each, means) for each in result)
     best = {str(at) for at in np.flatnonzero(means > means.max() - 1e-12)}
@@ -195,13 +196,13 @@ def _centred(values: Floats) -> Floats:
     return gaps / max(1.0, np.abs(gaps).max())
 
 
+X_Y = (embedded().ranks["X"], embedded().ranks["Y"])
 RACES: dict[str, Callable[[np.random.Generator], Floats]] = {
     "MovieLens X - Y, centred": lambda rng: _centred(tr.values(X_Y[0], "ndcg@10") - tr.values(X_Y[1], "ndcg@10")),
     "1 % of users lose all": lambda rng: np.where(np.arange(5_000) < 50, -0.99, 0.01),
     "0.1 % of users lose all": lambda rng: np.where(np.arange(5_000) < 5, -0.999, 0.001),
     "normal": lambda rng: _centred(rng.normal(0, 0.2, size=5_000)),
 }
-X_Y = (embedded().ranks["X"], embedded().ranks["Y"])
 
 
 def race_cells(quick: bool) -> Iterator[tuple[Cell, float]]:
@@ -341,8 +342,8 @@ def main() -> None:
     if chosen.task == "seeds" and chosen.data is not None:
         for row in real_seeds(chosen.data):
             print(*row, sep="\t", flush=True)
-    for row in failures(rows):
-        print("FAILED:", *row, file=sys.stderr)
+    for failed in failures(rows):
+        print("FAILED:", *failed, file=sys.stderr)
     sys.exit(bool(failures(rows)))
 
 

@@ -13,7 +13,10 @@ from truerank.core.tables import Tabular
 
 RANKS = {"A": tr.Ranks.from_ranks([1, 2, 5] * 9, n=50), "B": tr.Ranks.from_ranks([2, 9, 30] * 9, n=50)}
 TABLE = tr.evaluate(RANKS, ["ap", "ndcg@10"])
-SPLIT = tr.Split(*(tr.Interactions.of(own, "", n_users=3, n_items=3) for own in ([[]] * 3, [[0], [1], [2]])))
+SPLIT = tr.Split(
+    tr.Interactions.of([[]] * 3, "", n_users=3, n_items=3),
+    tr.Interactions.of([[0], [1], [2]], "", n_users=3, n_items=3),
+)
 COMPARED = tr.compare(RANKS, ["ap", "ndcg@10"])
 RESULTS: list[Any] = [
     TABLE,
@@ -27,6 +30,7 @@ RESULTS: list[Any] = [
     tr.audit({"X": {"recall@10": 0.6}, "Y": {"recall@10": 0.5}}, n=100, design=20),
     COMPARED.order("ap"),
     tr.race({name: np.eye(3)[::step] for name, step in {"A": 1, "B": -1}.items()}, SPLIT, "ap", rng=0),
+    tr.plan_scores(10, like=RANKS["A"], metric="ap"),
 ]
 over_all = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
 
@@ -79,7 +83,7 @@ def test_rows_by_name() -> None:
     assert TABLE["B", "ap"] is TABLE[2]
     assert list(TABLE) == list(TABLE.estimates)
     assert COMPARED["B", "A", "ndcg@10"] is COMPARED[1]
-    _, grouped, _, estimate, difference, risk, consistency, plan, audit, order, race = RESULTS
+    _, grouped, _, estimate, difference, risk, consistency, plan, audit, order, race, score_plan = RESULTS
     assert grouped["ap", "odd"] is grouped[1]
     assert estimate["ap"]["mean"] == float(estimate)
     assert difference["B - A", "ap"]["difference"] == difference.difference
@@ -89,6 +93,7 @@ def test_rows_by_name() -> None:
     assert audit["Y", "recall@10"] == audit[1]
     assert (order["A"].first, order["B"].last) == (1, 2)
     assert race["A - B", "ap"]["population"] == 3
+    assert score_plan["all candidates"]["scores"] == 27 * 50
 
 
 def test_numbers_by_name() -> None:

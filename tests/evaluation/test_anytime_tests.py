@@ -1,23 +1,26 @@
 """Bets on users seen one by one: fair by enumeration, and rarely wrong however often one looks."""
 
 import math
+from collections.abc import Callable
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from truerank.core.checks import InputError
+from truerank.core.checks import Floats, InputError
 from truerank.evaluation.anytime_tests import AnytimeOutcome, AnytimeTest, Bets
 from truerank.evaluation.paired_tests import PairedSample
 
 
-def slow_capital(values, m, population):
+def slow_capital(values: list[float], m: float, population: int | None) -> list[float]:
     """Return the capital after each value by loops over values and horizons."""
     horizons = [4.0**power for power in range(3, 11)]
     if population is not None:
         horizons = [max(population / 2**power, 1.0) for power in range(7)]
-    capitals, seen, found = [1.0] * len(horizons), [], []
+    capitals = [1.0] * len(horizons)
+    seen: list[float] = []
+    found: list[float] = []
     squares = 0.0
     for value in values:
         mean = m if population is None else (population * m - sum(seen)) / (population - len(seen))
@@ -32,13 +35,13 @@ def slow_capital(values, m, population):
 
 
 @pytest.mark.parametrize("population", [None, 40])
-def test_capital_is_that_of_the_definition(population):
+def test_capital_is_that_of_the_definition(population: int | None) -> None:
     values = np.random.default_rng(0).random(25)
     found = np.exp(Bets(values, population).log_capital(0.45))
     assert found == pytest.approx(slow_capital(values.tolist(), 0.45, population), rel=1e-10)
 
 
-def test_bets_on_all_values_of_a_population_are_fair():
+def test_bets_on_all_values_of_a_population_are_fair() -> None:
     values = np.array([0.9, 0.2, 0.55, 0.7, 0.1, 0.8])
     capitals = [np.exp(Bets(values[list(order)], 6).log_capital(values.mean())) for order in permutations(range(6))]
     assert np.mean(capitals, axis=0) == pytest.approx(np.ones(6), rel=1e-12)
@@ -46,7 +49,7 @@ def test_bets_on_all_values_of_a_population_are_fair():
     assert (np.mean(above, axis=0) <= 1 + 1e-12).all()
 
 
-def test_bets_on_new_values_are_fair():
+def test_bets_on_new_values_are_fair() -> None:
     total = np.zeros(8)
     for sequence in product([0.0, 1.0], repeat=8):
         chance = 0.3 ** sum(sequence) * 0.7 ** (8 - sum(sequence))
@@ -54,7 +57,7 @@ def test_bets_on_new_values_are_fair():
     assert total == pytest.approx(np.ones(8), rel=1e-12)
 
 
-def test_once_all_are_seen_the_mean_is_known():
+def test_once_all_are_seen_the_mean_is_known() -> None:
     differences = np.random.default_rng(1).normal(0.01, 0.2, size=500).clip(-1, 1)
     found = AnytimeOutcome(differences, 1.0, 500)
     assert found.p_value == 0
@@ -62,7 +65,7 @@ def test_once_all_are_seen_the_mean_is_known():
 
 
 @pytest.mark.parametrize("population", [None, 1_000])
-def test_p_value_and_interval_agree(population):
+def test_p_value_and_interval_agree(population: int | None) -> None:
     differences = np.random.default_rng(2).normal(0.05, 0.3, size=300).clip(-1, 1)
     found = AnytimeOutcome(differences, 1.0, population)
     p = found.p_value
@@ -72,7 +75,7 @@ def test_p_value_and_interval_agree(population):
     assert found.confidence_interval(0.99).low < low < differences.mean() < high
 
 
-def looks(population, differences):
+def looks(population: int | None, differences: Floats) -> tuple[bool, bool]:
     """Return whether a t-test after every tenth user, and bets, ever find a difference."""
     count = np.arange(1, differences.size + 1)
     means = np.cumsum(differences) / count
@@ -80,10 +83,10 @@ def looks(population, differences):
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.abs(means / deviations) * np.sqrt(count - 1)
     by_t = (statistic[29::10] > stats.t.isf(0.025, count[29::10] - 1)).any()
-    return by_t, AnytimeOutcome(differences, 1.0, population).p_value <= 0.05
+    return bool(by_t), AnytimeOutcome(differences, 1.0, population).p_value <= 0.05
 
 
-LAWS = {
+LAWS: dict[str, Callable[[np.random.Generator], Floats]] = {
     "normal": lambda rng: rng.normal(0, 0.2, size=1_000).clip(-1, 1),
     "rare losses": lambda rng: np.where(rng.random(1_000) < 0.01, -0.99, 0.01),
 }
@@ -91,7 +94,7 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("known", [False, True])
-def test_looking_after_every_user_rarely_finds_what_is_not_there(law, known):
+def test_looking_after_every_user_rarely_finds_what_is_not_there(law: str, known: bool) -> None:
     rng, times = np.random.default_rng(3), 300
     found = np.zeros(2)
     for _ in range(times):
@@ -104,14 +107,14 @@ def test_looking_after_every_user_rarely_finds_what_is_not_there(law, known):
     assert found[0] / times > 0.15, "the t-test should be fooled here"
 
 
-def test_instances_of_weights_or_of_fitted_metrics_are_refused():
+def test_instances_of_weights_or_of_fitted_metrics_are_refused() -> None:
     with pytest.raises(InputError, match="one instance"):
         AnytimeTest().outcomes(PairedSample(np.zeros((2, 2)), np.array([1.0, 2.0])), [(0, 1)])
     with pytest.raises(InputError, match="fitted metrics"):
         AnytimeTest().outcomes(PairedSample(np.zeros((2, 2)), np.ones(2), hidden=np.ones(2)), [(0, 1)])
 
 
-def test_nothing_seen_and_nothing_possible():
+def test_nothing_seen_and_nothing_possible() -> None:
     assert math.isnan(AnytimeOutcome(np.zeros(0), 1.0, None).p_value)
     assert AnytimeOutcome(np.zeros(5), 0.0, None).p_value == 1.0
     assert AnytimeOutcome(np.zeros(5), 1.0, None).p_value == 1.0

@@ -7,12 +7,13 @@ import pytest
 from scipy import stats
 
 import truerank as tr
+from truerank.core.checks import Bools, Floats
 from truerank.evaluation.crossed_runs import RunsOutcome, RunVariance
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest
 
 
-def anova(values):
+def anova(values: Floats | Bools) -> tuple[float, float]:
     """Return the variances of runs and of the rest by the textbook: loops over runs and users."""
     runs, users = values.shape
     mean = values.mean()
@@ -25,7 +26,7 @@ def anova(values):
     return (of_runs - rest) / users, rest
 
 
-def test_components_are_those_of_the_analysis_of_variance():
+def test_components_are_those_of_the_analysis_of_variance() -> None:
     rng = np.random.default_rng(0)
     values = rng.random((4, 7)) + rng.random((4, 1)) + rng.random((1, 7))
     found, (between, rest) = RunVariance.of(values, np.ones(7)), anova(values)
@@ -34,7 +35,7 @@ def test_components_are_those_of_the_analysis_of_variance():
     assert found.error == pytest.approx(max(between, 0) / 4, rel=1e-12)
 
 
-def test_runs_that_treat_all_users_alike_give_welchs_degrees_of_freedom():
+def test_runs_that_treat_all_users_alike_give_welchs_degrees_of_freedom() -> None:
     one, other = np.array([0.1, 0.25, 0.2]), np.array([0.3, 0.31, 0.28, 0.35])
     parts = [RunVariance.of(np.tile(runs[:, None], 50), np.ones(50)) for runs in (one, other)]
     found, welch = parts[0] + parts[1], stats.ttest_ind(one, other, equal_var=False)
@@ -42,7 +43,7 @@ def test_runs_that_treat_all_users_alike_give_welchs_degrees_of_freedom():
     assert found.error == pytest.approx(one.var(ddof=1) / 3 + other.var(ddof=1) / 4, rel=1e-9)
 
 
-def test_users_of_different_sizes_count_by_their_instances():
+def test_users_of_different_sizes_count_by_their_instances() -> None:
     rng = np.random.default_rng(1)
     values = rng.random((3, 40)) + rng.random((3, 1))
     whose = np.repeat(np.arange(20), 2)
@@ -54,11 +55,11 @@ def test_users_of_different_sizes_count_by_their_instances():
 
 
 @pytest.mark.parametrize("shape", [(1, 10), (3, 1)])
-def test_a_single_run_shows_nothing(shape):
+def test_a_single_run_shows_nothing(shape: tuple[int, int]) -> None:
     assert RunVariance.of(np.random.default_rng(0).random(shape), np.ones(shape[1])) == RunVariance()
 
 
-def test_without_variance_of_runs_the_outcome_is_that_of_the_users():
+def test_without_variance_of_runs_the_outcome_is_that_of_the_users() -> None:
     sample = PairedSample.of(np.random.default_rng(0).random((50, 2)), largest=np.ones(2))
     [users] = LikelihoodTest().outcomes(sample, [(0, 1)])
     found = RunsOutcome(users, Interval(*2 * [sample.difference((0, 1))]), 50, RunVariance())
@@ -68,7 +69,7 @@ def test_without_variance_of_runs_the_outcome_is_that_of_the_users():
 
 @pytest.mark.parametrize("freedom", [1.0, 2.0, 4.7, 18.0])
 @pytest.mark.parametrize("error", [1e-6, 1e-4, 1e-2])
-def test_p_value_and_interval_agree(freedom, error):
+def test_p_value_and_interval_agree(freedom: float, error: float) -> None:
     runs = RunVariance(error=error, spread=1.2 * error, freedom=freedom)
     found = RunsOutcome(StudentOutcome(0.02, 0.005, 300), Interval(0.02, 0.02), 300, runs)
     p = found.p_value
@@ -76,7 +77,9 @@ def test_p_value_and_interval_agree(freedom, error):
     assert p > StudentOutcome(0.02, 0.005, 300).p_value
 
 
-def study(rng, users, runs, of_runs, rest=0.5):
+def study(
+    rng: np.random.Generator, users: int, runs: tuple[int, int], of_runs: float, rest: float = 0.5
+) -> list[Floats]:
     """Return the values of both recommenders, which are equally good: an array of runs by users each."""
     of_users = rng.normal(size=users)
     return [
@@ -90,7 +93,7 @@ def study(rng, users, runs, of_runs, rest=0.5):
 @pytest.mark.parametrize(
     ("runs", "of_runs"), [((3, 3), 0.0), ((3, 3), 1.0), ((3, 3), 5.0), ((5, 3), 2.0), ((3, 1), 0.0), ((10, 10), 3.0)]
 )
-def test_intervals_hold_for_new_runs(runs, of_runs):
+def test_intervals_hold_for_new_runs(runs: tuple[int, int], of_runs: float) -> None:
     rng, users, times = np.random.default_rng(5), 60, 1_500
     held = missed_by_users = 0
     for _ in range(times):
@@ -109,7 +112,7 @@ def test_intervals_hold_for_new_runs(runs, of_runs):
         assert missed_by_users / times > 0.15, "the simulation does not show what goes wrong without runs"
 
 
-def test_an_undefined_outcome_stays_undefined():
+def test_an_undefined_outcome_stays_undefined() -> None:
     found = RunsOutcome(
         StudentOutcome(0.1, math.nan, 1), Interval(0.1, 0.1), 1, RunVariance(error=0.1, spread=0.1, freedom=2.0)
     )
@@ -117,12 +120,12 @@ def test_an_undefined_outcome_stays_undefined():
     assert math.isnan(found.confidence_interval(0.95).low)
 
 
-def ranks_of(values):
+def ranks_of(values: Bools) -> list[tr.Ranks]:
     """Return runs of ranks 1 and 500 by an array of runs by users."""
     return [tr.Ranks.from_ranks(np.where(own > 0, 1, 500), n=1_000) for own in values]
 
 
-def test_equal_recommenders_whose_runs_differ_are_not_told_apart():
+def test_equal_recommenders_whose_runs_differ_are_not_told_apart() -> None:
     rng = np.random.default_rng(7)
     times, found, alone = 60, 0, 0
     for _ in range(times):
@@ -137,7 +140,7 @@ def test_equal_recommenders_whose_runs_differ_are_not_told_apart():
     assert alone / times > 0.2, "means over runs should deceive here"
 
 
-def test_compare_takes_any_number_of_runs_and_states_where_the_error_comes_from():
+def test_compare_takes_any_number_of_runs_and_states_where_the_error_comes_from() -> None:
     rng = np.random.default_rng(8)
     values = {
         "A": rng.random((4, 300)) < 0.3,
@@ -157,7 +160,7 @@ def test_compare_takes_any_number_of_runs_and_states_where_the_error_comes_from(
     assert "from users, runs" in str(result)
 
 
-def test_runs_of_groups_and_of_users_with_several_instances():
+def test_runs_of_groups_and_of_users_with_several_instances() -> None:
     rng = np.random.default_rng(9)
     ids = np.repeat(np.arange(100), 2)
     runs = {
@@ -175,7 +178,7 @@ def test_runs_of_groups_and_of_users_with_several_instances():
         assert result["B", "A", "recall@10", group].n_units == 50
 
 
-def test_bounds_of_sampled_runs_hold_for_new_runs():
+def test_bounds_of_sampled_runs_hold_for_new_runs() -> None:
     rng = np.random.default_rng(10)
     exact = {
         name: [tr.Ranks.from_ranks(rng.geometric(chance, 600).clip(1, 300), n=300) for chance in (0.05, 0.06, 0.08)]
@@ -188,7 +191,7 @@ def test_bounds_of_sampled_runs_hold_for_new_runs():
     assert np.ptp(found.confidence_interval()) > np.ptp(one.confidence_interval())
 
 
-def test_more_users_do_not_settle_what_runs_leave_open():
+def test_more_users_do_not_settle_what_runs_leave_open() -> None:
     rng = np.random.default_rng(11)
     runs = {"A": ranks_of(rng.random((3, 400)) < [[0.2], [0.3], [0.4]]), "B": ranks_of(rng.random((1, 400)) < 0.32)}
     [found] = tr.compare(runs, "recall@10")
