@@ -40,6 +40,7 @@ VALID: dict[str, dict[str, Any]] = {
     "Ranks.in_batch": {"scores": [[1.0, 0.5], [0.5, 1.0]]},
     "Sample": {"design": "uniform(3)", "n_catalogue": 9},
     "ScoreMatrix": {"matrix": SCORES},
+    "ScoreStore": {"path": "scores.db", "model": "mine"},
     "Similarity": {"similarity": np.eye(3), "history": [[0], [1]]},
     "Split": {"train": SPLIT.train, "test": SPLIT.test},
     "UniformSampling": {},
@@ -60,6 +61,8 @@ VALID: dict[str, dict[str, Any]] = {
     "load_model": {"path": "no such model.npz"},
     "metric": {"text": "ap"},
     "plan": {"ranks": BOTH, "metrics": "ap", "design": [5]},
+    "plan_scores": {"designs": 5, "like": RANKS, "metric": "ap"},
+    "race": {"recommenders": {"a": SCORES, "b": -SCORES}, "split": SPLIT, "metric": "ap"},
     "rank_triples": {"score": lambda heads, relations, tails: np.eye(1, 3), "test": [[0, 0, 1]]},
     "rank": {"scorer": SCORES, "test": [[0], [1]]},
     "rank_sampled": {"scorer": SCORES, "test": [[0], [1]], "design": 1},
@@ -126,14 +129,16 @@ VALID: dict[str, dict[str, Any]] = {
 
 MADE_ELSEWHERE = {
     **dict.fromkeys(["Audit", "Comparison", "Consistency", "Difference", "Estimate", "Evaluation"], "a result"),
-    **dict.fromkeys(["Plan", "Risk", "Verdict", "Interval", "Recommendations"], "a result"),
+    **dict.fromkeys(
+        ["Order", "Plan", "Race", "Risk", "ScorePlan", "Verdict", "Interval", "Recommendations"], "a result"
+    ),
     **dict.fromkeys(["Groups", "Interactions"], "made by `of` and the readers, which check"),
     **dict.fromkeys(["Metric", "PairedTest", "SamplingDesign", "Scorer"], "a base class"),
     **dict.fromkeys(["metrics.GradedMetric", "metrics.PlainMetric", "metrics.Term", "estimators.Law"], "a base class"),
     **dict.fromkeys(["estimators.Correction", "estimators.Estimator"], "a base class"),
     **dict.fromkeys(["metrics.Terms", "metrics.weighted"], "what metrics return"),
     **dict.fromkeys(["estimators.Case", "estimators.CorrectionTable"], "what corrections get and return"),
-    "InputError": "an exception",
+    **dict.fromkeys(["InputError", "ScoringError"], "an exception"),
     "plots.save": "a part of the figures of the paper",
 }
 """Public names that callers do not call with arguments of their own, and why."""

@@ -93,7 +93,7 @@ def test_what_can_not_race() -> None:
     scores, split = study([0.3, 0.6], 50)
     with pytest.raises(tr.InputError, match="exactly two recommenders, by name, got 1"):
         tr.race({"A": scores["A"]}, split, "rr")
-    with pytest.raises(tr.InputError, match="`most` must be a number of users from 2, got 1"):
+    with pytest.raises(tr.InputError, match="`most` must be a whole number from 2, got 1"):
         tr.race(scores, split, "rr", most=1)
     with pytest.raises(tr.InputError, match="`margin` must be a number from 0"):
         tr.race(scores, split, "rr", margin=-1)

@@ -24,6 +24,7 @@ from truerank.cli.output import buffered
 
 COMMANDS = [
     "audit",
+    "check-evaluator",
     "compare",
     "consistency",
     "correct",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Rng, as_rng
+from truerank.core.checks import AnyArray, InputError, Rng, as_rng, check_whole
 from truerank.core.ranks import Ranks, n_named
 from truerank.core.tables import Record, Table, Tabular
 from truerank.core.threads import progress_bar
@@ -120,8 +120,8 @@ def race(
     [chosen] = as_metrics(metric)
     if n_named(recommenders) != 2:
         raise InputError(f"a race needs exactly two recommenders, by name, got {n_named(recommenders)}.")
-    if most is not None and most < 2:
-        raise InputError(f"`most` must be a number of users from 2, got {most}.")
+    if most is not None:
+        check_whole("most", most, 2)
     order = as_rng(rng)
     names = order.permutation(_users(recommenders, split))
     test, last = AnytimeTest(None if new_users else names.size), min(names.size, most or names.size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, Rng, as_list, as_number, as_rng, check_whole
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_list, as_number, as_rng, check_kind, check_whole
 from truerank.core.ranks import Ranks
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.data.splits import Split
@@ -161,6 +161,8 @@ def _pilot(split: Split | None, like: Any, rng: np.random.Generator) -> tuple[Ra
 
 
 def _number(split: Split | None, pilot: Ranks, users: int | None) -> int:
+    if split is not None:
+        check_kind("split", split, Split)
     if users is not None:
         check_whole("users", users)
     most = len(pilot) if split is None else int(np.count_nonzero(np.diff(split.test.indptr)))
