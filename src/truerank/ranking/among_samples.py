@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
 from truerank.kernels.factors import count_sampled
 from truerank.kernels.user_blocks import Progress, check_pairs
-from truerank.ranking.held_out import HeldOut, RankOptions, Users
+from truerank.ranking.held_out import HeldOut, RankOptions, Users, seed_with
 from truerank.sampling import designs
 from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
 from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
 from truerank.scoring.conversion import Scoreable
-from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
+
+if TYPE_CHECKING:
+    from truerank.scoring.score_store import AnyStore
 
 # pairs that a scorer is asked for at once: many, since slow ones work in batches
 _PAIRS = 1 << 20
@@ -144,7 +146,7 @@ def rank_sampled(
     )
     fixed = None if negatives is None else _given(negatives, held)
     total = _n_scores(chosen, held) if fixed is None else fixed.total + held.test.items.size
-    with paying(scorer, held.scorers[:n_ranked], held.test, store, progress, total) as (ranked, shown):
+    with held.paying(scorer, held.scorers[:n_ranked], store, progress, total) as (ranked, shown):
         effort = Effort(most_scores, workers, shown, fixed_order)
         if fixed is None:
             found = rank_by_design(chosen, held, ranked, generator, effort=effort)

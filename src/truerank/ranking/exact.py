@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Unpack, overload
+from typing import TYPE_CHECKING, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from truerank.core.threads import check_threads, progress_bar
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
-from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate
+from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate, seed_with
 from truerank.scoring.conversion import Scoreable
-from truerank.scoring.score_store import AnyStore, paying, seed_with
 from truerank.scoring.scorers import Scorer
+
+if TYPE_CHECKING:
+    from truerank.scoring.score_store import AnyStore
 
 # explicit candidates are scored and sorted this many at a time, whole users together
 _PAIRS = 1 << 22
@@ -141,7 +143,7 @@ def rank(
     if checkpoint is not None and (store is not None or held.listed is not None):
         raise InputError("`checkpoint` is for ranks among all candidates, without a `store`; `candidates` take that.")
     total = held.users.size * held.test.n_items if held.listed is None else int(held.n_candidates.sum())
-    with paying(scorer, held.scorers, held.test, store, progress, total) as (ranked, shown):
+    with held.paying(scorer, held.scorers, store, progress, total) as (ranked, shown):
         if held.listed is None:
             kept = ranked if checkpoint is None else _checkpointed(ranked, checkpoint)
             return held.finished([_rank_all(one, held, depth, workers, shown) for one in kept], scorer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -18,11 +19,12 @@ from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
-from truerank.scoring.score_store import AnyStore
 from truerank.scoring.scorers import Scorer, measured
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+
+    from truerank.scoring.score_store import AnyStore
 
 Users = int | Sequence[Any] | AnyArray
 """A number of users to draw, or the ids of users."""
@@ -40,6 +42,11 @@ class RankOptions(TypedDict, total=False):
     threads: int | None
     progress: bool
     store: AnyStore | None
+
+
+def seed_with(store: AnyStore | None, rng: Any) -> Any:
+    """Return the seed: with a store the same one in each call, unless it is given, so that the same pairs are asked."""
+    return 0 if rng is None and store is not None else rng
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,16 @@ class HeldOut:
             items=self.test.item_names[self.test.items[order]],
             **others,
         )
+
+    def paying(
+        self, given: object, scorers: Sequence[Scorer], store: AnyStore | None, progress: bool, total: int | None
+    ) -> AbstractContextManager[tuple[Sequence[Scorer], bool]]:
+        """Return scorers that use a store and show what they spend, and whether other progress is still to show."""
+        if store is None and not progress:
+            return nullcontext((scorers, False))
+        from truerank.scoring.score_store import paying  # with SQLite
+
+        return paying(given, scorers, self.test, store, progress, total)
 
     def finished(self, ranks: Sequence[Ranks], scorer: object) -> Ranks | dict[str, Ranks]:
         """Return the ranks by each scorer as they were asked for, with a note on its items that are not candidates."""

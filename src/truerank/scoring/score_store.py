@@ -305,11 +305,6 @@ def stores_of(store: AnyStore, scorer: Any) -> list[ScoreStore]:
     return [found]
 
 
-def seed_with(store: AnyStore | None, rng: Any) -> Any:
-    """Return the seed: with a store the same one in each call, unless it is given, so that the same pairs are asked."""
-    return 0 if rng is None and store is not None else rng
-
-
 def _name_of(scorer: Any) -> str:
     function = scorer.function if isinstance(scorer, FunctionScorer) else scorer
     return str(getattr(function, "__name__", type(function).__name__))
@@ -432,7 +427,7 @@ class _Spent:
 @contextmanager
 def paying(
     given: Any, scorers: Sequence[Scorer], test: Interactions, store: AnyStore | None, progress: bool, total: int | None
-) -> Iterator[tuple[list[Scorer], bool]]:
+) -> Iterator[tuple[Sequence[Scorer], bool]]:
     """Yield scorers that look scores up in the store and show what they spend, and whether progress is still to show.
 
     Parameters
