@@ -154,7 +154,7 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 RUN = """
-import os, signal, sys
+import contextlib, importlib, os, signal, sys
 import numpy as np
 import truerank as tr
 from truerank.cli.program import truerank as program
@@ -169,7 +169,18 @@ def run(*arguments):
     except SystemExit as end:
         return end.code or 0
 
-assert run("-o", "whole" + output) == 0  # loads all that is needed before the first fork
+# what is needed is loaded before kills begin; a fork runs it, because after Arrow has started threads a fork may hang
+reading, writing = os.pipe()
+if not os.fork():
+    code = run("-o", "whole" + output)
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write("\\n".join(sys.modules))
+    os._exit(code)
+os.close(writing)
+for name in os.fdopen(reading).read().split():
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
+assert os.wait()[1] == 0
 rng = np.random.default_rng(0)
 killed = 0
 while killed < int(n_kills):
