@@ -140,13 +140,14 @@ def test_estimates_differences_and_groups_equal_the_local_ones(spark: Any) -> No
     local = {"A": case.expected(), "B": case.expected(both_items(case)[1])}
     metrics = ["ndcg@10", "recall@10", "auc", "gndcg@5"]
     by = {user: ["few", "many"][user % 2] for user in case.user_ids[:100]}
-    for groups in (None, by, groups_frame(spark, by)):
+    adjustments: list[Any] = ["holm", "max-t", "benjamini-hochberg"]
+    for groups, adjustment in zip((None, by, groups_frame(spark, by)), adjustments, strict=True):
         found = tr.evaluate({"A": one, "B": other}, metrics, by=groups)
         expected = tr.evaluate(local, metrics, by=None if groups is None else by)
         assert (found.groups, found.metrics) == (expected.groups, expected.metrics)
         assert_close(found.rows(), expected.rows())
-        compared = tr.compare({"A": one, "B": other}, metrics, by=groups)
-        reference = tr.compare(local, metrics, by=None if groups is None else by)
+        compared = tr.compare({"A": one, "B": other}, metrics, by=groups, adjustment=adjustment)
+        reference = tr.compare(local, metrics, by=None if groups is None else by, adjustment=adjustment)
         assert [each.verdict for each in compared.differences] == [each.verdict for each in reference.differences]
         assert_close(
             [each.record() for each in compared.differences], [each.record() for each in reference.differences]
