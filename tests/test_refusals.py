@@ -60,7 +60,7 @@ PUBLIC: Any = tr  # whose arguments are wrong on purpose
         (lambda: PUBLIC.rank(tr.Popularity(), SPLIT), "Popularity has no scores yet: fit it first, as in Popularity"),
         (lambda: PUBLIC.evaluate(LISTS, "covrage@2"), "unknown metric 'covrage@2'; did you mean 'coverage@2'?"),
         (lambda: PUBLIC.evaluate(LISTS, "intra@2"), "unknown metric 'intra@2'; did you mean 'intra-list-distance@2'?"),
-        (lambda: PUBLIC.evaluate(LISTS, "serendipity@2"), "unknown metric 'serendipity@2'; choose from accuracy, ap, "),
+        (lambda: PUBLIC.evaluate(LISTS, "serendipity@2"), "unknown metric 'serendipity@2'; choose from accuracy, "),
         (lambda: PUBLIC.evaluate(LISTS, "ndcg@2"), "ndcg@2 compares lists with relevant items: give these as `truth`"),
         (lambda: PUBLIC.evaluate(RANKS, "lauc@10"), "unknown metric 'lauc@10'; did you mean 'auc'?"),
         (lambda: PUBLIC.rank(np.full(SPLIT.test.shape, -np.inf), SPLIT), "leave items out with `train`, or `exclude`"),

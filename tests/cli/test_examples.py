@@ -30,6 +30,11 @@ ELSEWHERE = {
 ANSWERS = {"gate": (0, 1, 3), "evaluate": (0, 1)}
 """Exit codes that are an answer, where it is not 0 alone."""
 N_USERS, N_ITEMS = 60, 1_200
+EVALUATOR = """
+def evaluate(run, truth, k):
+    best = {user: [item for item, _ in sorted(run.get(user, []), key=lambda pair: -pair[1])[:k]] for user in truth}
+    return {"recall": sum(len(set(own) & set(best[user])) / len(own) for user, own in truth.items() if own) / len(truth)}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +80,8 @@ def write_others(folder: Path, chosen: AnyArray) -> None:
     (folder / "qrels.trec").write_text("".join(f"{user} 0 {row[0]} 1\n" for user, row in enumerate(chosen.tolist())))
     (folder / "groups.csv").write_text("id,group\n" + "".join(f"{user},{'ab'[user % 2]}\n" for user in range(N_USERS)))
     (folder / "study.csv").write_text("rank\n" + "".join(f"{1 + user % 7}\n" for user in range(N_USERS)))
+    (folder / "my_package").mkdir()
+    (folder / "my_package" / "evaluation.py").write_text(EVALUATOR)
     (folder / "solution.txt").write_text(SECOND_SOLUTION)
     (folder / "submission.txt").write_text(SECOND_SUBMISSION)
 

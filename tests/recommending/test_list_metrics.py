@@ -244,7 +244,7 @@ def test_training_items_may_be_plain_lists() -> None:
 
 
 def test_vectors_must_fit() -> None:
-    with pytest.raises(tr.InputError, match=r"one row for each of 12 items, got shape \(3, 2\)"):
+    with pytest.raises(tr.InputError, match=r"must have a row for each of 12 items, got shape \(3, 2\)"):
         tr.evaluate(lists_of([[0, 1]]), "ild@2", item_vectors=np.ones((3, 2)))
     vectors = np.ones((N_ITEMS, 2))
     vectors[[1, 7]] = 0

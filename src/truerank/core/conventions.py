@@ -59,7 +59,7 @@ class Convention:
 
         Examples
         --------
-        >>> convention("trec_eval").definition("ap@20").text
+        >>> find_convention("trec_eval").definition("ap@20").text
         'ap(relevant)@20'
         """
         base, _, k = text.partition("@")
