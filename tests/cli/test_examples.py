@@ -33,7 +33,8 @@ N_USERS, N_ITEMS = 60, 1_200
 EVALUATOR = """
 def evaluate(run, truth, k):
     best = {user: [item for item, _ in sorted(run.get(user, []), key=lambda pair: -pair[1])[:k]] for user in truth}
-    return {"recall": sum(len(set(own) & set(best[user])) / len(own) for user, own in truth.items() if own) / len(truth)}
+    found = [len(set(own) & set(best[user])) / len(own) for user, own in truth.items() if own]
+    return {"recall": sum(found) / len(found)}
 """
 
 
@@ -51,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_pairs(folder / "train.tsv", chosen[:, 1:], "\t")
     write_pairs(folder / "test.tsv", chosen[:, :1], "\t")
     np.save(folder / "items.npy", items)
-    for name in ("c", "b", "a", "als", "bpr", "live", "old", "new", "runs/1", "runs/2", "ranks"):
+    for name in ("c", "b", "a", "als", "bpr", "live", "old", "new", "runs/1", "runs/2", "ranks", "pilot"):
         np.save(folder / "users.npy", users + rng.normal(scale=0.5, size=users.shape))
         write_ranks(folder, name)
     write_others(folder, chosen)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from numba.core.checks import NumbaTypeSafetyWarning
+from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
 from truerank.core.checks import Floats

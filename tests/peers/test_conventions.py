@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from numba.core.checks import NumbaTypeSafetyWarning
+from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
 from truerank.core.checks import Floats
