@@ -148,7 +148,8 @@ def _refuse_unmatched(names: Sequence[str], table: pa.Table, present: Any) -> No
     if not present.all():
         at = int(np.argmin(present.all(axis=0)))
         which, without = shown(table["id"][at].as_py()), names[int(np.argmin(present[:, at]))]
-        raise InputError(f"instance {which} is missing from {without!r}; leave such ones out with unmatched='drop'.")
+        hint = "leave such instances out with unmatched='drop'"
+        raise InputError(f"instance {which} is missing from {without!r}; {hint}.")
 
 
 @dataclass(frozen=True)
