@@ -149,6 +149,8 @@ def fields(structure: Any) -> list[Any]:
     if isinstance(structure, library.DrawnArgument):
         excluded, taken, items, begin, found = structure.arrays
         return [structure.n_items, *fields(excluded), *fields(taken), items, structure.size, begin, found]
+    if isinstance(structure, library.OrderedArgument):
+        return [structure.size, *structure.arrays]
     if isinstance(structure, library.RowsArgument):
         return [structure.count, structure.arrays[0], structure.arrays[1], structure.size]
     plain = np.ascontiguousarray(structure.arrays)
