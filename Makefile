@@ -28,7 +28,7 @@ demo: setup ## shows the paper's tables (published, ours, difference) and writes
 
 quick: export OPENBLAS_NUM_THREADS := 1
 quick: .venv/.quick ## runs the tests of the main path, in one environment and about a minute
-	.venv/bin/python -m pytest -q -n auto $(QUICK)
+	.venv/bin/python -m pytest -q -n auto --hypothesis-profile quick $(QUICK)
 
 test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/.test .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
@@ -44,14 +44,14 @@ test-spark: ## runs the tests on Spark, if there is Java
 	then $(MAKE) .venv-spark/.installed && .venv-spark/bin/python -m pytest tests/engines; \
 	else echo 'skipped: tests/engines/test_spark.py needs Java 17'; fi
 
-# what computes, with the loops for older processors and with BLAS rounding as it does on them
+# what computes, with the loops for older processors and with BLAS rounding as it does on them; `make test` tries more examples
 test-variants: export OPENBLAS_NUM_THREADS := 1
 test-variants: .venv/.test ## runs what computes as on other processors
 	@for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
 	  loops=$${pair%:*} core=$${pair#*:}; \
 	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; \
 	  then echo "skipped: loops $$loops; $$core is tested with those that run here"; loops=; fi; \
-	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto $(NUMERIC) || exit 1; \
+	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $(NUMERIC) || exit 1; \
 	done
 
 # what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
@@ -60,7 +60,7 @@ test-lowest: .venv-lowest/.installed ## runs what reads and ranks with the lowes
 test-newest: .venv-newest/.installed ## the same with the newest versions
 test-lowest test-newest:
 	.$(subst test,venv,$@)/bin/truerank --version
-	.$(subst test,venv,$@)/bin/python -m pytest -n auto $(READING)
+	.$(subst test,venv,$@)/bin/python -m pytest -n auto --hypothesis-profile quick $(READING)
 
 check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -67,19 +67,21 @@ class Compiler(NamedTuple):
     def build(self, variants: list[str], folder: Path, suffix: str) -> list[Path]:
         """Compile all variants, and return the paths of the libraries."""
         folder.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(lambda name: self._build(name, folder / f"kernels-{name}{suffix}"), variants))
+        with ThreadPoolExecutor(os.cpu_count()) as pool, TemporaryDirectory() as scratch:
+            sources = sorted(SOURCES.glob("*.c"))
+            objects = {name: [pool.submit(self._compile, name, each, scratch) for each in sources] for name in variants}
+            return [self._link(objects[name], folder / f"kernels-{name}{suffix}", scratch) for name in variants]
 
-    def _build(self, variant: str, path: Path) -> Path:
-        with TemporaryDirectory() as folder:
-            flags, objects = [*shlex.split(FLAGS), *self._flags(variant)], []
-            for source in sorted(SOURCES.glob("*.c")):
-                objects.append(str(Path(folder, source.stem + ".o")))
-                self._run(*flags, "-c", str(source), "-o", objects[-1])
-            library = Path(folder, path.name)
-            self._run("-shared", "-O3", *objects, "-lm", "-o", str(library))
-            replacement = shutil.copy(library, path.with_name(path.name + ".new"))
-            Path(replacement).replace(path)  # processes that have loaded the old library keep it
+    def _compile(self, variant: str, source: Path, folder: str) -> str:
+        target = str(Path(folder, f"{source.stem}-{variant}.o"))
+        self._run(*shlex.split(FLAGS), *self._flags(variant), "-c", str(source), "-o", target)
+        return target
+
+    def _link(self, objects: list[Future[str]], path: Path, folder: str) -> Path:
+        library = Path(folder, path.name)
+        self._run("-shared", "-O3", *(each.result() for each in objects), "-lm", "-o", str(library))
+        replacement = shutil.copy(library, path.with_name(path.name + ".new"))
+        Path(replacement).replace(path)  # processes that have loaded the old library keep it
         return path
 
     def _flags(self, variant: str) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
 
 
