@@ -16,7 +16,7 @@ READING := $(addprefix tests/,core data formats kernels ranking recommenders rec
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage check docs sanitize wheels release clean
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage check docs sanitize wheels release bench-check clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -116,6 +116,9 @@ release: wheels ## tries a release: builds, checks, installs and uses it, and wr
 	.venv-release/bin/truerank --version
 	.venv-release/bin/python -m doctest -o NORMALIZE_WHITESPACE README.md
 	.venv/bin/cyclonedx-py environment .venv-release --output-file build/bill-of-materials.json
+
+bench-check: .venv/.test ## measures the main paths, and fails if one has become slower by 10 %
+	.venv/bin/python benchmarks/history.py --check
 
 clean: ## removes what the other commands made
 	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest .venv-release build dist src/truerank/kernels/kernels-*.*
