@@ -16,7 +16,7 @@ READING := $(addprefix tests/,core data formats kernels ranking recommenders rec
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage check docs sanitize wheels release bench-check clean
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz check docs sanitize wheels release bench-check clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -67,6 +67,13 @@ coverage: .venv/.test ## measures which lines and branches the main tests reach
 	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
 	.venv/bin/python -m pytest -n auto --cov=truerank --cov-branch --cov-report=term:skip-covered \
 	  --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+
+# all targets of tests/fuzzing.py, RUNS inputs each; what it finds worth keeping goes into tests/corpora
+RUNS := 100000
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: .venv/.test ## looks for inputs that break readers, text forms, commands and compiled loops
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,fuzz]'
+	for target in texts designs kernels readers commands; do .venv/bin/python tests/fuzzing.py $$target --runs $(RUNS) || exit 1; done
 
 check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check
