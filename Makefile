@@ -16,7 +16,7 @@ READING := $(addprefix tests/,core data formats kernels ranking recommenders rec
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest check docs sanitize wheels clean
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz check docs sanitize wheels release bench-check clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -62,6 +62,19 @@ test-lowest test-newest:
 	.$(subst test,venv,$@)/bin/truerank --version
 	.$(subst test,venv,$@)/bin/python -m pytest -n auto --hypothesis-profile quick $(READING)
 
+coverage: export OPENBLAS_NUM_THREADS := 1
+coverage: .venv/.test ## measures which lines and branches the main tests reach
+	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
+	.venv/bin/python -m pytest -n auto --cov=truerank --cov-branch --cov-report=term:skip-covered \
+	  --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+
+# all targets of tests/fuzzing.py, RUNS inputs each; what it finds worth keeping goes into tests/corpora
+RUNS := 100000
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: .venv/.test ## looks for inputs that break readers, text forms, commands and compiled loops
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,fuzz]'
+	for target in texts designs kernels readers commands; do .venv/bin/python tests/fuzzing.py $$target --runs $(RUNS) || exit 1; done
+
 check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
@@ -100,8 +113,22 @@ wheels: .venv/.wheels ## builds wheels for all platforms into dist
 	for target in $(TARGETS); do TRUERANK_TARGET=$$target .venv/bin/python -m build --wheel --no-isolation || exit 1; done
 	.venv/bin/python -m pytest tests/wheels
 
+# all of a release but publishing it: metadata, then one of the wheels in an empty environment, and what came with it
+release: wheels ## tries a release: builds, checks, installs and uses it, and writes its bill of materials
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,release]'
+	.venv/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/python $(INSTALL) --no-index --no-deps --find-links dist truerank
+	.venv-release/bin/python $(INSTALL) --constraint constraints.txt truerank
+	.venv-release/bin/truerank --version
+	.venv-release/bin/python -m doctest -o NORMALIZE_WHITESPACE README.md
+	.venv/bin/cyclonedx-py environment .venv-release --output-file build/bill-of-materials.json
+
+bench-check: .venv/.test ## measures the main paths, and fails if one has become slower by 10 %
+	.venv/bin/python benchmarks/history.py --check
+
 clean: ## removes what the other commands made
-	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest build dist src/truerank/kernels/kernels-*.*
+	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest .venv-release build dist src/truerank/kernels/kernels-*.*
 
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'

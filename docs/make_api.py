@@ -33,9 +33,12 @@ TITLES = {
     "spark": "Spark",
 }
 """Titles of the stages, in the order of the data; another folder has its own name as title and comes last."""
+EXPERIMENTAL = {"ScoreStore", "check_evaluator", "plan_scores", "race", "rank_triples"}
+"""Names that may change in any release; docs/stability.md says what holds for the others."""
 INDEX = """# Python API
 
-Everything below is a name of the package: `import truerank as tr`, then `tr.rank`. What is not listed here may change.
+Everything below is a name of the package: `import truerank as tr`, then `tr.rank`. What is not listed here may change;
+[Stability and support](../stability) says what holds for what is.
 
 ```{toctree}
 :maxdepth: 2
@@ -66,6 +69,8 @@ def page(stage: str, names: list[str]) -> str:
     purpose = inspect.getdoc(importlib.import_module(f"truerank.{stage}")) or ""
     listed = [each for name in names for each in _with_members(name)]
     parts = [f"# {TITLES.get(stage, stage.capitalize())}", purpose.splitlines()[0]]
+    if young := [f"`{name}`" for name in listed if name in EXPERIMENTAL]:
+        parts += [f"Experimental, and free to change in any release: {', '.join(young)}."]
     parts += [_directives([_summary(listed), *map(_documented, listed)])]
     return "\n\n".join(parts) + "\n"
 

@@ -1,6 +1,7 @@
-"""The versions that pyproject.toml allows: whatever pip chooses among them works."""
+"""What comes with truerank: versions of which any that pip chooses work, licences, and one version of its own."""
 
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,37 @@ def test_constraints_are_within_the_bounds(name: str) -> None:
         if needed.name in pinned and (needed.marker is None or needed.marker.evaluate()):
             (version,) = pinned[needed.name].specifier
             assert version.version in needed.specifier
+
+
+PERMISSIVE = ("Apache", "BSD", "ISC", "MIT", "Zlib")
+
+
+def needs(package: str) -> set[str]:
+    """Return the packages that come with a package, without its extras."""
+    found = {package}
+    for text in metadata.requires(package) or []:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            found |= needs(requirement.name)
+    return found
+
+
+def licence(package: str) -> str:
+    about = metadata.metadata(package)
+    classifiers = [each for each in about.get_all("Classifier") or [] if each.startswith("License ::")]
+    named = about["License-Expression"] or (about["License"] or "").partition("\n")[0]  # some give the whole text
+    return " ".join([named, *classifiers])
+
+
+@pytest.mark.parametrize("package", sorted(needs("truerank") - {"truerank"}))
+def test_what_comes_with_truerank_has_a_permissive_licence(package: str) -> None:
+    stated = licence(package)
+    assert "GPL" not in stated
+    assert any(name in stated for name in PERMISSIVE)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nversion: {version}\n" in (FOLDER / "CITATION.cff").read_text()
+    assert f'version = "{version}"' in (FOLDER / "recipe/meta.yaml").read_text()
+    assert (FOLDER / "CHANGELOG.md").read_text().startswith(f"# Changelog\n\n## {version} ")
