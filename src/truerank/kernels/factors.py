@@ -91,6 +91,8 @@ COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per 
 HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which they pay
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
+_BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
+_NO_DEPTH = 2**63 - 1
 _CHECKED_AT_ONCE = 2**23  # scores
 
 
@@ -172,8 +174,7 @@ def count_factors(
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return count_scores(score, n_items, train, test, threads=threads, progress=progress)
     size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
-    count = _counter(factors) if depth is None else _top_counter(factors, depth)
-    return count_blocks(count, size, n_items, train, test, threads, progress)
+    return count_blocks(_counter(factors, depth), size, n_items, train, test, threads, progress)
 
 
 def best_factors(
@@ -239,34 +240,40 @@ def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArra
     return _FactorArrays(user_factors, items, bias, max(_largest(items), _largest(bias)))
 
 
-def _counter(factors: _FactorArrays) -> Callable[[UserBlock, Event], None]:
-    """Return a function that counts a block."""
+def _counter(factors: _FactorArrays, depth: int | None) -> Callable[[UserBlock, Event], None]:
+    """Return a function that counts a block, down to a depth or, if it is None, to the end."""
     crowded = Event()  # set if too many scores are too close for a quicker loop to help
-    order = Order.of(factors.users, factors.items, factors.bias) if _suits_int16(factors) else None
+    is_ordered = depth is not None or _suits_int16(factors)
+    order = Order.of(factors.users, factors.items, factors.bias) if is_ordered else None
+    plain = f"count_{'factors' if depth is None else 'top'}_{factors.number}"
+
+    def given(entry: str, block: UserBlock) -> tuple[UserBlock, tuple[Any, ...]]:
+        if order is None or entry in _BY_NUMBER:
+            return block, ()
+        return block._replace(train=order.placed(block)), (order.as_argument(), depth or _NO_DEPTH)
 
     def count(block: UserBlock, stopped: Event) -> None:
         users = factors.rows(block.users)
         sizes = _check_factors(block, factors, users)
-        quick = None if crowded.is_set() else _quicker(block, factors, order, sizes)
+        quick = None if crowded.is_set() else _quicker(block, factors, depth, sizes)
         if quick is not None:
-            if _sweep(*quick, factors, users, stopped):
+            if _sweep(quick, *given(quick, block), factors, users, stopped):
                 return
             crowded.set()
             block.reset()
-        _sweep(f"count_factors_{factors.number}", block, (), factors, users, stopped)
+        _sweep(plain, *given(plain, block), factors, users, stopped)
 
     return count
 
 
 def _quicker(
-    block: UserBlock, factors: _FactorArrays, order: Order | None, sizes: tuple[float, float, float]
-) -> tuple[str, UserBlock, tuple[Any, ...]] | None:
-    """Return a loop that decides most pairs in less precision, with what it is given; None if it would not help."""
+    block: UserBlock, factors: _FactorArrays, depth: int | None, sizes: tuple[float, float, float]
+) -> str | None:
+    """Return the name of a loop that decides most pairs in less precision, or None if it would not help."""
     if factors.number == np.float64:
-        return ("count_narrow", block, ()) if _suits_float32(block, *sizes) else None
-    if order is None or len(block.test.items) > HELD_OUT_FOR_INT16 * len(block.users):
-        return None
-    return "count_int16", block._replace(train=order.placed(block)), (order.as_argument(),)
+        return "count_narrow" if depth is None and _suits_float32(block, *sizes) else None
+    is_few = depth is not None or len(block.test.items) <= HELD_OUT_FOR_INT16 * len(block.users)
+    return "count_int16" if is_few and _suits_int16(factors) else None
 
 
 def _suits_int16(factors: _FactorArrays) -> bool:
@@ -274,19 +281,6 @@ def _suits_int16(factors: _FactorArrays) -> bool:
     n_items, columns = factors.items.shape
     is_long = columns >= COLUMNS_FOR_INT16 and n_items * columns >= WORK_FOR_INT16
     return factors.number == np.float32 and is_long and library.call("int16_lanes") > 0
-
-
-def _top_counter(factors: _FactorArrays, depth: int) -> Callable[[UserBlock, Event], None]:
-    """Return a function that counts a block down to a depth."""
-    order = Order.of(factors.users, factors.items, factors.bias)
-    entry, ordered = f"count_top_{factors.number}", order.as_argument()
-
-    def count(block: UserBlock, stopped: Event) -> None:
-        users = factors.rows(block.users)
-        _check_factors(block, factors, users)
-        _sweep(entry, block._replace(train=order.placed(block)), (ordered, depth), factors, users, stopped)
-
-    return count
 
 
 def _sweep(

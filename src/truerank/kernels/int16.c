@@ -4,7 +4,8 @@
    by no more than a known margin. The upper half of a sum, a key, decides all but the pairs of an item and a target
    that are closer than that (one in 1,000, with trained models); for these the score itself is computed. So all counts
    are exactly those of the float32 scores. If too many are close, for example because many items tie, the loop gives
-   up. Items are in the order of falling lengths, because those of a chunk share a scale. */
+   up. Items are in the order of falling lengths, because those of a chunk share a scale, and because counts down to a
+   depth are then soon complete for most users (see top.inc). */
 
 #define NUMBER_BITS 32
 #include "top.h"
@@ -73,9 +74,9 @@ typedef struct {
     int32_t *panel;     /* pairs of USERS users side by side */
     int32_t *items;     /* panels of PANEL items side by side */
     int16_t *keys;      /* of one panel of users: rows of length ROW */
+    int16_t *kept;      /* of one user, whole vectors of them */
+    int16_t *starts;    /* where each vector of keys was in the row */
     int16_t *highs, *lows; /* per target of a user: keys above the first are above it, up to the second below it */
-    int64_t *above, *close;
-    uint64_t *strips; /* in which some are close */
     int64_t waiting[CHAINS], waiting_for[CHAINS], n_waiting; /* items, and the targets that they are close to */
     int64_t n_close, n_scores;
     void *memory;
@@ -138,25 +139,26 @@ static int new_short(Short *all) {
     Top *top = &all->top;
     int64_t users = top->block->users, pairs = all->pairs = (top->users->columns + 1) / 2, longest = 0;
     for (int64_t user = 0; user < users; user++)
-        longest = most(longest, top->block->test.end[user] - top->block->test.begin[user]);
+        longest = most(longest, top->open[user]);
     int64_t rows = users * pairs, of_items = (top->tiles.chunk + PANEL) * pairs;
     all->memory = malloc(
         users * sizeof *all->rounded + (rows + USERS * pairs + of_items) * sizeof(int32_t) +
-        USERS * ROW * sizeof(int16_t) + (longest + 1) * (3 * sizeof(int64_t) + 2 * sizeof(int16_t)) + 64);
+        ((USERS + 1) * ROW + CHUNK / KEYS + 1 + 2 * (longest + 1)) * sizeof(int16_t) + 64);
     if (!all->memory)
         return 0;
     all->items = (int32_t *)(((uintptr_t)all->memory + 63) / 64 * 64);
     all->rounded = (Rounded *)(all->items + of_items / 2 * 2);
-    all->above = (int64_t *)(all->rounded + users);
-    all->close = all->above + longest + 1;
-    all->strips = (uint64_t *)(all->close + longest + 1);
-    all->users = (int32_t *)(all->strips + longest + 1);
+    all->users = (int32_t *)(all->rounded + users);
     all->panel = all->users + rows;
     all->keys = (int16_t *)(all->panel + USERS * pairs);
-    all->highs = all->keys + USERS * ROW;
+    all->kept = all->keys + USERS * ROW;
+    all->starts = all->kept + ROW;
+    all->highs = all->starts + CHUNK / KEYS + 1;
     all->lows = all->highs + longest + 1;
     for (int64_t user = 0; user < users; user++) {
         Rounded *own = all->rounded + user;
+        if (!top->open[user])
+            continue;
         double largest = measure(top->users, user, NULL, &own->length);
         own->scale = scale_of(own->length, largest);
         int16_t *out = (int16_t *)(all->users + user * pairs);
@@ -256,26 +258,52 @@ static void set_bounds(Short *all, int64_t user, const Rounded *items, const num
     for (int64_t t = 0; t < size; t++) {
         all->highs[t] = as_key(scale * targets[t] + margin);
         all->lows[t] = as_key(scale * targets[t] - margin - 0x1p16);
-        all->above[t] = all->close[t] = 0;
     }
+}
+
+INLINE keys load_keys(const int16_t *from) {
+    keys key;
+    memcpy(&key, from, sizeof key);
+    return key;
 }
 
 INLINE int64_t sum_keys(keys counts) {
     return sum(multiply((wholes)counts, (wholes)(1 - (keys){0})));
 }
 
-/* Count, for some targets, the keys that are above, and those that are close; bit b of `strips` tells whether any of the
-   STRIP vectors from b * STRIP on has a close one. */
+/* Copy the vectors of which any key is above `bound` to `kept`, which may be the same place; return their end. */
+static int64_t keep_keys(Short *all, const int16_t *row, int64_t stop, int16_t bound) {
+    int64_t size = 0;
+    for (int64_t j = 0; j < stop; j += KEYS) {
+        keys key = load_keys(row + j);
+        memcpy(all->kept + size, &key, sizeof key);
+        all->starts[size / KEYS] = all->starts[j / KEYS];
+        size += bits_of(key > bound - (keys){0}) ? KEYS : 0;
+    }
+    return size;
+}
+
+/* Return whether comparing keys with `size` bounds takes longer than first dropping vectors without a key above `bound`, to
+   judge by a few of them. */
+static int is_worth_keeping_keys(const int16_t *row, int64_t stop, int16_t bound, int64_t size) {
+    enum { SAMPLED = 8 };
+    int64_t vectors = stop / KEYS, low = 0;
+    for (int64_t i = 0; i < SAMPLED && vectors >= SAMPLED; i++)
+        low += !bits_of(load_keys(row + i * vectors / SAMPLED * KEYS) > bound - (keys){0});
+    return low * size * 2 > SAMPLED * 3; /* dropping takes as long as comparing with one and a half */
+}
+
+/* Count, for some targets, the keys that are above; bit b of `strips` tells whether any of the STRIP vectors from
+   b * STRIP on has one that is close. */
 INLINE void compare_keys(
     int size, const int16_t *row, int64_t stop, const int16_t *highs, const int16_t *lows, int64_t *above,
-    int64_t *close, uint64_t *strips) {
+    uint64_t *strips) {
     keys over[GROUP] = {{0}}, from[GROUP] = {{0}}, before[GROUP] = {{0}}; /* at most CHUNK / KEYS each */
     UNROLLED for (int g = 0; g < size; g++)
         strips[g] = 0;
     for (int64_t strip = 0; strip * STRIP * KEYS < stop; strip++) {
         for (int64_t j = strip * STRIP * KEYS; j < least(stop, (strip + 1) * STRIP * KEYS); j += KEYS) {
-            keys key;
-            memcpy(&key, row + j, sizeof key);
+            keys key = load_keys(row + j);
             UNROLLED for (int g = 0; g < size; g++) {
                 over[g] -= key > highs[g] - (keys){0};
                 from[g] -= key > lows[g] - (keys){0};
@@ -286,9 +314,18 @@ INLINE void compare_keys(
             before[g] = from[g] - over[g];
         }
     }
-    UNROLLED for (int g = 0; g < size; g++) {
-        above[g] = sum_keys(over[g]);
-        close[g] = sum_keys(before[g]);
+    UNROLLED for (int g = 0; g < size; g++)
+        above[g] += sum_keys(over[g]);
+}
+
+static void compare_group_of_keys(
+    int64_t size, const int16_t *row, int64_t stop, const int16_t *highs, const int16_t *lows, int64_t *above,
+    uint64_t *strips) {
+    switch (size) {
+    case 1: compare_keys(1, row, stop, highs, lows, above, strips); break;
+    case 2: compare_keys(2, row, stop, highs, lows, above, strips); break;
+    case 3: compare_keys(3, row, stop, highs, lows, above, strips); break;
+    default: compare_keys(GROUP, row, stop, highs, lows, above, strips);
     }
 }
 
@@ -303,6 +340,7 @@ static void score_waiting(Short *all, int64_t user) {
         top->block->above[t] += scores[i] > targets[t];
         top->block->tied[t] += scores[i] == targets[t];
     }
+    all->n_close += all->n_waiting;
     all->n_waiting = 0;
 }
 
@@ -310,10 +348,9 @@ static void score_waiting(Short *all, int64_t user) {
 static void settle(Short *all, int64_t user, const int16_t *row, int64_t start, int64_t stop, int64_t low, int64_t t) {
     keys high = all->highs[t] - (keys){0}, bottom = all->lows[t] - (keys){0};
     for (int64_t j = start; j < stop; j += KEYS) {
-        keys key;
-        memcpy(&key, row + j, sizeof key);
+        keys key = load_keys(row + j);
         for (uint64_t hits = bits_of((key > bottom) & (key <= high)); hits; hits &= hits - 1) {
-            int64_t place = low + j + __builtin_ctzll(hits) / BITS_PER_KEY;
+            int64_t place = low + all->starts[j / KEYS] + __builtin_ctzll(hits) / BITS_PER_KEY;
             all->waiting[all->n_waiting] = all->top.ordered->items[place];
             all->waiting_for[all->n_waiting++] = all->top.block->test.begin[user] + t;
             if (all->n_waiting == CHAINS)
@@ -322,32 +359,31 @@ static void settle(Short *all, int64_t user, const int16_t *row, int64_t start, 
     }
 }
 
+/* Count one user's masked keys, of the items from place `low` on, for the lowest targets first: what is below these is
+   below all others too. Targets that are too deep by the keys alone need not be settled. */
 static void count_keys(Short *all, int64_t user, const Rounded *items, const int16_t *row, int64_t stop, int64_t low) {
-    Block *block = all->top.block;
-    int64_t first = block->test.begin[user], size = block->test.end[user] - first;
-    set_bounds(all, user, items, (const number *)block->targets + first, size);
-    for (int64_t t = 0; t < size; t += GROUP) {
-        const int16_t *highs = all->highs + t, *lows = all->lows + t;
-        int64_t *above = all->above + t, *close = all->close + t;
-        uint64_t *strips = all->strips + t;
-        switch (least(size - t, GROUP)) {
-        case 1: compare_keys(1, row, stop, highs, lows, above, close, strips); break;
-        case 2: compare_keys(2, row, stop, highs, lows, above, close, strips); break;
-        case 3: compare_keys(3, row, stop, highs, lows, above, close, strips); break;
-        default: compare_keys(GROUP, row, stop, highs, lows, above, close, strips);
+    Top *top = &all->top;
+    int64_t first = top->block->test.begin[user], *above = top->block->above + first;
+    set_bounds(all, user, items, (const number *)top->block->targets + first, top->open[user]);
+    for (int64_t i = 0; i * KEYS < stop; i++)
+        all->starts[i] = (int16_t)(i * KEYS);
+    for (int64_t size = top->open[user], from; size > 0 && stop > 0; size = from) {
+        uint64_t strips[GROUP];
+        from = most(size - GROUP, 0);
+        if (is_worth_keeping_keys(row, stop, all->lows[size - 1], size)) {
+            stop = keep_keys(all, row, stop, all->lows[size - 1]);
+            row = all->kept;
         }
-    }
-    for (int64_t t = 0; t < size; t++) {
-        block->above[first + t] += all->above[t];
-        all->n_close += all->close[t];
-        for (uint64_t strips = all->strips[t]; strips; strips &= strips - 1) {
-            int64_t start = __builtin_ctzll(strips) * STRIP * KEYS;
-            settle(all, user, row, start, least(stop, start + STRIP * KEYS), low, t);
-        }
+        compare_group_of_keys(size - from, row, stop, all->highs + from, all->lows + from, above + from, strips);
+        for (int64_t t = from; t < size && above[t] < top->depth; t++)
+            for (uint64_t some = strips[t - from]; some; some &= some - 1) {
+                int64_t start = __builtin_ctzll(some) * STRIP * KEYS;
+                settle(all, user, row, start, least(stop, start + STRIP * KEYS), low, t);
+            }
     }
     if (all->n_waiting)
         score_waiting(all, user);
-    all->n_scores += stop;
+    drop_targets(top, user);
 }
 
 static int64_t count_chunk(Short *all, int64_t low, int64_t high) {
@@ -362,7 +398,9 @@ static int64_t count_chunk(Short *all, int64_t low, int64_t high) {
         for (int64_t i = start; i < stop; i++) {
             int16_t *row = all->keys + (i - start) * ROW;
             int64_t user = top->chosen[i];
-            count_keys(all, user, &items, row, mask_keys(&top->block->train, user, row, low, high), low);
+            int64_t end = mask_keys(&top->block->train, user, row, low, high);
+            count_keys(all, user, &items, row, end, low);
+            all->n_scores += end;
         }
         if (all->n_close > FREE * top->block->users + all->n_scores / SHARE)
             return GAVE_UP;
@@ -375,8 +413,8 @@ int64_t int16_lanes(void) {
 }
 
 int64_t count_int16(
-    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t start,
-    int64_t stop) {
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop) {
     if (!is_valid_call(block, users, items, ordered, start))
         return INVALID;
     if (users->columns > MOST_COLUMNS)
@@ -385,8 +423,8 @@ int64_t count_int16(
     if (status != DONE)
         return status;
     Short all = {.top = {
-        .users = users, .items = items, .bias = bias, .ordered = ordered, .block = block, .depth = INT64_MAX,
-        .growth = 1}};
+        .users = users, .items = items, .bias = bias, .ordered = ordered, .block = block, .depth = depth,
+        .growth = depth == INT64_MAX ? 1 : 4}};
     status = new_top(&all.top) && new_short(&all) ? DONE : NO_MEMORY;
     for (int64_t low = start, high; low < stop && status == DONE; low = high) {
         high = end_of_chunk(&all.top, low, stop);
@@ -407,9 +445,9 @@ int64_t int16_lanes(void) {
 }
 
 int64_t count_int16(
-    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t start,
-    int64_t stop) {
-    (void)users, (void)items, (void)bias, (void)block, (void)ordered, (void)start, (void)stop;
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop) {
+    (void)users, (void)items, (void)bias, (void)block, (void)ordered, (void)depth, (void)start, (void)stop;
     return GAVE_UP;
 }
 

@@ -96,11 +96,11 @@ EXPORT int64_t count_top_float64(
     const Matrix *users, const Matrix *items, const double *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);
 
-/* Return the counts of `count_factors_float32`, mostly from whole numbers of 16 bits, with the lists and the order of
-   `count_top`; or return GAVE_UP. */
+/* Return the counts of `count_top_float32`, mostly from whole numbers of 16 bits; or return GAVE_UP. With a depth of
+   INT64_MAX these are the counts of `count_factors_float32`. */
 EXPORT int64_t count_int16(
-    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t start,
-    int64_t stop);
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop);
 
 /* Return how many whole numbers of 16 bits are compared at a time; 0 if `count_int16` always gives up. */
 EXPORT int64_t int16_lanes(void);

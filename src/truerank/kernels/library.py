@@ -254,7 +254,7 @@ ENTRIES: dict[str, list[Any]] = {
     **_entries_of("float64"),
     "processor_level": [],
     "count_narrow": _entries_of("float64")["count_factors_float64"],
-    "count_int16": [_NARROW, _NARROW, _FLOATS, _BLOCK, _ORDERED, _SIZE, _SIZE],
+    "count_int16": _entries_of("float32")["count_top_float32"],
     "int16_lanes": [],
     "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],

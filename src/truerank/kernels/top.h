@@ -31,6 +31,17 @@ static int64_t count_open(const Top *top, int64_t user) {
     return open;
 }
 
+/* Drop a user's targets with `depth` candidates above them; what was counted for these depends on the order, so it is
+   replaced. */
+static void drop_targets(Top *top, int64_t user) {
+    int64_t first = top->block->test.begin[user], open = count_open(top, user);
+    for (int64_t t = first + open; t < first + top->open[user]; t++) {
+        top->block->above[t] = top->depth;
+        top->block->tied[t] = 0;
+    }
+    top->open[user] = open;
+}
+
 static int new_top(Top *top) {
     int64_t users = top->block->users, columns = top->items->columns;
     int has_tiles = new_tiles(&top->tiles, USERS, top->users->columns);
