@@ -94,7 +94,8 @@ def memory_bound(memory: Memory | None) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise InputError(f"this needs more memory than there is ({str(error).rstrip('.') or 'none is left'}).") from error
+        reason = str(error).rstrip(".") or "none is left"
+        raise InputError(f"this needs more memory than there is ({reason}).") from error
     finally:
         _limit.reset(token)
 
@@ -105,7 +106,7 @@ def memory_limit() -> int:
 
 
 def fitting(most: int, each: int) -> int:
-    """Return how many of `most` things, such as threads, may be in memory at the same time, if each takes so many bytes.
+    """Return how many of `most` things, such as threads, fit into memory together, if each takes so many bytes.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def fitting(most: int, each: int) -> int:
 def require_memory(size: int, what: str) -> None:
     """Raise `InputError` if something does not fit into the memory that may be used."""
     if size > (limit := memory_limit()):
-        raise InputError(f"{what} needs {_megabytes(size)}, but `memory` is {_megabytes(limit)}; allow more, if there is.")
+        raise InputError(f"{what} needs {_megabytes(size)}, but `memory` is {_megabytes(limit)}.")
 
 
 def _megabytes(size: int) -> str:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from truerank.core.checks import AnyArray, InputError, Ints, first_true
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
-from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
+from truerank.formats.ids import as_names, first_not_a_number, numbered, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -140,7 +140,7 @@ def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
     """Return ids that are row or column numbers."""
     ids = rows.ids(role)
     if not pa.types.is_integer(ids.type):
-        row = first_not_a_number(rows.table[role])
+        row = first_not_a_number(ids)
         raise rows.error(row, f"the {role} must be a whole number from 0, got {shown(ids[row].as_py())}")
     numbers: Ints = ids.to_numpy(zero_copy_only=False)
     if (at := first_true((numbers < 0) | (numbers >= size))) is not None:
@@ -150,15 +150,12 @@ def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
 
 def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]:
     """Return the ids of a role in all parts, ascending, and the number of each row's id in each part."""
-    columns = comparable(*(part.table[role] for part in parts))
-    together = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
-    encoded = together.combine_chunks().dictionary_encode()
-    ids = as_names(encoded.dictionary, role)
+    distinct, codes = numbered(*(part.table[role] for part in parts))
+    ids = as_names(distinct, role)
     order = np.argsort(ids)
     number = np.empty(ids.size, dtype=np.int32)
     number[order] = np.arange(ids.size, dtype=np.int32)
-    codes = number[encoded.indices.to_numpy()]
-    return ids[order], np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+    return ids[order], [number[own] for own in codes]
 
 
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:

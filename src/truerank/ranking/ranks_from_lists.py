@@ -16,7 +16,7 @@ from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.ids import as_names, comparable, is_words, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -339,7 +339,7 @@ def _item_notes(found: _RankedLists, truth: Truth, lists: Rows, facts: Rows) -> 
         return []
     relevant = np.unique(truth.keys % truth.items.span)
     listed = np.isin(relevant, found.codes)
-    other_kind = lists.table["item"].type != facts.table["item"].type
+    other_kind = is_words(lists.table["item"].type) != is_words(facts.table["item"].type)
     if listed.sum() * (2 if other_kind else 10) >= relevant.size:
         return []
     examples = shown(truth.items.decode(int(relevant[np.argmin(listed)]))), shown(lists.ids("item")[0].as_py())

@@ -12,7 +12,7 @@ from truerank.core.checks import AnyArray, InputError, Ints, check_whole
 from truerank.core.ranks import Ranks
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
-from truerank.formats.ids import as_names, shown
+from truerank.formats.ids import as_names, numbered, shown
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -146,9 +146,9 @@ def _hits_hint(ranks: Ints) -> str:
 def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
     """Return the instance of each row, their names, and how many there are."""
     if "user" in rows:
-        encoded = rows.ids("user").dictionary_encode()
-        numbers, names = encoded.indices.to_numpy().astype(np.int64), as_names(encoded.dictionary, "user")
-        return numbers, names, names.size
+        distinct, (codes,) = numbered(rows.table["user"])
+        names = as_names(distinct, "user")
+        return codes.astype(np.int64), names, names.size
     if rows.parents is not None:
         distinct, instance = np.unique(rows.parents, return_inverse=True)
         return instance, None, distinct.size

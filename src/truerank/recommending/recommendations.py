@@ -18,7 +18,7 @@ from truerank.core.threads import Memory, bounded, check_threads, progress_bar, 
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.formats.columns import LISTS, Column
-from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.ids import as_names, comparable, numbered, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -279,8 +279,8 @@ def read_recommendations(
 def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
     """Return the names of users or items, which may be given, and the number of that in each row."""
     if names is None:
-        encoded = rows.ids(role).dictionary_encode()
-        return as_names(encoded.dictionary, role), encoded.indices.to_numpy().astype(np.int64)
+        distinct, (codes,) = numbered(rows.table[role])
+        return as_names(distinct, role), codes.astype(np.int64)
     listed, known = comparable(rows.table[role], pa.chunked_array([pa.array(names)]))
     numbers = pa.compute.index_in(listed, value_set=known.combine_chunks()).combine_chunks()
     if numbers.null_count:
