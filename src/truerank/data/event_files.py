@@ -10,6 +10,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, first_true
+from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
 from truerank.formats.ids import as_names, first_not_a_number, numbered, shown
@@ -21,6 +22,7 @@ from truerank.formats.text_files import Format, with_header
 _MANY = 10
 
 
+@bounded
 def read_interactions(
     source: Source,
     *,
@@ -32,6 +34,7 @@ def read_interactions(
     min_rating: float | None = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Interactions:
     """Read user-item interactions, with times and ratings where the source has them.
 
@@ -53,6 +56,9 @@ def read_interactions(
     format : {"csv", "movielens"}, optional
         The format of a text file, where it is not detected: delimited text, or user, item, rating and
         time without a header.
+    memory : str or int, optional
+        What reading may use, the result included, such as "2GB" or a number of bytes; by default half of what the
+        computer, or the container, has. Files are read in pieces, and one that needs more is refused.
 
     Returns
     -------
@@ -87,7 +93,11 @@ def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: 
     item_ids, items = _encode(parts, "item")
     _check_match(parts, "user", users, user_ids.size, 1)
     _check_match(parts, "item", items, item_ids.size, _MANY)
-    return [_interactions(*three, user_ids, item_ids) for three in zip(parts, users, items, strict=True)]
+    found = []
+    while parts:  # what has been used is given up at once
+        part = parts.pop(0).without("user", "item")
+        found.append(_interactions(part, users.pop(0), items.pop(0), user_ids, item_ids))
+    return found
 
 
 def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
@@ -160,6 +170,7 @@ def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]
 
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
+    del user, item
     values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
@@ -180,11 +191,15 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Int
     tuple of arrays
         The rows in their new order, the boundaries of the users, and the items in the new order.
     """
-    by_position = sp.coo_array((np.arange(user.size), (item, user)), shape=shape[::-1])
+    positions = np.arange(user.size, dtype=np.int32 if user.size < 2**31 else np.int64)
+    by_position = sp.coo_array((positions, (item, user)), shape=shape[::-1])
     # not true, but otherwise SciPy would add up the positions of repeated pairs
     by_position.has_canonical_format = True
-    by_user = by_position.tocsr().tocsc()
-    return by_user.data, by_user.indptr, by_user.indices
+    by_item = by_position.tocsr()
+    del positions, by_position
+    by_user = by_item.tocsc()
+    del by_item
+    return by_user.data.astype(np.int64), by_user.indptr, by_user.indices
 
 
 def _at_least(least: float, data: Interactions) -> Interactions:

@@ -54,6 +54,10 @@ class Rows:
     def __len__(self) -> int:
         return self.table.num_rows
 
+    def without(self, *roles: str) -> Rows:
+        """Return the rows without some columns."""
+        return replace(self, table=self.table.drop_columns([role for role in roles if role in self]))
+
     def ids(self, role: str) -> pa.Array:
         """Return the ids of a role as a contiguous array."""
         column = decoded(self.table[role])

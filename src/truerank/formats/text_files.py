@@ -23,7 +23,7 @@ from truerank.formats.ids import numbers_if_spelled_so
 from truerank.formats.pieces import Gathered
 from truerank.formats.sources import HEAD, File, locate, unreadable
 
-_PIECE = 1 << 26  # bytes of text read at once
+_PIECE = 1 << 25  # bytes of text read at once
 _BYTES_PER_BYTE = 8  # of text: itself, its fields, and what they are turned into
 _LINE_END = re.compile(r"\r\n|\n|\r")  # as the readers of Arrow divide lines
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from truerank.core.checks import AnyArray, InputError, Ints, check_whole
 from truerank.core.ranks import Ranks
+from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
 from truerank.formats.ids import as_names, numbered, shown
@@ -18,6 +19,7 @@ from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
 
 
+@bounded
 def read_ranks(
     source: Source,
     *,
@@ -29,6 +31,7 @@ def read_ranks(
     relevance: Column = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Ranks:
     """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
 
@@ -50,6 +53,8 @@ def read_ranks(
         Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv"}, optional
         The format of a text file, where it is not detected.
+    memory : str or int, optional
+        What reading may use, as in `truerank.read_interactions`.
 
     Examples
     --------

@@ -211,6 +211,7 @@ ENDINGS: Sequence[str] = (*COLUMN_ENDINGS, *RUN_ENDINGS)
 NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
 
 
+@bounded
 def read_recommendations(
     source: Source,
     train: Interactions | None = None,
@@ -222,6 +223,7 @@ def read_recommendations(
     rank: Column = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Recommendations:
     """Read lists of recommended items, for metrics of the lists themselves.
 
@@ -235,7 +237,7 @@ def read_recommendations(
         Its items are the catalogue: those that could have been recommended. By default, those that were.
     k : int, optional
         Where the lists were cut; the longest list by default.
-    user, item, score, rank, header, format
+    user, item, score, rank, header, format, memory
         As in `truerank.read_lists`.
 
     Returns
