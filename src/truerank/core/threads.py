@@ -273,9 +273,10 @@ def share(
         Thread(target=copy_context().run, args=(_work, run, queues, stopped), daemon=True) for _ in range(n_workers)
     ]
     try:
-        for worker in workers:
-            _start(worker)
-        results = _collect(queues, prepared, len(tasks) if prepare is None else n_workers + 1, report)
+        n_started = sum(1 for _ in itertools.takewhile(_start, workers))
+        if not n_started:
+            raise MemoryError("no thread can be started")
+        results = _collect(queues, prepared, len(tasks) if prepare is None else n_started + 1, report)
     except BaseException:
         stopped.set()
         queues.end(n_workers)
@@ -286,14 +287,20 @@ def share(
     return results
 
 
-def _start(worker: Thread) -> None:
-    """Start a thread; an interrupt while its lock is taken, which CPython reports as an error, remains an interrupt."""
+def _start(worker: Thread) -> bool:
+    """Start a thread; return whether there was room for it.
+
+    An interrupt while its lock is taken, which CPython reports as an error, remains an interrupt.
+    """
     try:
         worker.start()
     except RuntimeError as error:
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
-        raise
+        if "can't start new thread" not in str(error):
+            raise
+        return False
+    return True
 
 
 class _Finished(NamedTuple):
