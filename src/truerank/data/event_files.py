@@ -89,26 +89,26 @@ def read_interactions(
 def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None) -> list[Interactions]:
     """Read one source, or training and test data that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
-    user_ids, users = _encode(parts, "user")
-    item_ids, items = _encode(parts, "item")
-    _check_match(parts, "user", users, user_ids.size, 1)
-    _check_match(parts, "item", items, item_ids.size, _MANY)
+    ids, codes = {}, {}
+    for role, many in (("user", 1), ("item", _MANY)):
+        ids[role], codes[role] = _encode(parts, role)
+        _check_match(parts, role, codes[role], ids[role], many)
+        parts = [part.without(role) for part in parts]  # what is no longer needed is given up at once
     found = []
-    while parts:  # what has been used is given up at once
-        part = parts.pop(0).without("user", "item")
-        found.append(_interactions(part, users.pop(0), items.pop(0), user_ids, item_ids))
+    while parts:
+        found.append(_interactions(parts.pop(0), codes["user"].pop(0), codes["item"].pop(0), ids["user"], ids["item"]))
     return found
 
 
-def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
+def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], ids: AnyArray, many: int) -> None:
     """Refuse two parts without an id in common, if each has at least `many` distinct ids."""
     if len(parts) < 2:
         return
-    first, second = (np.bincount(part, minlength=n_ids) > 0 for part in codes)
+    first, second = (np.bincount(part, minlength=ids.size) > 0 for part in codes)
     if np.any(first & second) or min(first.sum(), second.sum()) < many:
         return
-    ids = [shown(part.ids(role)[0].as_py()) for part in parts]
-    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {ids[1]} and {ids[0]}")
+    examples = [shown(ids[part[0]].item()) for part in codes]
+    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {examples[1]} and {examples[0]}")
 
 
 def read_pairs(
@@ -171,13 +171,18 @@ def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
     del user, item
-    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
+    found: dict[str, AnyArray] = {}
+    for role, read in (("weight", Rows.finite), ("time", Rows.times), ("rating", Rows.finite)):
+        if role in part:
+            found[role] = read(part, role)[rows]
+            part = part.without(role)
+    values = found["weight"] if "weight" in found else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,
         item_ids,
-        times=part.times("time")[rows] if "time" in part else None,
-        ratings=part.finite("rating")[rows] if "rating" in part else None,
+        times=found.get("time"),
+        ratings=found.get("rating"),
         positions=rows,
         notes=part.notes,
     )

@@ -56,6 +56,7 @@ class Gathered:
         others = pa.concat_tables(self._others, promote_options="permissive")
         columns = {name: others[name] for name in others.column_names}
         columns |= {name: ids.column() for name, ids in self._ids.items()}
+        pa.default_memory_pool().release_unused()
         return pa.table({name: columns[name] for name in self._names})
 
 
