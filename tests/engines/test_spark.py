@@ -500,7 +500,12 @@ def test_an_executor_that_is_killed_does_not_change_the_answer(spark: Any, tmp_p
     ranks = tr.Ranks.from_spark(frame.mapInArrow(slowly, frame.schema))
     thread.join()
     assert killed
+    assert killed[0] not in executors()
     assert_same(ranks, case.expected())
+    paths = tmp_path / "undisturbed.parquet", tmp_path / "killed.parquet"
+    for path, found in zip(paths, (tr.Ranks.from_spark(frame), ranks), strict=True):
+        in_order(found).save(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def executors() -> list[int]:

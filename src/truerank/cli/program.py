@@ -135,7 +135,23 @@ def _own_commands() -> dict[str, click.Command]:
     """Return the commands in the files of this folder that end in _commands.py, by name."""
     files = Path(__file__).parent.glob("*_commands.py")
     found = [each for file in files for each in vars(import_module(f"truerank.cli.{file.stem}")).values()]
-    return {str(each.name): each for each in found if isinstance(each, click.Command)}
+    commands = {str(each.name): each for each in found if isinstance(each, click.Command)}
+    for command in commands.values():
+        command.params.append(_memory_option())
+    return commands
+
+
+def _memory_option() -> click.Option:
+    text = "Memory to use, such as 2GB (default: half of what the computer, or the container, has)."
+    return click.Option(["--memory"], metavar="SIZE", expose_value=False, callback=_bound_memory, help=text)
+
+
+def _bound_memory(context: click.Context, _: click.Parameter, memory: str | None) -> None:
+    """Bound what the command uses; digits alone are a number of bytes."""
+    if memory is not None:
+        from truerank.core.threads import memory_bound
+
+        context.with_resource(memory_bound(memory))
 
 
 def _entry_points() -> Iterator[EntryPoint]:

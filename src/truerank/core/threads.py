@@ -1,22 +1,30 @@
-"""How many threads to use, how to share work among them, and a bar that shows its progress."""
+"""How many threads and how much memory to use, how to share work among threads, and a bar that shows its progress."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from functools import cache, wraps
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
-from truerank.core.checks import check_whole
+from truerank.core.checks import InputError, check_whole
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+Memory = str | int
+"""A size as text, such as "2GB", or a number of bytes."""
 
 _PATIENCE = 0.5  # seconds to wait for threads after an interrupt; later they end by themselves
 _WAIT = 0.2  # seconds until an interrupt is noticed if it does not end the wait, as on Windows
@@ -41,6 +49,127 @@ def check_threads(threads: int | None) -> int:
         return available_threads()
     check_whole("threads", threads)
     return int(threads)
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,9})?) ?([kmgt]?i?)b?", re.IGNORECASE | re.ASCII)
+_LEAST = 2 * 10**8
+"""Less does not hold a block of scores and what is computed from it."""
+_limit: ContextVar[int | None] = ContextVar("memory", default=None)
+
+
+def check_memory(memory: Memory) -> int:
+    """Return a size in bytes.
+
+    Examples
+    --------
+    >>> check_memory("2GB"), check_memory("1.5 GiB"), check_memory(500_000_000)
+    (2000000000, 1610612736, 500000000)
+    """
+    found = _SIZE.fullmatch(memory) if isinstance(memory, str) else None
+    if found is not None and found[2].lower() in _UNITS:
+        size = int(float(found[1]) * _UNITS[found[2].lower()])
+    else:
+        size = memory if isinstance(memory, int) and not isinstance(memory, bool) else 0
+    if size < _LEAST:
+        raise InputError(f"`memory` must be a size of at least {_LEAST // 10**6} MB, such as '2GB', got {memory!r}.")
+    return size
+
+
+def bounded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let the keyword `memory` of a function bound what it uses, and all that it calls."""
+
+    @wraps(function)
+    def call(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with memory_bound(cast("Memory | None", options.get("memory"))):
+            return function(*args, **options)
+
+    return call
+
+
+@contextmanager
+def memory_bound(memory: Memory | None) -> Iterator[None]:
+    """Bound what is used inside the block, unless `memory` is None; what does not fit is refused in one sentence."""
+    token = _limit.set(_limit.get() if memory is None else check_memory(memory))
+    try:
+        yield
+    except MemoryError as error:
+        reason = str(error).rstrip(".") or "none is left"
+        raise InputError(f"this needs more memory than there is ({reason}).") from error
+    finally:
+        _limit.reset(token)
+
+
+def memory_limit() -> int:
+    """Return how many bytes may be used: those that the caller grants, or else half of what the computer has."""
+    return _limit.get() or max(total_memory() // 2, _LEAST)
+
+
+def fitting(most: int, each: int) -> int:
+    """Return how many of `most` things, such as threads, fit into memory together, if each takes so many bytes.
+
+    Examples
+    --------
+    >>> with memory_bound("1GB"):
+    ...     fitting(16, 300_000_000), fitting(2, 300_000_000)
+    (3, 2)
+    """
+    require_memory(each, "a single block")
+    return min(most, memory_limit() // max(each, 1))
+
+
+def require_memory(size: int, what: str) -> None:
+    """Raise `InputError` if something does not fit into the memory that may be used."""
+    if size > (limit := memory_limit()):
+        raise InputError(f"{what} needs {_megabytes(size)}, but `memory` is {_megabytes(limit)}.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 10**6:,.0f} MB"
+
+
+@cache
+def total_memory() -> int:
+    """Return the bytes that this process can have: of the computer, or less if its container or its limits say so."""
+    return min([_installed(), *_of_control_groups(Path("/")), *_of_address_space()])
+
+
+def _installed() -> int:
+    if sys.platform != "win32":
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    import ctypes
+
+    kilobytes = ctypes.c_ulonglong()
+    ctypes.windll.kernel32.GetPhysicallyInstalledSystemMemory(ctypes.byref(kilobytes))
+    return kilobytes.value << 10
+
+
+def _of_control_groups(root: Path) -> Iterator[int]:
+    """Yield the limits of the control groups of Linux, version 1 or 2, that this process is in, and of those above."""
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if "memory" in controllers.split(","):
+                yield from _limits_above(root / "sys/fs/cgroup/memory", path, "memory.limit_in_bytes")
+            elif not controllers:
+                yield from _limits_above(root / "sys/fs/cgroup", path, "memory.max")
+
+
+def _limits_above(base: Path, path: str, name: str) -> Iterator[int]:
+    own = base / path.strip("/")
+    for folder in (own, *own.parents):
+        with suppress(OSError, ValueError):  # "max" is no limit; a container does not see the folders outside
+            if folder.is_relative_to(base):
+                yield int((folder / name).read_text())
+
+
+def _of_address_space() -> Iterator[int]:
+    with suppress(ImportError):  # Windows
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            yield limit
 
 
 def progress_bar(
@@ -140,11 +269,14 @@ def share(
             report(results[-1])
         return results
     queues, n_workers = _Queues(), min(threads, len(tasks))
-    workers = [Thread(target=_work, args=(run, queues, stopped), daemon=True) for _ in range(n_workers)]
+    workers = [
+        Thread(target=copy_context().run, args=(_work, run, queues, stopped), daemon=True) for _ in range(n_workers)
+    ]
     try:
-        for worker in workers:
-            _start(worker)
-        results = _collect(queues, prepared, len(tasks) if prepare is None else n_workers + 1, report)
+        n_started = sum(1 for _ in itertools.takewhile(_start, workers))
+        if not n_started:
+            raise MemoryError("no thread can be started")
+        results = _collect(queues, prepared, len(tasks) if prepare is None else n_started + 1, report)
     except BaseException:
         stopped.set()
         queues.end(n_workers)
@@ -155,14 +287,20 @@ def share(
     return results
 
 
-def _start(worker: Thread) -> None:
-    """Start a thread; an interrupt while its lock is taken, which CPython reports as an error, remains an interrupt."""
+def _start(worker: Thread) -> bool:
+    """Start a thread; return whether there was room for it.
+
+    An interrupt while its lock is taken, which CPython reports as an error, remains an interrupt.
+    """
     try:
         worker.start()
     except RuntimeError as error:
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
-        raise
+        if "can't start new thread" not in str(error):
+            raise
+        return False
+    return True
 
 
 class _Finished(NamedTuple):

@@ -10,9 +10,10 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, first_true
+from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
-from truerank.formats.ids import as_names, comparable, first_not_a_number, shown
+from truerank.formats.ids import as_names, first_not_a_number, numbered, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -21,6 +22,7 @@ from truerank.formats.text_files import Format, with_header
 _MANY = 10
 
 
+@bounded
 def read_interactions(
     source: Source,
     *,
@@ -32,6 +34,7 @@ def read_interactions(
     min_rating: float | None = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Interactions:
     """Read user-item interactions, with times and ratings where the source has them.
 
@@ -53,6 +56,9 @@ def read_interactions(
     format : {"csv", "movielens"}, optional
         The format of a text file, where it is not detected: delimited text, or user, item, rating and
         time without a header.
+    memory : str or int, optional
+        What reading may use, the result included, such as "2GB" or a number of bytes; by default half of what the
+        computer, or the container, has. Files are read in pieces, and one that needs more is refused.
 
     Returns
     -------
@@ -83,22 +89,26 @@ def read_interactions(
 def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None) -> list[Interactions]:
     """Read one source, or training and test data that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
-    user_ids, users = _encode(parts, "user")
-    item_ids, items = _encode(parts, "item")
-    _check_match(parts, "user", users, user_ids.size, 1)
-    _check_match(parts, "item", items, item_ids.size, _MANY)
-    return [_interactions(*three, user_ids, item_ids) for three in zip(parts, users, items, strict=True)]
+    ids, codes = {}, {}
+    for role, many in (("user", 1), ("item", _MANY)):
+        ids[role], codes[role] = _encode(parts, role)
+        _check_match(parts, role, codes[role], ids[role], many)
+        parts = [part.without(role) for part in parts]  # what is no longer needed is given up at once
+    found = []
+    while parts:
+        found.append(_interactions(parts.pop(0), codes["user"].pop(0), codes["item"].pop(0), ids["user"], ids["item"]))
+    return found
 
 
-def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], n_ids: int, many: int) -> None:
+def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], ids: AnyArray, many: int) -> None:
     """Refuse two parts without an id in common, if each has at least `many` distinct ids."""
     if len(parts) < 2:
         return
-    first, second = (np.bincount(part, minlength=n_ids) > 0 for part in codes)
+    first, second = (np.bincount(part, minlength=ids.size) > 0 for part in codes)
     if np.any(first & second) or min(first.sum(), second.sum()) < many:
         return
-    ids = [shown(part.ids(role)[0].as_py()) for part in parts]
-    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {ids[1]} and {ids[0]}")
+    examples = [shown(ids[part[0]].item()) for part in codes]
+    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {examples[1]} and {examples[0]}")
 
 
 def read_pairs(
@@ -140,7 +150,7 @@ def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
     """Return ids that are row or column numbers."""
     ids = rows.ids(role)
     if not pa.types.is_integer(ids.type):
-        row = first_not_a_number(rows.table[role])
+        row = first_not_a_number(ids)
         raise rows.error(row, f"the {role} must be a whole number from 0, got {shown(ids[row].as_py())}")
     numbers: Ints = ids.to_numpy(zero_copy_only=False)
     if (at := first_true((numbers < 0) | (numbers >= size))) is not None:
@@ -150,26 +160,29 @@ def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
 
 def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]:
     """Return the ids of a role in all parts, ascending, and the number of each row's id in each part."""
-    columns = comparable(*(part.table[role] for part in parts))
-    together = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
-    encoded = together.combine_chunks().dictionary_encode()
-    ids = as_names(encoded.dictionary, role)
+    distinct, codes = numbered(*(part.table[role] for part in parts))
+    ids = as_names(distinct, role)
     order = np.argsort(ids)
     number = np.empty(ids.size, dtype=np.int32)
     number[order] = np.arange(ids.size, dtype=np.int32)
-    codes = number[encoded.indices.to_numpy()]
-    return ids[order], np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+    return ids[order], [number[own] for own in codes]
 
 
 def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray, item_ids: AnyArray) -> Interactions:
     rows, indptr, items = grouped(user, item, (user_ids.size, item_ids.size))
-    values = part.finite("weight")[rows] if "weight" in part else np.ones(rows.size, dtype=np.float32)
+    del user, item
+    found: dict[str, AnyArray] = {}
+    for role, read in (("weight", Rows.finite), ("time", Rows.times), ("rating", Rows.finite)):
+        if role in part:
+            found[role] = read(part, role)[rows]
+            part = part.without(role)
+    values = found["weight"] if "weight" in found else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),
         user_ids,
         item_ids,
-        times=part.times("time")[rows] if "time" in part else None,
-        ratings=part.finite("rating")[rows] if "rating" in part else None,
+        times=found.get("time"),
+        ratings=found.get("rating"),
         positions=rows,
         notes=part.notes,
     )
@@ -183,11 +196,15 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Int
     tuple of arrays
         The rows in their new order, the boundaries of the users, and the items in the new order.
     """
-    by_position = sp.coo_array((np.arange(user.size), (item, user)), shape=shape[::-1])
+    positions = np.arange(user.size, dtype=np.int32 if user.size < 2**31 else np.int64)
+    by_position = sp.coo_array((positions, (item, user)), shape=shape[::-1])
     # not true, but otherwise SciPy would add up the positions of repeated pairs
     by_position.has_canonical_format = True
-    by_user = by_position.tocsr().tocsc()
-    return by_user.data, by_user.indptr, by_user.indices
+    by_item = by_position.tocsr()
+    del positions, by_position
+    by_user = by_item.tocsc()
+    del by_item
+    return by_user.data.astype(np.int64), by_user.indptr, by_user.indices
 
 
 def _at_least(least: float, data: Interactions) -> Interactions:

@@ -20,6 +20,7 @@ import numpy as np
 from truerank.core.checks import AnyArray, Bools, InputError, Ints, check_choice, counted
 from truerank.core.matrices import float_type
 from truerank.core.tables import Cell, Table
+from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions, check_same_names
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Split:
         return cls(*_load_parts(Path(folder)))
 
 
+@bounded
 def read_split(
     train: Source,
     test: Source = None,
@@ -145,6 +147,7 @@ def read_split(
     rating: Column = None,
     weight: Column = None,
     header: bool | None = None,
+    memory: Memory | None = None,
 ) -> Split:
     """Read an existing split: two files or dataframes, or a directory that holds both.
 
@@ -158,6 +161,8 @@ def read_split(
         Columns as in `read_interactions`, the same for both parts.
     header : bool, optional
         Whether the first lines of text files hold the names of the columns; detected by default.
+    memory : str or int, optional
+        What reading may use, as in `truerank.read_interactions`.
 
     Returns
     -------

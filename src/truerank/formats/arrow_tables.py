@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ import pyarrow.parquet as pq
 
 from truerank.core.checks import InputError, refuse_pairs
 from truerank.core.csr import bounds
+from truerank.core.threads import require_memory
 from truerank.formats.columns import Contents, find_columns
+from truerank.formats.ids import decoded
+from truerank.formats.pieces import Gathered
 from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
 from truerank.formats.text_files import Detection, Format, Layout, check_format, decode, not_utf8
 
@@ -131,6 +134,8 @@ def _array(values: Any, what: str) -> pa.Array:
         raise InputError(f"the {what} must be whole numbers of 64 bits or text ({reason(error)}).") from error
 
 
+_ROWS = 1 << 17  # of a Parquet file, read at once
+_BYTES_PER_BYTE = 6  # of JSON: as bytes, as text, and parsed
 # nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
 _DEEPEST = 64
 
@@ -246,16 +251,25 @@ class _Parquet(Opened):
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
             check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
-            content = pq.ParquetFile(stream, read_dictionary=self._texts)
-            if len(set(self.names)) < len(self.names):
-                whole = content.read()
-                found = [whole.column(column) for column in columns]
-            else:
-                table = content.read(columns=wanted)
-                found = [table[name] for name in wanted]
-            check_unpacked(self.name, sum(unpacked_size(column) for column in found), stream.size())
-            plain = (unpacked(column) for column in found)
-            return pa.table({str(column): values for column, values in zip(columns, plain, strict=True)}), ()
+            content, size = pq.ParquetFile(stream, read_dictionary=self._texts), 0
+            gathered = Gathered(self.name, [str(column) for column in ids])
+            for piece in self._pieces(content, columns):
+                size += sum(unpacked_size(column) for column in piece.columns)
+                check_unpacked(self.name, size, stream.size())
+                gathered.add(pa.table({name: unpacked(piece[name]) for name in piece.column_names}))
+            return gathered.table(), ()
+
+    def _pieces(self, content: pq.ParquetFile, columns: Sequence[int]) -> Iterator[pa.Table]:
+        """Yield some rows at a time, with columns named by their numbers."""
+        names = [str(column) for column in columns]
+        if len(set(self.names)) < len(self.names):
+            yield content.read().select(list(columns)).rename_columns(names)
+            return
+        wanted = [self.names[column] for column in columns]
+        if not self._metadata.num_rows:
+            yield content.schema_arrow.empty_table().select(wanted).rename_columns(names)
+        for batch in content.iter_batches(_ROWS, columns=wanted):
+            yield pa.table(batch.select(wanted)).rename_columns(names)
 
     def whole(self) -> pa.Table:
         metadata = self._metadata.metadata
@@ -271,7 +285,9 @@ class _Json(Opened):
 
     def __init__(self, file: File) -> None:
         self.name = str(file)
-        text, latin = decode(file.read())
+        content = file.read()
+        require_memory(_BYTES_PER_BYTE * len(content), self.name)
+        text, latin = decode(content)
         self._notes = (not_utf8(file),) if latin else ()
         self._content = text.encode()
         _check_nesting(self._content, self.name)
@@ -336,7 +352,8 @@ class _Frame(Opened):
         self.names, self._column = columns_of(frame)
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        return pa.table({str(column): self._column(column) for column in columns}), ()
+        found = {str(column): self._column(column) for column in columns}
+        return pa.table(found | {str(column): decoded(found[str(column)]) for column in ids}), ()
 
     def whole(self) -> pa.Table:
         return super().whole().replace_schema_metadata(self._metadata)

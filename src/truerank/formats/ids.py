@@ -20,7 +20,7 @@ _NA = pa.array(["NA"])  # may be a code, such as that of Namibia
 
 
 def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
-    """Return ids as int64, uint64 or large_string; `place` returns where a row is, for messages.
+    """Return ids as int64, uint64, large_string or codes of these; `place` returns where a row is, for messages.
 
     Examples
     --------
@@ -31,16 +31,15 @@ def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -
     ...
     truerank.InputError: row 1: the user id must be a whole number or text, got 3.5.
     """
-    column = decoded(column)
     kind = column.type
     if pa.types.is_integer(kind):
         return _first_cast(column, pa.int64())
-    if is_text(kind):
-        text = column.cast(pa.large_string())
+    if is_text(kind) or pa.types.is_dictionary(kind):
+        text = column.cast(pa.large_string()) if is_text(kind) else column
         # fixed-width text does not keep null characters
-        if any((_bytes_of(chunk)[1] == 0).any() for chunk in text.chunks):
-            row = pc.index(pc.match_substring(text, "\0"), True).as_py()
-            raise InputError(f"{place(row)}: the {role} id must not contain a null character.")
+        if any((_bytes_of(chunk)[1] == 0).any() for chunk in distinct(text).chunks):
+            row = _first_row(text, lambda values: pc.match_substring(values, "\0"))
+            raise InputError(f"{place(row or 0)}: the {role} id must not contain a null character.")
         return text
     if pa.types.is_floating(kind):
         return _whole(column, role, place)
@@ -62,9 +61,37 @@ def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> numbers_if_spelled_so(pa.chunked_array([["18446744073709551615"]])).type
     DataType(uint64)
     """
-    if len(column) == 0 or column.null_count or not all(map(_spelled_as_numbers, column.chunks)):
+    texts = distinct(column)
+    if not is_words(column.type) or column.null_count or not all(map(_spelled_as_numbers, texts.chunks)):
         return column
-    return _first_cast(column, pa.int64(), pa.uint64())
+    numbers = _first_cast(texts, pa.int64(), pa.uint64()) if len(column) else column
+    return decoded(column).cast(numbers.type) if pa.types.is_integer(numbers.type) else column
+
+
+def distinct(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return each text once where a column holds codes of them, as those that were read in pieces do, else itself."""
+    coded = pa.types.is_dictionary(column.type) and column.num_chunks > 0
+    return pa.chunked_array([column.chunk(0).dictionary]) if coded else column
+
+
+def numbered(*columns: pa.ChunkedArray) -> tuple[pa.Array, list[AnyArray]]:
+    """Return the distinct ids of all columns, as they first occur, and the position of each row's id among them.
+
+    Examples
+    --------
+    >>> ids, (first, second) = numbered(pa.chunked_array([[7, 5, 7]]), pa.chunked_array([[5, 9]]))
+    >>> ids.to_pylist(), first.tolist(), second.tolist()
+    ([7, 5, 9], [0, 1, 0], [1, 2])
+    """
+    if all(pa.types.is_dictionary(column.type) for column in columns):
+        coded = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+        coded = coded.unify_dictionaries() if len(columns) > 1 else coded
+    else:
+        alike = comparable(*columns)
+        together = pa.chunked_array([chunk for column in alike for chunk in column.chunks], alike[0].type)
+        coded = together.dictionary_encode()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+    return coded.chunk(0).dictionary, np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
@@ -75,6 +102,7 @@ def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     >>> [column.to_pylist() for column in comparable(pa.chunked_array([[7]]), pa.chunked_array([["7", "07"]]))]
     [['7'], ['7', '07']]
     """
+    columns = tuple(map(decoded, columns))
     kinds = {column.type for column in columns}
     if len(kinds) == 1:
         return list(columns)
@@ -100,15 +128,34 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a categorical column as plain values."""
+    """Return a column of codes as plain values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def missing(column: pa.ChunkedArray) -> int | None:
     """Return the first row without a value, None if all have one; empty text is not a value."""
-    lacking = pc.fill_null(pc.equal(pc.binary_length(column), 0), True) if is_text(column.type) else column.is_null()
-    first = pc.index(lacking, True).as_py()
-    return None if first < 0 else first
+    empty = _first_row(column, lambda texts: pc.equal(pc.binary_length(texts), 0)) if is_words(column.type) else None
+    if column.null_count == 0:
+        return empty
+    null = pc.index(column.is_null(), True).as_py()
+    return null if empty is None else min(null, empty)
+
+
+def is_words(kind: pa.DataType) -> bool:
+    """Whether a column holds text, or codes of it."""
+    return is_text(kind) or (pa.types.is_dictionary(kind) and is_text(kind.value_type))
+
+
+def _first_row(column: pa.ChunkedArray, test: Callable[[pa.Array], pa.Array]) -> int | None:
+    """Return the first row whose value passes a test, which sees each text once if the column holds codes."""
+    if not pa.types.is_dictionary(column.type):
+        first = pc.index(test(column), True).as_py()
+        return None if first < 0 else first
+    passing = np.flatnonzero(test(distinct(column)).to_numpy()).astype(np.int32)
+    if not passing.size:
+        return None
+    codes = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    return pc.index(pc.is_in(codes, value_set=pa.array(passing)), True).as_py()
 
 
 def missing_word(column: pa.ChunkedArray) -> int | None:
@@ -116,15 +163,19 @@ def missing_word(column: pa.ChunkedArray) -> int | None:
 
     NA counts as such a word only if all others are numbers.
     """
-    first = pc.index(pc.is_in(column, value_set=_MISSING_WORDS.cast(column.type)), True).as_py()
-    if first >= 0:
+    first = _first_row(column, lambda texts: pc.is_in(texts, value_set=_MISSING_WORDS.cast(texts.type)))
+    if first is not None:
         return first
-    codes = pc.is_in(column, value_set=_NA.cast(column.type))
-    first = pc.index(codes, True).as_py()
-    if first < 0:
+    first = _first_row(column, _is_na)
+    if first is None:
         return None
-    others = column.filter(pc.invert(codes))
+    texts = distinct(column)
+    others = texts.filter(pc.invert(_is_na(texts)))
     return first if len(others) and pa.types.is_integer(numbers_if_spelled_so(others).type) else None
+
+
+def _is_na(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.is_in(texts, value_set=_NA.cast(texts.type))
 
 
 def _first_cast(column: pa.ChunkedArray, *kinds: pa.DataType) -> pa.ChunkedArray:

@@ -13,7 +13,7 @@ from truerank.core.checks import AnyArray, Floats, InputError, Ints, counted, fi
 from truerank.core.csr import bounds, owners
 from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
-from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, missing, missing_word, shown
+from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, is_words, missing, missing_word, shown
 from truerank.formats.sources import Source, is_list
 from truerank.formats.text_files import Format
 
@@ -30,7 +30,8 @@ class Rows:
     Attributes
     ----------
     table : pyarrow.Table
-        Columns named by their roles; "user" and "item" hold ids as `id_column` returns them.
+        Columns named by their roles; "user" and "item" hold ids as `id_column` returns them, text that was read in
+        pieces as codes of distinct texts.
     name : str
         What to call the source in messages.
     place : function
@@ -53,9 +54,13 @@ class Rows:
     def __len__(self) -> int:
         return self.table.num_rows
 
+    def without(self, *roles: str) -> Rows:
+        """Return the rows without some columns."""
+        return replace(self, table=self.table.drop_columns([role for role in roles if role in self]))
+
     def ids(self, role: str) -> pa.Array:
         """Return the ids of a role as a contiguous array."""
-        column = self.table[role]
+        column = decoded(self.table[role])
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
     def without_match(self, other: Rows, role: str, arguments: tuple[str, str], example: str) -> InputError:
@@ -211,10 +216,10 @@ def _check_complete(rows: Rows) -> None:
     if len(rows) == 0:
         raise InputError(f"{rows.name} has no rows.")
     for role in rows.table.column_names:
-        column = decoded(rows.table[role])
+        column = rows.table[role] if role in _IDS else decoded(rows.table[role])
         if (row := missing(column)) is not None:
             raise rows.error(row, f"the {role} is missing")
-        if role in _IDS and is_text(column.type) and (row := missing_word(column)) is not None:
+        if role in _IDS and is_words(column.type) and (row := missing_word(column)) is not None:
             raise rows.error(row, f"the {role} is missing: {column[row].as_py()!r} stands for no value")
 
 
@@ -224,7 +229,7 @@ def _with_ids(rows: Rows, whole: bool) -> Rows:
         if role in rows:
             ids = id_column(table[role], role, rows.place)
             if whole and not pa.types.is_integer(ids.type):
-                row = first_not_a_number(ids)
+                row = first_not_a_number(decoded(ids))
                 raise rows.error(row, f"the {role} must be a whole number, got {shown(ids[row].as_py())}")
             table = table.set_column(table.column_names.index(role), role, ids)
     return replace(rows, table=table)

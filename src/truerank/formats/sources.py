@@ -182,6 +182,19 @@ class File:
         with self.open() as stream:
             return b"".join(iter(lambda: stream.read(1 << 24), b""))
 
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Yield the unpacked content in pieces of about so many bytes that end with a line; at least one."""
+        rest: list[bytes] = []
+        with self.open() as stream:
+            while block := stream.read(size):
+                end = (block.rfind(b"\n") if b"\n" in block else block.rfind(b"\r", 0, -1)) + 1
+                if end:
+                    yield b"".join([*rest, memoryview(block)[:end]])
+                    rest = []
+                rest.append(block[end:])
+        if rest != [b""]:
+            yield b"".join(rest)
+
     @contextmanager
     def _raw(self) -> Iterator[tuple[Any, int]]:
         if self.member is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,10 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from truerank.core.checks import InputError, Ints, counted
+from truerank.core.threads import fitting
 from truerank.formats.columns import Contents, is_number
 from truerank.formats.ids import numbers_if_spelled_so
+from truerank.formats.pieces import Gathered
 from truerank.formats.sources import HEAD, File, locate, unreadable
 
+_PIECE = 1 << 25  # bytes of text read at once
+_BYTES_PER_BYTE = 8  # of text: itself, its fields, and what they are turned into
 _LINE_END = re.compile(r"\r\n|\n|\r")  # as the readers of Arrow divide lines
 
 
@@ -82,42 +87,69 @@ class Layout:
 
     def _parse(self, file: File, columns: Sequence[int], text: Collection[int], encoding: str) -> pa.Table:
         if self.delimiter != " ":
-            with file.open() as stream:
-                return self._read(stream, self.delimiter, columns, text, encoding)
+            return self._gathered(file, self.delimiter, columns, text, encoding)
         if self.even:
-            try:
+            with suppress(pa.ArrowInvalid):  # further down it may be uneven
                 blank = "\t" if b"\t" in file.head() else " "
-                with file.open() as stream:
-                    return self._read(stream, blank, columns, text, encoding)
-            except pa.ArrowInvalid:
-                pass  # further down it may be uneven
-        lines = (b" ".join(line.split()) for line in file.read().splitlines())
-        return self._read(pa.BufferReader(b"\n".join(lines)), " ", columns, text, encoding)
+                return self._gathered(file, blank, columns, text, encoding)
+        return self._gathered(file, " ", columns, text, encoding, even=_with_single_blanks)
+
+    def _gathered(
+        self,
+        file: File,
+        delimiter: str,
+        columns: Sequence[int],
+        text: Collection[int],
+        encoding: str,
+        *,
+        even: Callable[[bytes], bytes] = bytes,
+        kind: pa.DataType | None = None,
+    ) -> pa.Table:
+        """Read one piece of the file after another, after `even`; columns without ids are of one kind, or as found."""
+        gathered, skip = Gathered(str(file), [str(column) for column in text]), self.skip
+        kinds = {str(column): pa.string() if column in text else kind for column in columns if column in text or kind}
+        for piece in file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
+            if skip or not piece.isspace():
+                table = self._read(even(piece), delimiter, columns, kinds, encoding, skip)
+                found = {name: _ids(table[name]) if int(name) in text else table[name] for name in table.column_names}
+                gathered.add(pa.table(found))
+            skip = 0
+        try:
+            table = gathered.table()
+        except pa.ArrowTypeError:  # numbers in one piece and dates or words in another
+            return self._gathered(file, delimiter, columns, text, encoding, even=even, kind=pa.string())
+        joined = {str(column): numbers_if_spelled_so(table[str(column)]) for column in text}
+        return pa.table({name: joined.get(name, table[name]) for name in table.column_names})
 
     def _read(
-        self, stream: Any, delimiter: str, columns: Sequence[int], text: Collection[int], encoding: str
+        self,
+        content: bytes,
+        delimiter: str,
+        columns: Sequence[int],
+        given: Mapping[str, pa.DataType],
+        encoding: str,
+        skip: int,
     ) -> pa.Table:
-        names, kinds = [str(number) for number in range(len(self.names))], {}
+        names, kinds = [str(number) for number in range(len(self.names))], dict(given)
         if delimiter == "::":
             # a reader that splits at ":" sees an empty column within each "::"
             gaps = [f":{number}" for number in range(1, len(names))]
             names = [name for pair in zip(names, [*gaps, ""], strict=True) for name in pair][:-1]
-            kinds = dict.fromkeys(gaps, pa.null())
-        kinds |= {str(column): pa.string() for column in text}
+            kinds |= dict.fromkeys(gaps, pa.null())
         wanted = [str(column) for column in columns]
-        reading = pa_csv.ReadOptions(column_names=names, skip_rows=self.skip, encoding=encoding, block_size=1 << 22)
+        reading = pa_csv.ReadOptions(column_names=names, skip_rows=skip, encoding=encoding, block_size=1 << 22)
         parsing = pa_csv.ParseOptions(delimiter=delimiter[0], quote_char='"' if self.quoted else False)
         read = [*wanted, *(name for name in kinds if name.startswith(":"))]
         converting = pa_csv.ConvertOptions(column_types=kinds, include_columns=read)
-        table = pa_csv.read_csv(stream, reading, parsing, converting).select(wanted)
-        return pa.table({name: _ids(table[name]) if int(name) in text else table[name] for name in wanted})
+        return pa_csv.read_csv(pa.BufferReader(content), reading, parsing, converting).select(wanted)
 
     def records(self, file: File) -> Iterator[tuple[int, list[str]]]:
         """Return the rows with their line numbers: slowly, to say what is wrong where."""
-        lines = io.StringIO(decode(file.read())[0], newline="")
-        for number, fields in _split(lines, self.delimiter, self.quoted):
-            if number > self.skip and fields:
-                yield number, fields
+        with file.open() as stream:
+            lines = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+            for number, fields in _split(lines, self.delimiter, self.quoted):
+                if number > self.skip and fields:
+                    yield number, fields
 
     def line_of(self, file: File, row: int) -> str:
         """Return the file and line of a row."""
@@ -157,6 +189,10 @@ def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list
             yield reader.line_num, fields
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: {error}.") from error
+
+
+def _with_single_blanks(content: bytes) -> bytes:
+    return b"".join(b" ".join(line.split()) + b"\n" for line in content.splitlines())
 
 
 def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:

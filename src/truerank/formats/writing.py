@@ -21,7 +21,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import numpy as np
 
@@ -41,6 +42,9 @@ PAGE_ENDINGS = (".html", ".htm")
 
 RUN_ENDINGS = (".trec", ".run")
 """Endings of TREC runs."""
+
+_ROWS = 1 << 16  # of JSON, written at once
+_SPOOLED = 1 << 24  # bytes for a stream that are collected in memory; more of them go to a temporary file
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
@@ -186,8 +190,8 @@ def _write_csv(file: BinaryIO, tables: Iterator[pa.Table], delimiter: str = ",")
 
 
 def _write_json_lines(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
-    for table in tables:
-        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in table.to_pylist())
+    for batch in chain.from_iterable(table.to_batches(_ROWS) for table in tables):
+        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in batch.to_pylist())
 
 
 def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
@@ -307,18 +311,23 @@ class _Stream(_Target):
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        self.file = self._content = io.BytesIO()
+        self.file = cast("BinaryIO", SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 - the target is what is entered
 
     def publish(self) -> None:
         if str(self._path) != "-":
             with _named(self._path), Path(self._path).open("wb", buffering=0) as out:
-                _write_all(out, self._content.getvalue())
+                self._copy(out)
         elif sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed", str(self._path))
         else:
             sys.stdout.flush()
-            _write_all(sys.stdout.buffer, self._content.getvalue())
+            self._copy(sys.stdout.buffer)
             sys.stdout.buffer.flush()
+
+    def _copy(self, out: BinaryIO | io.RawIOBase) -> None:
+        self.file.seek(0)
+        while content := self.file.read(_SPOOLED):
+            _write_all(out, content)
 
 
 def _write_all(file: BinaryIO | io.RawIOBase, content: bytes) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.core.checks import AnyArray, InputError, Ints, refuse_masked
+from truerank.core.threads import fitting
 from truerank.kernels import library
 from truerank.kernels.user_blocks import (
     Counts,
@@ -129,6 +130,7 @@ def _first(values: AnyArray, k: int) -> Ints:
 
 SCORES_PER_BLOCK = 2**23  # 32 MB in float32, for each thread
 USERS_PER_BLOCK = 1024  # at most
+_BYTES_PER_SCORE = 16  # in float64, and a copy
 
 
 def count_scores(
@@ -183,7 +185,7 @@ def count_scores(
 
     # whole blocks, however few: a function that runs elsewhere wants many users at a time
     size, prepare = batch_size or users_per_block(n_items), None if concurrent else scored
-    return count_blocks(count, size, n_items, train, test, threads, progress, prepare)
+    return count_blocks(count, size, n_items, train, test, _fewer(threads, size * n_items), progress, prepare)
 
 
 def best_scores(
@@ -229,7 +231,16 @@ def best_scores(
         return block
 
     size, prepare = batch_size or users_per_block(n_items), None if concurrent else scored
-    return best_of_blocks(search, size, n_items, users, excluded, threads, progress, prepare)
+    fewer = _fewer(threads, size * n_items)
+    return best_of_blocks(search, size, n_items, users, excluded, fewer, progress, prepare)
+
+
+def _fewer(threads: int, n_scores: int) -> int:
+    """Return how many threads may each hold a block of scores; one more block waits for them.
+
+    Blocks themselves don't depend on memory, so that neither do results, nor what was kept of an earlier run.
+    """
+    return max(fitting(threads + 1, _BYTES_PER_SCORE * n_scores) - 1, 1)
 
 
 def users_per_block(n_items: int) -> int:

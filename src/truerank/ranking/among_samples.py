@@ -15,7 +15,7 @@ from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng,
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
-from truerank.core.threads import check_threads, progress_bar, share
+from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar, share
 from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # pairs that a scorer is asked for at once: many, since slow ones work in batches
 _PAIRS = 1 << 20
+_BYTES_PER_PAIR = 64
 # the same in rounds, and by each of several threads if the scorer allows them
 _CHUNK = 2_000_000
 _PER_THREAD = 1 << 18
@@ -63,6 +64,7 @@ def rank_sampled(
 ) -> dict[str, Ranks]: ...
 @overload
 def rank_sampled(scorer: Scoreable, split: Split | None = None, **options: Unpack[SampleOptions]) -> Ranks: ...
+@bounded
 def rank_sampled(
     scorer: Scoreable | Mapping[str, Scoreable],
     split: Split | None = None,
@@ -79,6 +81,7 @@ def rank_sampled(
     threads: int | None = None,
     progress: bool = False,
     store: AnyStore | None = None,
+    memory: Memory | None = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the ranks of held-out items among sampled candidates, scoring only those.
 
@@ -117,6 +120,8 @@ def rank_sampled(
         a larger sample, and more users, cost only the difference. Scores are stored by the name of the model (the name
         of the scorer in a dict, else that of the function or class, unless a `ScoreStore` names it) and the ids of
         users and items.
+    memory : str or int, optional
+        What the call may use, as in `truerank.rank`.
 
     Returns
     -------
@@ -224,7 +229,7 @@ def _rank_among(samples: _Samples, held: HeldOut, scorers: Sequence[Scorer], eff
         sample = ItemLists.of(samples.of(start // step, start, stop))
         return [] if stopped.is_set() else [_count_block(one, held, start, stop, sample) for one in scorers]
 
-    threads = effort.threads if all(scorer.concurrent for scorer in scorers) else 1
+    threads = fitting(effort.threads, _BYTES_PER_PAIR * _PAIRS) if all(scorer.concurrent for scorer in scorers) else 1
     with progress_bar("users", effort.progress, total=n_users) as bar:
         starts = range(0, n_users, step)
         blocks = share(run, starts, threads, lambda found: found and bar.update(found[0].n_sampled.size))

@@ -12,7 +12,7 @@ import numpy as np
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, check_whole, counted, to_numpy
 from truerank.core.csr import bounds, owners, places
 from truerank.core.ranks import Ranks, cut_counts
-from truerank.core.threads import check_threads, progress_bar
+from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
@@ -23,8 +23,9 @@ from truerank.scoring.scorers import Scorer
 if TYPE_CHECKING:
     from truerank.scoring.score_store import AnyStore
 
-# explicit candidates are scored and sorted this many at a time, whole users together
+# explicit candidates are scored and sorted this many at a time, whole users together, or fewer if memory is short
 _PAIRS = 1 << 22
+_BYTES_PER_PAIR = 128
 
 
 class ExactOptions(RankOptions, total=False):
@@ -40,6 +41,7 @@ def rank(
 ) -> dict[str, Ranks]: ...
 @overload
 def rank(scorer: Scoreable, split: Split | None = None, **options: Unpack[ExactOptions]) -> Ranks: ...
+@bounded
 def rank(
     scorer: Scoreable | Mapping[str, Scoreable],
     split: Split | None = None,
@@ -55,6 +57,7 @@ def rank(
     progress: bool = False,
     store: AnyStore | None = None,
     checkpoint: str | Path | None = None,
+    memory: Memory | None = None,
 ) -> Ranks | dict[str, Ranks]:
     """Return the exact ranks of all held-out items among all candidates of their user.
 
@@ -101,6 +104,10 @@ def rank(
         A directory for what is found, a part of the users at a time. After a crash or a killed process, the same call
         continues there and returns what it would have returned at once; with other scores, training or held-out items
         it is refused. Of a function only the code is compared. Delete the directory when the job is done.
+    memory : str or int, optional
+        What the call may use besides the scorer and the data, such as "2GB" or a number of bytes; by default half of
+        what the computer, or the container, has. It decides how many blocks of scores are in memory at the same time;
+        the result does not depend on it.
 
     Returns
     -------
@@ -202,7 +209,7 @@ def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:
 def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
     """Divide the chosen pairs into blocks of about the same size, with all pairs of a user in one block."""
     new_user = np.flatnonzero(np.diff(users[chosen])) + 1
-    return np.split(chosen, new_user[np.diff(new_user // _PAIRS, prepend=0) > 0])
+    return np.split(chosen, new_user[np.diff(new_user // fitting(_PAIRS, _BYTES_PER_PAIR), prepend=0) > 0])
 
 
 def _notes(held: HeldOut, n_both: int) -> tuple[str, ...]:

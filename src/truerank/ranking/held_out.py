@@ -16,6 +16,7 @@ from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng,
 from truerank.core.csr import bounds
 from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
+from truerank.core.threads import Memory
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
@@ -42,6 +43,7 @@ class RankOptions(TypedDict, total=False):
     threads: int | None
     progress: bool
     store: AnyStore | None
+    memory: Memory | None
 
 
 def seed_with(store: AnyStore | None, rng: Any) -> Any:

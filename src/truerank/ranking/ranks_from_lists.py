@@ -14,9 +14,10 @@ from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, chec
 from truerank.core.conventions import Convention, EqualScores, find_convention
 from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
+from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.ids import as_names, comparable, is_words, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -27,6 +28,7 @@ _MANY = 10
 _ARGUMENTS = ("truth", "run")
 
 
+@bounded
 def read_lists(
     run: Source,
     truth: Source,
@@ -43,6 +45,7 @@ def read_lists(
     truth_format: Format | None = None,
     repeats: Literal["refuse", "count once"] = "refuse",
     convention: str | None = None,
+    memory: Memory | None = None,
 ) -> Ranks:
     """Return the ranks of the relevant items in ranked lists.
 
@@ -74,6 +77,8 @@ def read_lists(
     convention : str, optional
         A tool, as for `truerank.evaluate`, whose order of equal scores is followed, instead of calling them ties, and
         whose rule for users without a list.
+    memory : str or int, optional
+        What reading may use, as in `truerank.read_interactions`.
 
     Returns
     -------
@@ -339,7 +344,7 @@ def _item_notes(found: _RankedLists, truth: Truth, lists: Rows, facts: Rows) -> 
         return []
     relevant = np.unique(truth.keys % truth.items.span)
     listed = np.isin(relevant, found.codes)
-    other_kind = lists.table["item"].type != facts.table["item"].type
+    other_kind = is_words(lists.table["item"].type) != is_words(facts.table["item"].type)
     if listed.sum() * (2 if other_kind else 10) >= relevant.size:
         return []
     examples = shown(truth.items.decode(int(relevant[np.argmin(listed)]))), shown(lists.ids("item")[0].as_py())

@@ -10,14 +10,16 @@ import numpy as np
 
 from truerank.core.checks import AnyArray, InputError, Ints, check_whole
 from truerank.core.ranks import Ranks
+from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
-from truerank.formats.ids import as_names, shown
+from truerank.formats.ids import as_names, numbered, shown
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
 
 
+@bounded
 def read_ranks(
     source: Source,
     *,
@@ -29,6 +31,7 @@ def read_ranks(
     relevance: Column = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Ranks:
     """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
 
@@ -50,6 +53,8 @@ def read_ranks(
         Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv"}, optional
         The format of a text file, where it is not detected.
+    memory : str or int, optional
+        What reading may use, as in `truerank.read_interactions`.
 
     Examples
     --------
@@ -146,9 +151,9 @@ def _hits_hint(ranks: Ints) -> str:
 def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
     """Return the instance of each row, their names, and how many there are."""
     if "user" in rows:
-        encoded = rows.ids("user").dictionary_encode()
-        numbers, names = encoded.indices.to_numpy().astype(np.int64), as_names(encoded.dictionary, "user")
-        return numbers, names, names.size
+        distinct, (codes,) = numbered(rows.table["user"])
+        names = as_names(distinct, "user")
+        return codes.astype(np.int64), names, names.size
     if rows.parents is not None:
         distinct, instance = np.unique(rows.parents, return_inverse=True)
         return instance, None, distinct.size

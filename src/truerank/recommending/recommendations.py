@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_kind, check_whole, counted, require
 from truerank.core.csr import bounds, owners, places
 from truerank.core.tables import Framed, fact_table
-from truerank.core.threads import check_threads, progress_bar
+from truerank.core.threads import Memory, bounded, check_threads, progress_bar, require_memory
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.formats.columns import LISTS, Column
-from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.ids import as_names, comparable, numbered, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -31,6 +31,7 @@ from truerank.scoring.scorers import Scorer, measured
 
 _SHOWN = 10  # users in a notebook
 _WRITTEN = 1 << 16  # items at once
+_BYTES_PER_ITEM = 45  # of a list with scores in float64, while blocks are joined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,6 +211,7 @@ ENDINGS: Sequence[str] = (*COLUMN_ENDINGS, *RUN_ENDINGS)
 NO_CATALOGUE = "the catalogue is not given (`train`), so it is taken to be the listed items"
 
 
+@bounded
 def read_recommendations(
     source: Source,
     train: Interactions | None = None,
@@ -221,6 +223,7 @@ def read_recommendations(
     rank: Column = None,
     header: bool | None = None,
     format: Format | None = None,  # noqa: A002
+    memory: Memory | None = None,
 ) -> Recommendations:
     """Read lists of recommended items, for metrics of the lists themselves.
 
@@ -234,7 +237,7 @@ def read_recommendations(
         Its items are the catalogue: those that could have been recommended. By default, those that were.
     k : int, optional
         Where the lists were cut; the longest list by default.
-    user, item, score, rank, header, format
+    user, item, score, rank, header, format, memory
         As in `truerank.read_lists`.
 
     Returns
@@ -278,8 +281,8 @@ def read_recommendations(
 def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
     """Return the names of users or items, which may be given, and the number of that in each row."""
     if names is None:
-        encoded = rows.ids(role).dictionary_encode()
-        return as_names(encoded.dictionary, role), encoded.indices.to_numpy().astype(np.int64)
+        distinct, (codes,) = numbered(rows.table[role])
+        return as_names(distinct, role), codes.astype(np.int64)
     listed, known = comparable(rows.table[role], pa.chunked_array([pa.array(names)]))
     numbers = pa.compute.index_in(listed, value_set=known.combine_chunks()).combine_chunks()
     if numbers.null_count:
@@ -303,6 +306,7 @@ def _refuse_repeats(users: Ints, items: Ints, n_items: int, rows: Rows) -> None:
         raise rows.error(row, f"item {item} of user {user} is in the list more than once")
 
 
+@bounded
 def recommend(
     scorer: Scoreable,
     split: Split | None = None,
@@ -314,6 +318,7 @@ def recommend(
     threads: int | None = None,
     progress: bool = False,
     checkpoint: str | Path | None = None,
+    memory: Memory | None = None,
 ) -> Recommendations:
     """Return the k items with the highest scores of each user, without the user's training items.
 
@@ -341,6 +346,8 @@ def recommend(
     checkpoint : path, optional
         A directory for what is found, a part of the users at a time, so that the same call continues there after it
         was killed; see `truerank.rank`.
+    memory : str or int, optional
+        What the call may use, as in `truerank.rank`; lists that need more are refused.
 
     Returns
     -------
@@ -368,6 +375,8 @@ def recommend(
     aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
     n_items = cast("int", aligned.n_items)
     excluded = Lists(np.zeros_like(data.indptr), data.items[:0]) if keep_train else Lists(data.indptr, data.items)
+    what = f"a list of {min(int(k), n_items)} items for each of {chosen.size:,} users"
+    require_memory(_BYTES_PER_ITEM * min(int(k), n_items) * chosen.size, what)
     (aligned,) = checkpointed([aligned], checkpoint)
     with progress_bar("users", progress, total=chosen.size) as bar:
         best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)

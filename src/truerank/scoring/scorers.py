@@ -552,6 +552,9 @@ class Renumbered(Scorer):
         return self.scorer.pairs(self.users[users], self.items[items])
 
 
+_FIRST = 64
+
+
 def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
     """Return the scorer with its number of items, taken from the scores of its first users.
 
@@ -564,12 +567,12 @@ def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
     users : array of int
         All users that will be scored, ascending.
     least : int
-        The least possible number of items. If there are no more, the first block is the same as
-        the first one of `Scorer.count`.
+        The least possible number of items.
     """
     if not users.size:
         return scorer.sized(least)
-    first = users[: scorer.batch_size or users_per_block(least)]
+    # few, because there may be far more items than the data show
+    first = users[: scorer.batch_size or min(users_per_block(least), _FIRST)]
     return _FirstKept(scorer, first, scorer.scores(first))
 
 

@@ -1,0 +1,103 @@
+"""Tables that arrive in pieces, so that the text of a large file is never in memory as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from truerank.core.threads import require_memory
+from truerank.formats.ids import is_text
+
+_TEXT = pa.large_string()
+_PENDING = 1 << 26  # bytes of ids that wait to be numbered
+_SHARE = 2  # what is made of a table, by numbering and sorting its rows, takes as much again
+
+
+class Gathered:
+    """Pieces of a table, joined as they come: ids that are text are kept once each.
+
+    Parameters
+    ----------
+    name : str
+        What to call the source in messages.
+    ids : collection of str
+        Columns with ids.
+
+    Examples
+    --------
+    >>> gathered = Gathered("a file", ["user"])
+    >>> gathered.add(pa.table({"user": ["ann", "bob"], "rating": [4, 5]}))
+    >>> gathered.add(pa.table({"user": ["ann"], "rating": [3.5]}))
+    >>> table = gathered.table()
+    >>> table["user"].chunk(0).dictionary.to_pylist(), table["rating"].to_pylist()
+    (['ann', 'bob'], [4.0, 5.0, 3.5])
+    """
+
+    def __init__(self, name: str, ids: Collection[str]) -> None:
+        self._name, self._ids = name, {column: _Ids() for column in ids}
+        self._names: list[str] = []
+        self._others: list[pa.Table] = []
+        self._n_rows = self._n_bytes = 0
+
+    def add(self, piece: pa.Table) -> None:
+        """Take the next rows; refuse them if they don't fit into the memory that may be used."""
+        for column, ids in self._ids.items():
+            ids.add(piece[column])
+        self._names = piece.column_names
+        self._others.append(piece.select([name for name in piece.column_names if name not in self._ids]))
+        self._n_rows += len(piece)
+        self._n_bytes += self._others[-1].nbytes
+        size = self._n_bytes + sum(ids.n_bytes for ids in self._ids.values())
+        require_memory(_SHARE * size, f"{self._name}, of which {self._n_rows:,} rows were read,")
+
+    def table(self) -> pa.Table:
+        """Return all rows; raise ``pyarrow.ArrowTypeError`` if no type holds all values of a column."""
+        others = pa.concat_tables(self._others, promote_options="permissive")
+        columns = {name: others[name] for name in others.column_names}
+        columns |= {name: ids.column() for name, ids in self._ids.items()}
+        pa.default_memory_pool().release_unused()
+        return pa.table({name: columns[name] for name in self._names})
+
+
+class _Ids:
+    """A column of ids: numbers as they are, or codes of distinct texts, in the order in which these first occur."""
+
+    def __init__(self) -> None:
+        self._kind: pa.DataType | None = None
+        self._chunks: list[pa.Array] = []
+        self._pending: list[pa.DictionaryArray] = []
+        self._values = pa.array([], _TEXT)
+
+    @property
+    def n_bytes(self) -> int:
+        return self._values.nbytes + sum(chunk.nbytes for chunk in (*self._chunks, *self._pending))
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        """Take the next ids; if some are text, all are."""
+        kind = _TEXT if is_text(column.type) else column.type
+        if self._kind not in (None, kind) and self._kind != _TEXT:
+            earlier, self._chunks, self._kind = pa.chunked_array(self._chunks, self._kind), [], _TEXT
+            self.add(earlier)
+        self._kind = self._kind or kind
+        if self._kind != _TEXT:
+            self._chunks += column.chunks
+            return
+        self._pending += column.cast(_TEXT).dictionary_encode().chunks
+        if sum(chunk.nbytes for chunk in self._pending) > _PENDING:
+            self._number()
+
+    def _number(self) -> None:
+        """Turn texts into codes; those known so far keep theirs."""
+        known = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), self._values)
+        first, *others = pa.chunked_array([known, *self._pending]).unify_dictionaries().chunks
+        self._values, self._pending = first.dictionary, []
+        self._chunks += [chunk.indices for chunk in others]
+
+    def column(self) -> pa.ChunkedArray:
+        """Return all ids."""
+        if self._kind != _TEXT:
+            return pa.chunked_array(self._chunks, self._kind)
+        self._number()
+        chunks = [pa.DictionaryArray.from_arrays(codes, self._values) for codes in self._chunks]
+        return pa.chunked_array(chunks, pa.dictionary(pa.int32(), _TEXT))
