@@ -32,7 +32,7 @@ except ImportError:
 
         def __init_subclass__(cls) -> None:
             cls._alone = cls.compute
-            cls.compute = cls._of_all_processes
+            cls.compute = cls._of_all_processes  # type: ignore[method-assign]
 
         def __call__(self, *given: Any, **named: Any) -> dict[str, torch.Tensor]:
             """Update, and return the metrics of this batch in this process."""

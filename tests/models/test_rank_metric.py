@@ -48,7 +48,7 @@ def batches(size: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     rng = np.random.default_rng(3)
     scores = torch.as_tensor(rng.integers(0, 9, (ROWS, ITEMS)) / 4, dtype=torch.float32)
     relevant, exclude = (torch.as_tensor(rng.random((ROWS, ITEMS)) < 0.1) for _ in range(2))
-    return [tuple(each[at : at + size] for each in (scores, relevant, exclude)) for at in range(0, ROWS, size)]  # type: ignore[misc]
+    return [tuple(each[at : at + size] for each in (scores, relevant, exclude)) for at in range(0, ROWS, size)]
 
 
 def expected(metrics: list[str] = METRICS) -> dict[str, float]:
@@ -175,7 +175,9 @@ class Towers(nn.Module):  # type: ignore[misc]
 @pytest.mark.filterwarnings("ignore")
 def test_lightning(tmp_path: Path) -> None:
     """Two epochs of training; the last validation has the metrics of `rank`."""
-    lightning = pytest.importorskip("lightning", reason="install the extra 'models'")
+    pytest.importorskip("lightning", reason="install the extra 'models'")
+    import lightning
+
     data = split()
     known = [torch.as_tensor(data.train.of_user(user)).long() for user in range(data.train.n_users)]
     held = np.flatnonzero(np.diff(data.test.indptr))

@@ -45,9 +45,7 @@ class EntryCounts(NamedTuple):
     """Whether the score of any candidate is not finite."""
 
 
-def count_entries(
-    scores: torch.Tensor, rows: torch.Tensor, items: torch.Tensor, left_out: torch.Tensor
-) -> EntryCounts:
+def count_entries(scores: torch.Tensor, rows: torch.Tensor, items: torch.Tensor, left_out: torch.Tensor) -> EntryCounts:
     """Compare each relevant entry with all candidates of its row, some entries at a time.
 
     Parameters
@@ -108,7 +106,7 @@ class FactorTensors(NamedTuple):
         products = self.users[self._tensor(users)] @ self.items.T
         return products if self.bias is None else products + self.bias
 
-    def count(self, train: Lists, test: Lists, progress: Progress | None = None) -> Counts:
+    def counts(self, train: Lists, test: Lists, progress: Progress | None = None) -> Counts:
         """Count as the compiled loops do, some users at a time."""
         n_users, n_items = len(test.indptr) - 1, len(self.items)
         for name, lists in (("train", train), ("test", test)):

@@ -204,7 +204,7 @@ class Factors(ArrayScorer):
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
         NumPy arrays, memory-mapped or not, PyTorch tensors, or its embedding layers. Scores are computed in float32 if
-        both are float32, and in float64 otherwise. Tensors on a device, such as a GPU, are multiplied and counted there.
+        both are float32, and in float64 otherwise. Tensors on a device (a GPU) are multiplied and counted there.
     item_bias : array of shape (n_items,), optional
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
@@ -290,7 +290,7 @@ class Factors(ArrayScorer):
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count in one compiled loop that computes and compares scores, or on the device of the tensors."""
         if self.tensors is not None:
-            return self.tensors.count(train, test, progress)
+            return self.tensors.counts(train, test, progress)
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
 
@@ -299,7 +299,7 @@ class Factors(ArrayScorer):
     ) -> Counts:
         """Count from the longest item factors on, as far as needed to know who has `depth` candidates above."""
         if self.tensors is not None:
-            return self.tensors.count(train, test, progress)
+            return self.tensors.counts(train, test, progress)
         given = (self.user_factors, self.item_factors, train, test)
         return count_factors(*given, item_bias=self.item_bias, depth=depth, threads=threads, progress=progress)
 
