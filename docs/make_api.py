@@ -31,6 +31,7 @@ TITLES = {
     "analysis": "What a study can show",
     "report": "Reports",
     "spark": "Spark",
+    "torch": "PyTorch",
 }
 """Titles of the stages, in the order of the data; another folder has its own name as title and comes last."""
 EXPERIMENTAL = {"ScoreStore", "check_evaluator", "plan_scores", "race", "rank_triples"}

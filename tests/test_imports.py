@@ -31,6 +31,7 @@ ROOMS = [
     ["report"],
     ["engines"],
     ["spark"],
+    ["torch"],
     ["papers"],
     ["cli"],
     ["__main__"],
@@ -40,7 +41,7 @@ ROOMS = [
 USERS_OF_THE_PACKAGE = {"report", "papers", "cli"}
 """Rooms that stand where a user stands, and may take public names from the package itself."""
 
-HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark"]
+HEAVY = ["numpy", "scipy", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "tqdm", "pyspark", "torch"]
 
 
 def module_name(path: Path) -> str:

@@ -1,6 +1,7 @@
 from . import estimators as estimators
 from . import metrics as metrics
 from . import spark as spark
+from . import torch as torch
 from .analysis.audits import Audit as Audit
 from .analysis.audits import audit as audit
 from .analysis.consistencies import Consistency as Consistency

@@ -1,4 +1,4 @@
-"""`convention=` gives the numbers of OGB and PyKEEN, whose evaluators take arrays of scores."""
+"""`convention=` gives the numbers of OGB, TGB and PyKEEN, whose evaluators take arrays of scores."""
 
 from typing import Any
 
@@ -41,6 +41,16 @@ def test_ogb_pools(name: str, k: int) -> None:
     assert ours[f"hr@{k}"] == pytest.approx(found[f"hits@{k}"])
 
 
+@pytest.mark.parametrize("name", ["tgbl-wiki", "tkgl-smallpedia"])
+def test_tgb(name: str) -> None:
+    tgb = pytest.importorskip("tgb.linkproppred.evaluate", reason="install the extra 'models'")
+    positive, negative = scores(300), scores(300, 50, seed=1)
+    given = {"y_pred_pos": positive, "y_pred_neg": negative, "eval_metric": ["mrr", "hits@"]}
+    found = tgb.Evaluator(name, k_value=10).eval(given)
+    ours = means(tr.Ranks.from_scores(positive, negative, n=9_227), ["rr", "hr@10"], "tgb")
+    assert ours == pytest.approx({"rr": float(found["mrr"]), "hr@10": float(found["hits@10"])}, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("theirs", "how"), [("realistic", "expected"), ("optimistic", "optimistic"), ("pessimistic", "pessimistic")]
 )
@@ -80,6 +90,19 @@ def test_tensors_are_arrays() -> None:
     assert tr.Ranks.in_batch(square) == tr.Ranks.in_batch(square.numpy())
 
 
+def test_arrays_of_jax() -> None:
+    pytest.importorskip("jax", reason="install the extra 'models'")
+    from jax import numpy as jnp
+
+    positive, negative = scores(30), scores(30, 30, seed=1)
+    mask = np.asarray(scores(30, 30, seed=3) > 0.5)
+    plain = tr.Ranks.from_scores(positive.numpy(), negative.numpy(), negative_mask=mask)
+    for kind in (jnp.float32, jnp.bfloat16, jnp.float16):
+        arrays = jnp.asarray(positive.numpy(), kind), jnp.asarray(negative.numpy(), kind)
+        assert tr.Ranks.from_scores(*arrays, negative_mask=jnp.asarray(mask)) == plain
+        assert tr.Ranks.in_batch(arrays[1]) == tr.Ranks.in_batch(negative.numpy())
+
+
 @pytest.mark.parametrize("name", ["Nations", "UMLS", "Kinships"])
 def test_triples_of_the_embedded_data_sets(name: str) -> None:
     """A model whose scores are rounded, so that many tie."""
@@ -95,7 +118,13 @@ def test_triples_of_the_embedded_data_sets(name: str) -> None:
     found = evaluator.evaluate(model, test, additional_filter_triples=known, batch_size=64, use_tqdm=False)
     ranks = tr.rank_triples(model, test, known=[*known, test])
     assert ranks.tied_share > 0.5
-    names = {"rr": "inverse_harmonic_mean_rank", "hr@10": "hits_at_10", "mean-rank": "arithmetic_mean_rank"}
+    names = {
+        "rr": "inverse_harmonic_mean_rank",
+        "hr@10": "hits_at_10",
+        "mean-rank": "arithmetic_mean_rank",
+        "median-rank": "median_rank",
+        "geometric-mean-rank": "geometric_mean_rank",
+    }
     for theirs, how in (("realistic", "expected"), ("optimistic", "optimistic"), ("pessimistic", "pessimistic")):
         for side, part in (("both", ranks), ("tail", ranks[: len(test)]), ("head", ranks[len(test) :])):
             expected = {ours: found.get_metric(f"{side}.{theirs}.{each}") for ours, each in names.items()}
@@ -103,3 +132,24 @@ def test_triples_of_the_embedded_data_sets(name: str) -> None:
     index = found.get_metric("both.realistic.adjusted_arithmetic_mean_rank_index")
     # 1 less a ratio of mean ranks near 1, which PyKEEN has in single precision
     assert means(ranks, ["amri"], "pykeen")["amri"] == pytest.approx(index, abs=1e-6)
+    theirs_of = {"z(mean-rank)": "arithmetic_mean_rank", "z(rr)": "inverse_harmonic_mean_rank", "z(hr)@10": "hits_at_k"}
+    all_found = found.to_flat_dict()
+    for side, part in (("both", ranks), ("tail", ranks[: len(test)]), ("head", ranks[len(test) :])):
+        expected = {ours: all_found[f"{side}.realistic.z_{each}"] for ours, each in theirs_of.items()}
+        assert means(part, list(theirs_of), "pykeen") == pytest.approx(expected, abs=1e-4)  # in single precision, too
+
+
+def test_a_small_model_first() -> None:
+    """The hits of a model of PyKEEN, from a part of its scores, in the order of another model."""
+    from pykeen import datasets, models
+
+    data = datasets.Nations()
+    torch.manual_seed(0)
+    large, small = (models.DistMult(triples_factory=data.training, embedding_dim=size).eval() for size in (16, 2))
+    test, known = data.testing.mapped_triples, [data.training.mapped_triples, data.testing.mapped_triples]
+    exact = tr.rank_triples(large, test, known=known)
+    for proxy in (large, small):
+        top = tr.rank_triples(large, test, known=known, design=tr.HeadFirst(1, proxy=proxy), rng=0)
+        assert (tr.values(top, "hr@1") == tr.values(exact, "hr@1")).all()
+    sampled = tr.rank_triples(large, test, known=known, design="uniform(3, replace)", rng=0)
+    assert (sampled.n_catalogue == exact.n_candidates).all()

@@ -10,7 +10,7 @@ from torch import nn
 import truerank as tr
 from tests.models.data import check_ranks, shuffled, split
 from truerank.core.checks import Ints
-from truerank.ranking import batches as counting
+from truerank.kernels import tensors as counting
 from truerank.scoring.conversion import as_scorer
 
 
@@ -158,6 +158,43 @@ def test_counter_takes_item_numbers_and_lists() -> None:
     by_list.update(scores, [[int(item)] for item in held])
     by_array.update(scores.detach().numpy(), held.numpy())
     assert by_tensor.ranks() == by_list.ranks() == by_array.ranks()
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("depth", [None, 10])
+@pytest.mark.parametrize("graded", [False, True])
+def test_factors_are_counted_on_their_device(graded: bool, depth: int | None) -> None:
+    """Small whole numbers, whose products are exact on every device, so that many scores tie."""
+    data, generator = split(), torch.Generator().manual_seed(0)
+    if graded:
+        matrix = data.test.matrix.copy()
+        matrix.data = np.random.default_rng(0).integers(1, 4, matrix.nnz).astype(np.float32)
+        data = tr.Split(data.train, tr.Interactions(matrix, data.test.user_ids, data.test.item_ids))
+    sizes = {"n_users": data.train.n_users, "n_items": data.train.n_items}
+    users, items = (torch.randint(-3, 4, (size, 8), generator=generator).float() for size in sizes.values())
+    bias = torch.randint(0, 3, (sizes["n_items"],), generator=generator)
+    expected = tr.rank(tr.Factors(users.numpy(), items.numpy(), bias.numpy()), data, depth=depth)
+    assert expected.tied_share > 0.1
+    found = tr.rank(tr.Factors(users, items, bias), data, depth=depth)
+    assert found == expected
+    names = {"user_ids": data.train.names[::-1], "item_ids": data.train.item_names[::-1]}
+    reversed_ = tr.Factors(nn.Embedding.from_pretrained(users.flip(0)), items.flip(0), bias.flip(0), **names)
+    assert (reversed_.tensors is None) == (counting.is_on_a_device(users) is False)
+    assert tr.rank(reversed_, data, depth=depth) == expected
+
+
+def test_factors_of_half_precision_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are widened, so that sums are in single precision; those of a trained model differ in rounding alone."""
+    monkeypatch.setattr(counting, "is_on_a_device", torch.is_tensor)
+    model = module(Product)
+    half = tr.Factors(model.users.weight.bfloat16(), model.items.weight.bfloat16())
+    assert half.tensors is not None
+    assert half.tensors.scores(np.array([0])).dtype == torch.float32
+    check_ranks(tr.Factors(model.users, model.items), lambda user: own_scores(model, user))
+    with torch.no_grad():
+        model.items.weight[3] = torch.nan
+    with pytest.raises(tr.InputError, match="scores must be finite"):
+        tr.rank(tr.Factors(model.users, model.items), split())
 
 
 def test_only_the_counts_leave_the_device(monkeypatch: pytest.MonkeyPatch) -> None:

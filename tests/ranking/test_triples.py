@@ -10,6 +10,8 @@ from truerank.core.checks import Floats, Ints
 from truerank.ranking import triples as subject
 
 N_ENTITIES, N_RELATIONS = 12, 3
+ALIKE = np.zeros(N_ENTITIES, dtype=int)
+TYPES = np.arange(N_ENTITIES) % 3
 SCORES = np.random.default_rng(0).integers(0, 5, (N_ENTITIES, N_RELATIONS, N_ENTITIES)) / 4.0
 
 
@@ -19,15 +21,22 @@ def make(n: int, seed: int) -> Ints:
 
 
 def score(heads: Ints | None, relations: Ints, tails: Ints | None) -> Floats:
-    return SCORES[heads, relations] if tails is None else SCORES[:, relations, tails].T
+    return (
+        SCORES[:, relations, tails].T
+        if heads is None
+        else SCORES[heads, relations, slice(None) if tails is None else tails]
+    )
 
 
-def by_loop(test: Ints, known: Ints, side: str) -> list[tuple[int, int, int]]:
+def by_loop(test: Ints, known: Ints, side: str, types: Ints = ALIKE) -> list[tuple[int, int, int]]:
     """Return the candidates above and tied with the true entity, and how many there are with it."""
     facts, rows = set(map(tuple, known.tolist())), []
     for head, relation, tail in test.tolist():
         triples = [(head, relation, each) if side == "tail" else (each, relation, tail) for each in range(N_ENTITIES)]
-        others = [SCORES[each] for each in triples if each not in facts and each != (head, relation, tail)]
+        entities = [each[2] if side == "tail" else each[0] for each in triples]
+        true = tail if side == "tail" else head
+        kept = [each for each, entity in zip(triples, entities, strict=True) if types[entity] == types[true]]
+        others = [SCORES[each] for each in kept if each not in facts and each != (head, relation, tail)]
         own = SCORES[head, relation, tail]
         rows.append((sum(each > own for each in others), sum(each == own for each in others), len(others) + 1))
     return rows
@@ -47,6 +56,61 @@ def test_every_entity_is_a_candidate_unless_known(n_known: int, block: int, monk
     assert ranks.ids.tolist() == [*range(40), *range(40)]
     assert ranks.items is not None
     assert ranks.items.tolist() == [*test[:, 2], *test[:, 0]]
+
+
+def test_candidates_by_type() -> None:
+    test, train = make(40, 1), make(60, 2)
+    names = np.array(["person", "city", "river"])[TYPES]
+    ranks = tr.rank_triples(score, test, known=[train, test], types=names)
+    facts = np.concatenate([train, test])
+    expected = by_loop(test, facts, "tail", TYPES) + by_loop(test, facts, "head", TYPES)
+    assert list(zip(ranks.above, ranks.tied, ranks.n_candidates, strict=True)) == expected
+
+
+@pytest.mark.parametrize("n_types", [1, 2])
+def test_a_proxy_first(n_types: int) -> None:
+    """The top is exact whatever the proxy, here the same scores with noise, and takes fewer scores."""
+    rng = np.random.default_rng(4)
+    scores = rng.integers(0, 40, (200, 2, 200)) / 8.0
+    test, train = (np.column_stack([rng.integers(0, size, 60) for size in (200, 2, 200)]) for _ in range(2))
+
+    def by(matrix: Floats) -> Any:
+        def rows(heads: Any, relations: Ints, tails: Any) -> Floats:
+            return matrix[slice(None) if heads is None else heads, relations, slice(None) if tails is None else tails]
+
+        return lambda *given: rows(*given).T if given[0] is None else rows(*given)
+
+    given: dict[str, Any] = {"known": [train, test], "types": np.arange(200) % n_types}
+    exact = tr.rank_triples(by(scores), test, **given)
+    proxy = by(scores + rng.normal(0.0, 0.1, scores.shape))
+    top = tr.rank_triples(by(scores), test, design=tr.HeadFirst(5, proxy=proxy), rng=0, **given)
+    assert top.n_scored.sum() < 0.5 * exact.n_candidates.sum()
+    assert (top.n_candidates == exact.n_candidates).all()
+    assert tr.evaluate(top, ["hr@5", "rr@3"]).to_dict() == tr.evaluate(exact, ["hr@5", "rr@3"]).to_dict()
+    by_popularity = tr.rank_triples(by(scores), test, design=tr.HeadFirst(5), rng=0, **given)
+    assert top.n_scored.sum() < by_popularity.n_scored.sum()
+    assert (tr.values(by_popularity, "hr@5") == tr.values(exact, "hr@5")).all()
+
+
+@pytest.mark.parametrize("types", [None, TYPES])
+def test_among_sampled_entities(types: Ints | None) -> None:
+    """The sample is from the candidates of each side alone, so that AUC is unbiased."""
+    test, train = make(40, 1), make(60, 2)
+    given: dict[str, Any] = {"known": [train, test], "types": types}
+    exact = tr.rank_triples(score, test, **given)
+    found = []
+    for seed in range(200):
+        sampled = tr.rank_triples(score, test, design="uniform(2, replace)", n_entities=N_ENTITIES, rng=seed, **given)
+        found.append(tr.estimate(sampled, "auc").mean)
+    assert (sampled.n_catalogue == exact.n_candidates).all()
+    assert same(sampled.ids, exact.ids)
+    assert same(sampled.items, exact.items)
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    assert abs(np.mean(found) - tr.estimate(exact, "auc").mean) < 5 * error
+
+
+def same(one: Any, other: Any) -> bool:
+    return bool((one == other).all())
 
 
 def test_one_side() -> None:
@@ -70,6 +134,10 @@ def test_one_side() -> None:
         ({"known": [[0, 1, 2]]}, r"`known\[0\]` must hold whole numbers in the shape"),
         ({"known": 5}, "`known` must be a list of arrays of triples, got 5"),
         ({"sides": "left"}, "`sides` must be one of 'both', 'head', 'tail', got 'left'"),
+        ({"types": [0, 0]}, "`types` must have one entry per entity, at least 3, got 2"),
+        ({"types": [0] * 5}, "`types` must have one entry for each of 12 entities, got 5"),
+        ({"design": 3}, "a `design` needs to know how many entities there are: give `n_entities`"),
+        ({"design": 3, "n_entities": 2}, "`n_entities` must be a whole number from 3, got 2"),
         ({"score": 5}, "`score` must be a function of heads, relations and tails, or a PyKEEN model, got 5"),
     ],
 )

@@ -149,6 +149,11 @@ _PYKEEN = {
         "recall@k": "hits_at_k",
         "mean-rank": "arithmetic_mean_rank",
         "amri": "adjusted_arithmetic_mean_rank_index",
+        "median-rank": "median_rank",
+        "geometric-mean-rank": "geometric_mean_rank",
+        "z(mean-rank)": "z_arithmetic_mean_rank",
+        "z(rr)": "z_inverse_harmonic_mean_rank",
+        "z(hr)@k": "z_hits_at_k",
     }.items()
 }
 _LENGTHS = dict.fromkeys(("precision@k", "ap@k"), "it divides by the length of each list, which ranks do not keep")

@@ -17,7 +17,7 @@ from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation import intervals
 from truerank.evaluation.intervals import Interval, Moments, Units
 from truerank.evaluation.per_instance import Part, Ties, values
-from truerank.metrics.definitions import Metric
+from truerank.metrics.definitions import Link, Metric, WholeMetric
 
 if TYPE_CHECKING:
     from truerank.evaluation.exact_ranges import ExactRange
@@ -31,7 +31,10 @@ _TIED = {
 _FEW = 30
 _MANY_TIES = 0.1  # as the note says
 # fields that records lack: the first is among the notes, the second a label, the others say how the interval was found
-_HIDDEN = ("caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range", "attainable", "chance")
+_HIDDEN = (
+    "caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range", "attainable", "chance", "base",
+    "link",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,6 +263,48 @@ class Estimate(Tabular[Record]):
         yield (self.metric, "se"), self.standard_error
 
 
+@dataclass(frozen=True, repr=False)
+class WholeEstimate(Estimate):
+    """A metric of all instances together: a function of the mean of another metric, and of the ends of its interval."""
+
+    base: Estimate | None = None
+    link: Link | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, metric: WholeMetric, base: Estimate, link: Link) -> WholeEstimate:
+        """Return the estimate; its standard error is half of the way from one error below the mean to one above."""
+        ends = [link(base.mean + sign * base.standard_error) for sign in (-1, 1)]
+        return cls(
+            metric=str(metric),
+            mean=link(base.mean),
+            standard_error=abs(ends[1] - ends[0]) / 2,
+            n=base.n,
+            n_undefined=base.n_undefined,
+            n_tied=base.n_tied,
+            ties=base.ties,
+            n_users=base.n_users,
+            base=base,
+            link=link,
+        )
+
+    def expectation_interval(self, level: float = 0.95) -> Interval:
+        """Return the interval, which is that of the other metric, transformed."""
+        assert self.base is not None
+        assert self.link is not None
+        low, high = sorted(map(self.link, self.base.expectation_interval(level)))
+        return Interval(low, high)
+
+    def __add__(self, other: Estimate) -> Estimate:
+        raise InputError(f"{self.metric} is not a mean over instances, so it does not add up: join the ranks.")
+
+
+def whole_estimate(broken: Ranks, ranks: Ranks, metric: WholeMetric, ties: Ties) -> WholeEstimate:
+    """Return the estimate of a metric of all instances together, from ranks whose ties are resolved if they are."""
+    metric.check(broken)
+    base = metric.base(broken)
+    return WholeEstimate.of(metric, summary(values(broken, base), ranks, base, ties), metric.link(broken))
+
+
 def estimate(
     ranks: Ranks,
     metric: AnyMetric,
@@ -303,6 +348,8 @@ def estimate(
     chosen = recommended(asked, ranks)
     check_assumption(assume)
     broken = ranks if ties == "expected" else ranks.break_ties(ties, rng=rng)
+    if isinstance(chosen, WholeMetric):
+        return whole_estimate(broken, ranks, chosen, ties)
     found = values(broken, chosen)
     result = summary(found, ranks, chosen, ties, _exact_range(broken, chosen, assume))
     return replace(result, chance=chance_level(ranks, asked, result)) if chance else result
@@ -498,7 +545,7 @@ def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Es
     levels = {
         str(metric): (chance_level(some, metric, cell), cell.confidence_interval())
         for metric, cell in zip(metrics, estimates, strict=True)
-        if metric.estimated is metric and not metric.lower_is_better and cell.n >= _ENOUGH
+        if _may_show_chance(metric) and cell.n >= _ENOUGH
     }
     if any(low > 2 * level.random for level, (low, _) in levels.values()):
         return ()
@@ -509,6 +556,10 @@ def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Es
     are, they = ("is", "it") if len(poor) == 1 else ("are", "they")
     cause = f"if {they} should be, check that scores and data number users and items alike"
     return (f"{names} {are} no better than chance ({numbers}): {cause}",)
+
+
+def _may_show_chance(metric: Metric) -> bool:
+    return metric.estimated is metric and not metric.lower_is_better and not metric.of_all_instances
 
 
 def _mean_place(ranks: Ranks) -> float:

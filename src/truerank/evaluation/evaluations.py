@@ -17,11 +17,18 @@ from truerank.core.tables import Cell, Table, Tabular
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric, Assumption, as_metrics, check_assumption, recommended
 from truerank.evaluation import per_instance
-from truerank.evaluation.estimates import Estimate, chance_notes, only_bounds, summary
+from truerank.evaluation.estimates import (
+    Estimate,
+    WholeEstimate,
+    chance_notes,
+    only_bounds,
+    summary,
+    whole_estimate,
+)
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.intervals import engine_of
 from truerank.evaluation.per_instance import Part, Ties, values_by_part
-from truerank.metrics.definitions import Metric
+from truerank.metrics.definitions import MeanRank, Metric, WholeMetric
 
 if TYPE_CHECKING:
     from truerank.core.conventions import Convention, Definition, Weights
@@ -131,12 +138,14 @@ def evaluate(
             taken = [recommended(metric, one) for metric in chosen]
             notes[name] += chance_notes(one, taken, [cells[name, "", at] for at in range(len(chosen))])
 
+    compared = [metric for metric in chosen if not metric.of_all_instances]
+
     def contest() -> Comparison:
         from truerank.evaluation.comparisons import compare  # imports all corrections, as do the bounds below
 
-        return compare(per_instance.untied(named, ties, seed), chosen, by=groups, assume=assume)
+        return compare(per_instance.untied(named, ties, seed), compared, by=groups, assume=assume)
 
-    return _table(tuple(named), chosen, cells, shown, ties, notes, contest)
+    return _table(tuple(named), chosen, cells, shown, ties, notes, contest if compared else None)
 
 
 Cells = dict[tuple[str, str, int], Estimate]
@@ -157,8 +166,14 @@ def cells_of(
     broken = per_instance.untied(ranks, ties, rng)
     parts = per_instance.parts_by(broken, groups)
     taken = [(name, at, recommended(each, one)) for name, one in broken.items() for at, each in enumerate(metrics)]
-    work = [(name, at, metric, per_instance.checked_terms(broken[name], metric)) for name, at, metric in taken]
-    cells: Cells = {}
+    means = [each for each in taken if not each[2].of_all_instances]
+    work = [(name, at, metric, per_instance.checked_terms(broken[name], metric)) for name, at, metric in means]
+    cells: Cells = {
+        (name, part.name, at): _whole(broken[name], ranks[name], metric, part, ties)
+        for name, at, metric in taken
+        if isinstance(metric, WholeMetric)
+        for part in parts[name]
+    }
     bounds: dict[tuple[str, str], BoundValues] = {}  # the corrections of one metric share them
 
     def exact_range(name: str, metric: Metric, part: Part) -> ExactRange | None:
@@ -179,6 +194,13 @@ def cells_of(
                 known, items = exact_range(name, metric, part), None if part.items is None else part
                 cells[name, part.name, at] = summary(found, own, metric, ties, known, part=items)
     return cells
+
+
+def _whole(broken: Ranks, ranks: Ranks, metric: WholeMetric, part: Part, ties: Ties) -> Estimate:
+    """Return the estimate of a metric of all instances together, for those of a group."""
+    if part.items is not None:
+        raise InputError(f"{metric} is a metric of all instances together, which groups of items do not have.")
+    return whole_estimate(*((broken[part.rows], ranks[part.rows]) if part.name else (broken, ranks)), metric, ties)
 
 
 def _table(
@@ -253,6 +275,9 @@ def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: s
 def _estimate(tool: Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rng) -> Estimate:
     definition = tool.definition(str(asked))
     metric = _within_lists(as_metrics(definition.text)[0], ranks)
+    if isinstance(metric, WholeMetric):
+        result: Estimate = _whole_by_convention(tool, ranks, metric, ties, rng)
+        return replace(result, metric=str(asked), caveats=tuple(_caveats(tool, definition, asked, ranks)))
     weights = _weights(definition.weights, metric, ranks)
     if definition.ties == "mean rank":
         policy, found = ties, _at_mean_rank(tool, ranks, metric, ties, rng)
@@ -262,6 +287,15 @@ def _estimate(tool: Convention, ranks: Ranks, asked: Metric, ties: Ties, rng: Rn
     found = np.where(ranks.n_relevant == 0, tool.without_relevant, found)
     result = summary(found if weights is None else found * weights, ranks, metric, policy, weights=weights)
     return replace(result, metric=str(asked), caveats=(*_caveats(tool, definition, asked, ranks), *result.caveats))
+
+
+def _whole_by_convention(tool: Convention, ranks: Ranks, metric: WholeMetric, ties: Ties, rng: Rng) -> Estimate:
+    """Return a metric of all instances together, at the mean of the best and the worst rank where items tie."""
+    metric.check(ranks)
+    at = _at_mean_rank(tool, ranks, MeanRank(), ties, rng)
+    base = metric.base(ranks, at)
+    found = summary(_at_mean_rank(tool, ranks, base, ties, rng), ranks, base, ties)
+    return WholeEstimate.of(metric, found, metric.link(ranks, at))
 
 
 def _at_mean_rank(tool: Convention, ranks: Ranks, metric: Metric, ties: Ties, rng: Rng) -> Floats:

@@ -14,9 +14,10 @@ are sums of plain ones in which each relevant item has a weight. If ranks have n
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -79,6 +80,11 @@ class Metric(ABC):
         return False
 
     @property
+    def of_all_instances(self) -> bool:
+        """Whether it has one value for all instances together, which is not a mean of theirs; see `WholeMetric`."""
+        return False
+
+    @property
     def estimated(self) -> Metric:
         """The metric of exact ranks that it is or, if it is a corrected one, estimates."""
         return self
@@ -129,7 +135,7 @@ class PlainMetric(WrittenMetric, Term):
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, replace
     >>> import truerank as tr
     >>> @tr.register
     ... @dataclass(frozen=True)
@@ -187,7 +193,7 @@ class GradedMetric(WrittenMetric):
     --------
     The share of all grades that is first in its list:
 
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, replace
     >>> import truerank as tr
     >>> from truerank.metrics import Precision, weighted
     >>> @tr.register
@@ -203,6 +209,38 @@ class GradedMetric(WrittenMetric):
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         ungraded = f"these ranks have no grades: for {self} every relevant item has grade 1"
         return (*super().notes(ranks), *((ungraded,) if ranks.grades is None else ()))
+
+
+Link = Callable[[float], float]
+"""From the mean of a metric to another one that it determines; rising or falling."""
+
+
+class WholeMetric(WrittenMetric):
+    """A metric of all instances together, such as the median of all ranks.
+
+    It is a function, the link, of the mean of another metric, the base. So it has an interval, the link of the interval
+    of this mean, but no value per instance.
+    """
+
+    of_all_instances = True
+
+    @abstractmethod
+    def base(self, ranks: Ranks, at: Floats | None = None) -> Metric:
+        """Return the metric whose mean determines it; `at` has one rank per instance, where these are not `ranks`."""
+
+    @abstractmethod
+    def link(self, ranks: Ranks, at: Floats | None = None) -> Link:
+        """Return the function of that mean."""
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        raise InputError(f"{self} is a metric of all instances together: `evaluate` has it, but no instance alone.")
+
+    def check(self, ranks: Ranks) -> None:
+        """Refuse ranks that are not exact."""
+        if ranks.sample is not None:
+            raise InputError(f"{self} needs exact ranks, but these are sampled ones.")
+        if ranks.depth is not None:
+            raise InputError(f"{self} needs the whole ranking, but these lists are cut at depth {ranks.depth}.")
 
 
 def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:
@@ -437,6 +475,169 @@ class AMRI(PlainMetric):
 
 
 @dataclass(frozen=True)
+class LogRank(PlainMetric):
+    """Mean logarithm of the ranks of the relevant items."""
+
+    name = "log-rank"
+    shape = "smooth"
+    lower_is_better = True
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return np.log(rank) / n_relevant
+
+
+@dataclass(frozen=True)
+class GeometricMeanRank(WholeMetric):
+    """Geometric mean of the ranks: the exponential of the mean over instances of their mean log rank."""
+
+    name = "geometric-mean-rank"
+    lower_is_better = True
+
+    def base(self, ranks: Ranks, at: Floats | None = None) -> Metric:
+        return LogRank()
+
+    def link(self, ranks: Ranks, at: Floats | None = None) -> Link:
+        return math.exp
+
+
+@dataclass(frozen=True)
+class MedianRank(WholeMetric):
+    """Median of the ranks: the depth to which half of the relevant items of the mean instance are found.
+
+    Its interval has the quantiles at the ends of the interval of a recall of 1/2 (Woodruff, JASA 1952). If items tie,
+    each is spread evenly over its possible ranks.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> tr.estimate(tr.Ranks.from_ranks([1, 2, 9, 40], n=100), "median-rank").mean
+    5.5
+    """
+
+    name = "median-rank"
+    lower_is_better = True
+
+    def base(self, ranks: Ranks, at: Floats | None = None) -> Metric:
+        middle = self._quantiles(ranks, at).at(0.5)
+        return Recall(1 if math.isnan(middle) else math.floor(middle))
+
+    def link(self, ranks: Ranks, at: Floats | None = None) -> Link:
+        quantiles = self._quantiles(ranks, at)
+        return replace(quantiles, shift=0.5 - quantiles.share(np.floor(quantiles.at(0.5))))
+
+    def _quantiles(self, ranks: Ranks, at: Floats | None) -> Quantiles:
+        return Quantiles.of_ranks(ranks) if at is None else Quantiles.of_values(at)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """The distribution of ranks: values in ascending order, and the share of ranks up to each."""
+
+    values: Floats
+    shares: Floats
+    shift: float = 0.0
+    """What is added to a share before its quantile is looked up."""
+
+    @classmethod
+    def of_values(cls, values: Floats) -> Quantiles:
+        """Return that of one rank per instance; NaN is left out."""
+        distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+        return cls(distinct, np.cumsum(counts) / counts.sum())
+
+    @classmethod
+    def of_ranks(cls, ranks: Ranks) -> Quantiles:
+        """Return that in which all instances weigh the same, and items that tie are anywhere in their block."""
+        place, size = ranks.blocks()
+        length = size + ranks.tied
+        first = ranks.rank - place  # ranks before the block
+        added = 1.0 / (ranks.item_n_relevant * length)
+        steps = np.zeros(int((first + length).max(initial=0)) + 2)
+        np.add.at(steps, first + 1, added)
+        np.add.at(steps, first + length + 1, -added)
+        shares = np.cumsum(np.cumsum(steps))[1:-1] / np.count_nonzero(ranks.n_relevant)
+        return cls(np.arange(1.0, shares.size + 1), shares)
+
+    def share(self, value: float) -> float:
+        """Return the share of ranks up to a value."""
+        place = int(np.searchsorted(self.values, value, side="right"))
+        return float(self.shares[place - 1]) if place else 0.0
+
+    def at(self, share: float) -> float:
+        """Return the quantile: the middle of those values that divide the ranks at this share."""
+        if not self.values.size or math.isnan(share):
+            return math.nan
+        ends = [np.searchsorted(self.shares, share + slack) for slack in (-_ROUNDING, _ROUNDING)]
+        return float(self.values[np.minimum(ends, self.values.size - 1)].mean())
+
+    def __call__(self, share: float) -> float:
+        return self.at(share + self.shift)
+
+
+_ROUNDING = 1e-9
+"""By which sums of shares may be wrong."""
+
+_OF = ("mean-rank", "rr", "hr")
+"""Metrics that have a z-score."""
+
+
+@dataclass(frozen=True)
+class ZScore(WholeMetric):
+    """How many standard deviations the mean of a metric is better than that of random orders.
+
+    Expectation and variance are exact, for one relevant item per instance and each instance's number of candidates
+    (Hoyt et al., arXiv 2203.07544). It grows with the square root of the number of instances, so only values for the
+    same instances can be compared.
+
+    Examples
+    --------
+    Among four candidates the mean rank of a random order is 2.5, with a variance of 1.25:
+
+    >>> import truerank as tr
+    >>> round(tr.estimate(tr.Ranks.from_ranks([1, 2], n=4), "z(mean-rank)").mean, 4)
+    1.2649
+    """
+
+    name = "z"
+    of: Literal["mean-rank", "rr", "hr"] = dataclasses.field(metadata={"choices": _OF, "words": _OF})
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.of == "hr") != (self.k is not None):
+            raise InputError("z is written 'z(mean-rank)', 'z(rr)' or 'z(hr)@10'.")
+
+    def base(self, ranks: Ranks, at: Floats | None = None) -> PlainMetric:
+        return {"mean-rank": MeanRank(), "rr": RR(), "hr": HR(self.k or 1)}[self.of]
+
+    def check(self, ranks: Ranks) -> None:
+        super().check(ranks)
+        if (several := ranks.n_relevant > 1).any():
+            at = int(np.argmax(several))
+            raise InputError(f"{self} needs one relevant item per instance, but instance {at} has several.")
+
+    def link(self, ranks: Ranks, at: Floats | None = None) -> Link:
+        base, sizes = self.base(ranks), ranks.n_candidates[ranks.n_relevant > 0]
+        rank = np.arange(1, sizes.max(initial=0) + 1)
+        one = np.ones_like(rank)
+        terms = base.term(rank, one, one, rank)
+        first, second = (np.cumsum(terms**power)[sizes - 1] / sizes for power in (1, 2))
+        deviation = math.sqrt(np.sum(second - first**2)) / max(sizes.size, 1)
+        sign = -1.0 if base.lower_is_better else 1.0
+        return Standardised(float(np.mean(first)) if sizes.size else math.nan, sign * deviation)
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """How many deviations a mean is from its expectation; NaN if there is no deviation."""
+
+    expectation: float
+    deviation: float
+
+    def __call__(self, mean: float) -> float:
+        return (mean - self.expectation) / self.deviation if self.deviation else math.nan
+
+
+@dataclass(frozen=True)
 class Rp(GradedMetric):
     """R-precision at z: the share of the z best items of the truth that are in the top z.
 
@@ -597,7 +798,7 @@ def _sums(values: Floats, ranks: Ranks) -> Floats:
     return sums[ranks.instance].astype(np.float64, copy=False)
 
 
-METRICS: Registry[PlainMetric | GradedMetric] = Registry(
+METRICS: Registry[PlainMetric | GradedMetric | WholeMetric] = Registry(
     "metric",
     "'ap', 'ndcg@10' or 'rbp(0.8)'",
     aliases={
@@ -612,7 +813,9 @@ METRICS: Registry[PlainMetric | GradedMetric] = Registry(
         "acc": "accuracy",
         "f": "f1", "f-score": "f1", "f1-score": "f1",
         "rprec": "r-precision", "r-prec": "r-precision", "rprecision": "r-precision",
-        "mr": "mean-rank", "meanrank": "mean-rank", "average-rank": "mean-rank",
+        "mr": "mean-rank", "meanrank": "mean-rank", "average-rank": "mean-rank", "arithmetic-mean-rank": "mean-rank",
+        "inverse-harmonic-mean-rank": "rr", "gmr": "geometric-mean-rank",
+        "z-arithmetic-mean-rank": "z(mean-rank)", "z-inverse-harmonic-mean-rank": "z(rr)", "z-hits": "z(hr)",
         "adjusted-mean-rank-index": "amri", "adjusted-arithmetic-mean-rank-index": "amri",
         "avgrp": "marp", "mean-average-r-precision": "marp",
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
@@ -628,4 +831,5 @@ BUILT_IN: tuple[type[PlainMetric], ...] = (
     AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, RPrecision, RBP, MeanRank, AMRI,
 )  # fmt: skip
 GRADED: tuple[type[GradedMetric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
-METRICS.add_built_in(*BUILT_IN, *GRADED)
+WHOLE: tuple[type[WholeMetric], ...] = (MedianRank, GeometricMeanRank, ZScore)
+METRICS.add_built_in(*BUILT_IN, *GRADED, *WHOLE)

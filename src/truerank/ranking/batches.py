@@ -7,68 +7,52 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked, slices
-from truerank.core.csr import bounds
+from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked
+from truerank.core.csr import bounds, owners
 from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
+from truerank.kernels import tensors
 from truerank.kernels.user_blocks import Lists
 from truerank.scoring.scorers import ScoreMatrix
 
 if TYPE_CHECKING:
     import torch
 
-_COMPARED = 1 << 24
-"""Scores that are compared at once, on devices other than the processor."""
-
 
 class BatchCounts(NamedTuple):
-    """Counts for the relevant items of a batch, from the top of each row down; arrays, or tensors on their device."""
+    """Counts for the relevant items of a batch, row by row; arrays, or tensors on their device."""
 
     above: Any
     tied: Any
     items: Any
     n_relevant: Any
     n_candidates: Any
-    not_finite: Any
+    scores: Any = None
+    """Of the relevant items; None if those of a row come from the top down."""
+    not_finite: Any = False
     """Whether the score of any candidate is not finite."""
-
-
-def is_on_a_device(scores: Any) -> bool:
-    """Whether scores are a tensor outside the memory of the processor."""
-    return hasattr(scores, "detach") and scores.device.type != "cpu"
 
 
 def count_tensors(scores: torch.Tensor, relevant: Any, exclude: Any) -> BatchCounts:
     """Count the irrelevant candidates above, and tied with, each relevant item, on the device of the scores.
 
-    Each relevant item is compared with all candidates, some rows at a time. `relevant` and `exclude` are masks of the
-    shape of the scores, or interactions.
+    `relevant` and `exclude` are masks of the shape of the scores, or interactions.
     """
-    import torch
-
-    plain = scores.detach()
-    plain = plain.float() if plain.dtype in (torch.float16, torch.bfloat16) else plain
+    plain = tensors.widened(scores)
     hits = _mask(relevant, plain)
     left_out = _mask(exclude, plain) & ~hits
-    others = plain.masked_fill(hits | left_out, torch.nan)  # which is neither above anything nor equal to it
-    n_relevant = hits.sum(dim=1)
-    own, items = plain.masked_fill(~hits, -torch.inf).topk(int(n_relevant.max()), dim=1)
-    here = torch.arange(own.shape[1], device=plain.device) < n_relevant[:, None]
-    row, own = here.nonzero()[:, 0], own[here]
-    parts = list(slices(len(own), _COMPARED // plain.shape[1]))
-    above, tied = (
-        torch.cat([n_relevant[:0], *(compare(others[row[part]], own[part, None]).sum(dim=1) for part in parts)])
-        for compare in (torch.gt, torch.eq)
-    )
+    rows, items = hits.nonzero(as_tuple=True)
+    counts = tensors.count_entries(plain, rows, items, left_out)
     return BatchCounts(
-        above=above,
-        tied=tied,
-        items=items[here],
-        n_relevant=n_relevant,
+        above=counts.above,
+        tied=counts.tied,
+        items=items,
+        n_relevant=hits.sum(dim=1),
         n_candidates=plain.shape[1] - left_out.sum(dim=1),
-        not_finite=(~plain.isfinite() & ~left_out).any(),
+        scores=counts.scores,
+        not_finite=counts.not_finite,
     )
 
 
@@ -137,7 +121,7 @@ class RankCounter:
         if not shape[0]:
             return
         parts = [_checked(relevant, "relevant", shape), _checked([] if exclude is None else exclude, "exclude", shape)]
-        count = count_tensors if is_on_a_device(scores) else _count_arrays
+        count = count_tensors if tensors.is_on_a_device(scores) else _count_arrays
         self._batches.append((count(scores, *parts), names))
 
     def ranks(self) -> Ranks:
@@ -171,26 +155,21 @@ def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
     import scipy.sparse as sp
 
     test, train = (
-        part if isinstance(part, Interactions) else Interactions(sp.csr_array(_on_cpu(part) != 0))
+        part if isinstance(part, Interactions) else Interactions(sp.csr_array(tensors.on_cpu(part) != 0))
         for part in (relevant, exclude)
     )
     lists = Lists(train.indptr, train.items), Lists(test.indptr, test.items)
     counts = ScoreMatrix(scores).count(*lists, threads=check_threads(None))
     n_candidates = test.n_items - np.diff(train.indptr) + np.bincount(test.users[counts.seen], minlength=test.n_users)
-    return BatchCounts(
-        counts.above, counts.tied, test.items[counts.order], np.diff(test.indptr), n_candidates, np.False_
-    )
+    return BatchCounts(counts.above, counts.tied, test.items[counts.order], np.diff(test.indptr), n_candidates)
 
 
 def _to_ranks(counts: BatchCounts, names: AnyArray | None) -> Ranks:
-    above, tied, items, n_relevant, n_candidates, not_finite = (_on_cpu(part) for part in counts)
-    if not_finite:
-        raise InputError(
-            "scores must be finite, got NaN or an infinity for a candidate; leave items out with `exclude`, not scores."
-        )
-    sizes = bounds(n_relevant)
-    return Ranks(above=above, tied=tied, items=items, n_candidates=n_candidates, indptr=sizes, ids=names)
-
-
-def _on_cpu(array: Any) -> AnyArray:
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
+    if tensors.on_cpu(counts.not_finite):
+        tensors.refuse_not_finite()
+    above, tied, items, n_relevant, n_candidates = map(tensors.on_cpu, counts[:5])
+    ends = bounds(n_relevant)
+    if counts.scores is not None:
+        order = tensors.from_the_top(owners(ends), tensors.on_cpu(counts.scores))
+        above, tied, items = above[order], tied[order], items[order]
+    return Ranks(above=above, tied=tied, items=items, n_candidates=n_candidates, indptr=ends, ids=names)

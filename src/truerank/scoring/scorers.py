@@ -17,6 +17,7 @@ from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
 from truerank.kernels.scores import Best, best_scores, count_scores, users_per_block
+from truerank.kernels.tensors import FactorTensors
 from truerank.kernels.user_blocks import Counts, Lists, Progress
 from truerank.scoring.calls import Calls, Failure, Keep, failed, is_async
 
@@ -203,7 +204,7 @@ class Factors(ArrayScorer):
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
         NumPy arrays, memory-mapped or not, PyTorch tensors, or its embedding layers. Scores are computed in float32 if
-        both are float32, and in float64 otherwise.
+        both are float32, and in float64 otherwise. Tensors on a device (a GPU) are multiplied and counted there.
     item_bias : array of shape (n_items,), optional
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
@@ -225,6 +226,7 @@ class Factors(ArrayScorer):
         user_ids: Ids = None,
         item_ids: Ids = None,
     ) -> None:
+        self.tensors = FactorTensors.of(user_factors, item_factors, item_bias)
         self.user_factors = to_numpy(user_factors, "`user_factors`")
         self.item_factors = to_numpy(item_factors, "`item_factors`")
         self.item_bias = None if item_bias is None else to_numpy(item_bias, "`item_bias`")
@@ -286,7 +288,9 @@ class Factors(ArrayScorer):
         return score_pairs(self.user_factors, self.item_factors, users, items, item_bias=self.item_bias)
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
-        """Count in one compiled loop that computes and compares scores."""
+        """Count in one compiled loop that computes and compares scores, or on the device of the tensors."""
+        if self.tensors is not None:
+            return self.tensors.counts(train, test, progress)
         factors = (self.user_factors, self.item_factors)
         return count_factors(*factors, train, test, item_bias=self.item_bias, threads=threads, progress=progress)
 
@@ -294,6 +298,8 @@ class Factors(ArrayScorer):
         self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
     ) -> Counts:
         """Count from the longest item factors on, as far as needed to know who has `depth` candidates above."""
+        if self.tensors is not None:
+            return self.tensors.counts(train, test, progress)
         given = (self.user_factors, self.item_factors, train, test)
         return count_factors(*given, item_bias=self.item_bias, depth=depth, threads=threads, progress=progress)
 
@@ -303,8 +309,8 @@ class Factors(ArrayScorer):
         return best_factors(*given, item_bias=self.item_bias, threads=threads, progress=progress)
 
     def _renumbered(self, users: Ints, items: Ints) -> Factors:
-        bias = None if self.item_bias is None else self.item_bias[items]
-        return Factors(self.user_factors[users], self.item_factors[items], bias)
+        own, others, bias = self.tensors or (self.user_factors, self.item_factors, self.item_bias)
+        return Factors(own[users], others[items], None if bias is None else bias[items])
 
 
 def _of_length_1(vectors: AnyArray) -> AnyArray:
