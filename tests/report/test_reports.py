@@ -18,7 +18,8 @@ from tests.pages import DOCS
 from truerank.evaluation.comparisons import conclusions
 from truerank.report import pages
 from truerank.report.figures import rank_counts
-from truerank.report.report_data import ReportData, headline
+from truerank.report.headlines import headline
+from truerank.report.report_data import ReportData
 
 VENDOR = Path(pages.__file__).parent / "vendor"
 TOY = {
@@ -44,7 +45,8 @@ def test_the_sentence_in_the_documentation() -> None:
     for example in doctest.DocTestParser().get_examples(page)[:6]:
         exec(example.source, names)
     (quoted,) = re.findall(r"^> (.*)$", page, flags=re.MULTILINE)
-    assert data(names["folder"] / "report.html")["sentence"] == quoted
+    told = data(names["folder"] / "report.html")["headlines"]["ndcg@10"]
+    assert f"{told['claim']} {told['sampled']}" == quoted
 
 
 def written(tmp_path: Path, *args: Any, **options: Any) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def test_every_vendored_library_has_a_checksum() -> None:
 
 
 def test_a_page_is_small_refers_to_nothing_and_is_the_same_again(tmp_path: Path) -> None:
-    many = {f"recommender {number}": TOY["ABC"[number % 3]] for number in range(20)}
+    many = {f"recommender {number}": TOY["ABC"[number % 3]] for number in range(30)}
     tr.write_report(many, tmp_path / "many.html")
     content = (tmp_path / "many.html").read_bytes()
     assert len(content) < 1_500_000
@@ -151,7 +153,7 @@ def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
 def test_no_name_leaves_the_data(tmp_path: Path) -> None:
     names = ["</script><script>alert(1)</script>", "<!-- <script>", "\u2028&amp;", "]]>"]
     page = written(tmp_path, {name: TOY["ABC"[at % 3]] for at, name in enumerate(names)}, metrics="ap")
-    assert page["recommenders"] == names
+    assert sorted(page["recommenders"]) == sorted(names)
     text = (tmp_path / "report.html").read_text()
     block = text.partition('id="data">')[2].partition("</script>")[0]
     assert not set("<>&\u2028") & set(block)
@@ -160,24 +162,56 @@ def test_no_name_leaves_the_data(tmp_path: Path) -> None:
 def test_the_sentence_about_two() -> None:
     """The paper's example: C has the best AP, and looks worst among 99 sampled candidates (Tables 1 and 2)."""
     many = {name: tr.Ranks.concatenate([TOY[name]] * 40) for name in "AC"}
-    sentence = headline(report_data(many, "ap", m=99))
+    told = headline(report_data(many, "ap", m=99))
     difference = tr.compare(many, "ap")["C", "A", "ap"]
     low, high = difference.confidence_interval()
-    assert sentence == (
-        f"C is better than A on AP by {difference.difference:.3f} ({low:.3f} to {high:.3f}); "
-        "99 sampled candidates would have shown the opposite."
+    assert told.claim == (
+        f"C is better than A on AP by {difference.difference:.3f}, 95 % interval {low:.3f} to {high:.3f}."
     )
+    assert told.sampled == "With 99 sampled candidates A would have won."
     shown = {name: tr.estimate(tr.UniformSampling(99).draw(one, rng=1), "ap").mean for name, one in many.items()}
     assert shown["A"] > shown["C"]
 
 
 def test_the_sentence_about_several_and_about_one() -> None:
-    assert headline(report_data(TOY, "ap", m=99)).startswith("No difference between C and B on AP was found: ")
-    assert headline(report_data(TOY, "ap", m=99)).endswith("; 99 sampled candidates would have put A first.")
+    told = headline(report_data(TOY, "ap", m=99))
+    assert told.claim.startswith("It is open whether C, B or A is best on AP: no difference was found (C − B: ")
+    assert told.sampled == ""
     low, high = tr.estimate(TOY["A"], "ap").confidence_interval()
-    assert headline(report_data(TOY["A"], "ap", m=99)) == (
-        f"recommender has AP 0.010 ({low:.3f} to {high:.3f}); 99 sampled candidates would have shown 0.636."
-    )
+    told = headline(report_data(TOY["A"], "ap", m=99))
+    assert told.claim == f"recommender has AP 0.010 (95 % interval {low:.3f} to {high:.3f})."
+    assert told.sampled == "With 99 sampled candidates it would have shown 0.636."
+
+
+def test_the_sentences_follow_the_metric(tmp_path: Path) -> None:
+    many = {name: tr.Ranks.concatenate([one] * 40) for name, one in TOY.items()}
+    told = written(tmp_path, many, metrics=["ap", "auc"])["headlines"]
+    result = tr.compare(many, ["ap", "auc"])
+    gap = result["C", "B", "ap"]
+    assert told["ap"]["claim"].startswith(f"C is best of 3 on AP, ahead of B by {gap.difference:.3f}, 95 % interval ")
+    assert told["ap"]["sampled"] == "With 100 sampled candidates A would have won."
+    assert told["auc"]["claim"].startswith("A is best of 3 on AUC, ahead of C by ")
+    assert told["auc"]["sampled"] == "", "samples leave AUC as it is"
+
+
+@pytest.mark.parametrize("m", [20, 100])
+def test_how_large_a_gap_would_look(m: int) -> None:
+    ranks = {"far": tr.Ranks.from_ranks([300, 200] * 60, n=1_000), "near": tr.Ranks.from_ranks([12, 30] * 60, n=1_000)}
+    told = headline(report_data(ranks, "ap", m=m))
+    exact = tr.estimate(ranks["near"], "ap").mean - tr.estimate(ranks["far"], "ap").mean
+    shown = [tr.risk(ranks[name], "ap", tr.UniformSampling(m)).mean for name in ("near", "far")]
+    times = (shown[0] - shown[1]) / exact
+    assert times > 5
+    number = f"{times:.1f}" if times < 10 else f"{times:.0f}"
+    assert told.sampled == f"With {m} sampled candidates the gap would look {number} times as large."
+
+
+def test_many_that_may_be_best_are_counted() -> None:
+    rng = np.random.default_rng(4)
+    alike = {f"a{at}": tr.Ranks.from_ranks(rng.integers(1, 60, 200), n=100) for at in range(6)}
+    ranks = {**alike, "worse": tr.Ranks.from_ranks([95] * 200, n=100)}
+    claim = headline(report_data(ranks, "auc")).claim
+    assert claim.startswith("It is open which of 6 of 7 recommenders is best on AUC: no difference was found (")
 
 
 def test_the_sentence_says_not_determined_where_the_table_does() -> None:
@@ -185,10 +219,12 @@ def test_the_sentence_says_not_determined_where_the_table_does() -> None:
     sampled = {name: tr.UniformSampling(20).draw(exact, rng=seed) for seed, name in enumerate("AB")}
     (found,) = tr.compare(sampled, "ndcg@10").differences
     assert found.verdict == "not determined by this sample"
-    sentence = headline(report_data(sampled, "ndcg@10"))
+    told = headline(report_data(sampled, "ndcg@10"))
     assert re.fullmatch(
-        r"Which of (A and B|B and A) is better on NDCG@10 is not determined by this sample: .*", sentence
+        r"It is open whether (A or B|B or A) is better on NDCG@10: the sample does not determine it \(.*\)\.",
+        told.claim,
     )
+    assert told.sampled == ""
 
 
 def test_the_comparison_follows_the_chosen_metric_and_counts_its_tests(tmp_path: Path) -> None:
@@ -202,14 +238,98 @@ def test_the_comparison_follows_the_chosen_metric_and_counts_its_tests(tmp_path:
     assert "A is best" in sentences["blocks"]["auc"]["text"]
     assert "A is best" not in sentences["blocks"]["ap"]["text"]
     assert "adjusted for 6 tests (3 pairs, 2 metrics)" in told["text"]
-    assert "p-values, intervals and verdicts are adjusted for 6 tests (Holm)" in told["notes"]
-    for each, row, dot in zip(
-        result.of("ap"), tables["blocks"]["ap"]["rows"], charts["blocks"]["ap"]["dots"], strict=True
-    ):
+    for each, row in zip(result.of("ap"), tables["blocks"]["ap"]["rows"], strict=True):
         low, high = each.confidence_interval()
         assert (row[2], row[-1]) == ([low, high], each.verdict)
-        assert (dot["low"], dot["high"]) == (low, high)
         assert (low <= 0 <= high) == (each.verdict == "no difference found")
+    against = charts["blocks"]["ap"]
+    assert against["x"]["name"] == "difference from C in AP"
+    for dot in against["dots"]:
+        each = result[dot["row"], "C", "ap"]
+        assert (dot["mean"], dot["low"], dot["high"]) == (each.difference, *each.confidence_interval())
+
+
+def test_many_pairs_are_a_matrix(tmp_path: Path) -> None:
+    many = {f"{name}{at}": tr.Ranks.concatenate([one] * 30) for name, one in TOY.items() for at in range(2)}
+    told = sections(written(tmp_path, many, metrics="ap"))
+    matrix = told["Comparison"]["blocks"][2]["blocks"]["ap"]
+    result = tr.compare(many, "ap")
+    assert matrix["names"] == [each.recommender for each in result.order().places]
+    assert len(matrix["pairs"]) == 15
+    for pair in matrix["pairs"]:
+        each = result[pair["recommender"], pair["baseline"], "ap"]
+        assert (pair["kind"], pair["winner"]) == (each.finding.kind, each.finding.winner)
+        assert pair["p_value"] == each.adjusted_p_value
+    chart, table = told["Metrics"]["blocks"]
+    assert [row[0] for row in table["blocks"]["ap"]["rows"]] == matrix["names"]
+    assert [set(own) for own in chart["blocks"]["ap"]["together"]] == [set(own) for own in result.order().groups]
+
+
+def test_who_is_better_off_and_who_differs_most(tmp_path: Path) -> None:
+    a = tr.Ranks.from_ranks([1, 2, 5, 5, 9, 9, 9], n=20, ids=list("abcdefg"))
+    b = tr.Ranks.from_ranks([9, 2, 1, 6, 9, 1, 9], n=20, ids=list("abcdefg"))
+    told = sections(written(tmp_path, {"A": a, "B": b}, metrics="rr"))["Where users differ"]["blocks"]
+    (share,) = told[1]["blocks"]["rr"]["shares"]
+    assert (share["row"], share["better"], share["worse"]) == ("A", pytest.approx(2 / 7), pytest.approx(2 / 7))
+    rows = told[2]["blocks"]["rr"]["rows"]
+    assert [(row[0], row[3]) for row in rows] == [
+        (user, pytest.approx(difference))
+        for user, difference in [("f", 1 - 1 / 9), ("c", 1 - 1 / 5), ("d", 1 / 6 - 1 / 5), ("a", 1 / 9 - 1)]
+    ]
+    assert rows[0][4:] == ["1", "9"]
+
+
+def test_differences_by_group(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    ids = [f"u{at}" for at in range(90)]
+    ranks = {
+        name: tr.Ranks.from_ranks(rng.integers(1, most, 90), n=50, ids=ids) for name, most in (("A", 40), ("B", 20))
+    }
+    groups = {name: "new" if at < 30 else "old" for at, name in enumerate(ids)}
+    told = sections(written(tmp_path, ranks, metrics="rr", by=groups))
+    dots = told["Where users differ"]["blocks"][2]["blocks"][0]["blocks"]["rr"]["dots"]
+    found = tr.compare(ranks, "rr", by=groups, baseline="A")
+    for dot, each in zip(dots, found.differences, strict=True):
+        assert dot["row"] == f"{each.group}, n = {each.n}"
+        assert (dot["mean"], dot["low"], dot["high"]) == (each.difference, *each.confidence_interval())
+    panels = told["Groups"]["blocks"][0]["blocks"]["rr"]["panels"]
+    assert [(panel["title"], panel["size"]) for panel in panels] == [("new", "n = 30"), ("old", "n = 60")]
+    assert [[dot["row"] for dot in panel["dots"]] for panel in panels] == [["B", "A"]] * 2
+
+
+def test_exact_and_sampled_ranks_side_by_side(tmp_path: Path) -> None:
+    places = np.minimum(np.random.default_rng(0).geometric(0.02, 400), 300)
+    ranks = {name: tr.Ranks.from_ranks(own, n=300) for name, own in (("A", places), ("B", places[::-1]))}
+    sampled = {"B": tr.UniformSampling(150).draw(ranks["B"], rng=1)}
+    chart, table = sections(written(tmp_path, ranks, metrics=["ndcg@10", "auc"], sampled=sampled))["Exact and sampled"][
+        "blocks"
+    ]
+    for metric, estimated in (("ndcg@10", "ndcg@10~bv(0.1)"), ("auc", "auc")):
+        found, exact = tr.estimate(sampled["B"], estimated), tr.estimate(ranks["B"], metric).mean
+        low, high = found.confidence_interval()
+        (dot,) = chart["blocks"][metric]["dots"]
+        assert (dot["mean"], dot["low"], dot["high"], dot["truth"]) == (found.mean, low, high, exact)
+        (row,) = table["blocks"][metric]["rows"]
+        assert row == ["B", estimated, [found.mean, low, high], exact, "in the interval"]
+
+
+def test_recommended_lists(tmp_path: Path) -> None:
+    data = tr.read_interactions(
+        {user: [f"i{(user * 7 + at) % 23}" for at in range(2 + user % 5)] for user in range(60)}
+    )
+    split = tr.leave_k_out(data, rng=0)
+    model = tr.Popularity().fit(split.train)
+    lists = {"Popularity": tr.recommend(model, split, k=5)}
+    told = sections(written(tmp_path, {"Popularity": tr.rank(model, split)}, split=split, metrics="rr", lists=lists))
+    numbers, by_activity, items = told["Recommended lists"]["blocks"]
+    metrics = ["coverage@5", "gini@5", "novelty@5", "tail-share@5"]
+    found = tr.evaluate(lists, metrics, train=split.train)
+    assert [cell[0] for cell in numbers["rows"][0][1:]] == [found["Popularity", metric].mean for metric in metrics]
+    assert [panel["title"] for panel in by_activity["panels"]] == list(tr.by_activity(split).names)[1:]
+    users = lists["Popularity"].to_frame("pandas").groupby("item").size().sort_values(ascending=False)
+    first, share = re.match(r"(\w+) \(([\d.]+) %\)", items["rows"][0][2]).groups()  # type: ignore[union-attr]
+    assert users[first] == users.max()
+    assert float(share) == pytest.approx(100 * users.max() / len(lists["Popularity"]), abs=0.05)
 
 
 def test_a_difference_outside_its_interval_is_told(tmp_path: Path) -> None:
@@ -228,8 +348,8 @@ def test_a_difference_outside_its_interval_is_told(tmp_path: Path) -> None:
 
 def test_lower_may_be_better() -> None:
     few, many = tr.Ranks.from_ranks([1, 2] * 30, n=50), tr.Ranks.from_ranks([30, 40] * 30, n=50)
-    sentence = headline(report_data({"few": few, "many": many}, "mean-rank", m=20))
-    assert sentence.startswith("few is better than many on Mean-rank by 33.5 (")
+    told = headline(report_data({"few": few, "many": many}, "mean-rank", m=20))
+    assert told.claim.startswith("few is better than many on Mean-rank by 33.5, 95 % interval ")
 
 
 def test_ranks_are_counted_as_by_hand() -> None:
@@ -257,7 +377,7 @@ def test_sampled_ranks_are_corrected_and_not_sampled_again(tmp_path: Path) -> No
     page = written(tmp_path, sampled)
     assert list(page["metrics"]) == ["ndcg@10~bv(0.1)", "recall@10~bv(0.1)", "ap~bv(0.1)", "auc"]
     assert "Sampled candidates" not in sections(page)
-    assert "sampled candidates would" not in page["sentence"]
+    assert {told["sampled"] for told in page["headlines"].values()} == {""}
     assert sections(page)["Rank distribution"]["blocks"][0]["x"]["name"] == "rank among the sampled candidates"
 
 
@@ -281,9 +401,9 @@ def test_groups_of_users_and_items(tmp_path: Path) -> None:
     users, items = sections(page)["Groups"]["blocks"]
     assert users["blocks"]["recall@5"]["x"]["name"] == "Recall@5, users by activity"
     found = tr.evaluate(tr.rank(tr.Popularity().fit(split.train), split), "recall@5", by=tr.by_popularity(split))
-    dots = items["blocks"]["recall@5"]["dots"]
+    panels = items["blocks"]["recall@5"]["panels"]
     expected = [cell.mean for cell in found.estimates if cell.n]
-    np.testing.assert_allclose([dot["mean"] for dot in dots], expected)
+    np.testing.assert_allclose([dot["mean"] for panel in panels for dot in panel["dots"]], expected)
 
 
 def test_metrics_that_are_functions(tmp_path: Path) -> None:
@@ -292,7 +412,8 @@ def test_metrics_that_are_functions(tmp_path: Path) -> None:
 
     page = written(tmp_path, TOY, metrics=[closeness, "auc"])
     assert list(page["metrics"]) == ["closeness", "auc"]
-    (cell,) = [row[1] for row in sections(page)["Metrics"]["blocks"][1]["rows"] if row[0] == "A"]
+    rows = sections(page)["Metrics"]["blocks"][1]["blocks"]["closeness"]["rows"]
+    (cell,) = [row[1] for row in rows if row[0] == "A"]
     assert cell[0] == pytest.approx(1 / 101)
     assert set(sections(page)["Weight of each rank"]["blocks"][0]["blocks"]) == {"closeness", "auc"}
 
@@ -314,8 +435,8 @@ def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> N
     starts, grades = range(0, 81, 2), [3, 1] * 40
     tied = tr.Ranks(above=[2, 2] * 40, tied=[3, 3] * 40, n_candidates=[50] * 40, indptr=starts, grades=grades)
     ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 40, n=50, grades=[[3.0, 1.0]] * 40)}
-    sentence = headline(report_data(ranks, "gndcg@10"))
-    assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+ \([\d.]+ to [\d.]+\)\.", sentence)
+    told = headline(report_data(ranks, "gndcg@10"))
+    assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+, 95 % interval [\d.]+ to [\d.]+\.", str(told))
 
 
 def test_different_instances_are_matched_and_counted(tmp_path: Path) -> None:
@@ -323,7 +444,7 @@ def test_different_instances_are_matched_and_counted(tmp_path: Path) -> None:
     b = tr.Ranks.from_ranks([4, 5], n=9, ids=["cyd", "ann"])
     page = written(tmp_path, {"A": a, "B": b}, metrics="rr")
     assert "A: 1 instance that not all recommenders have is left out" in sections(page)["How it was computed"]["notes"]
-    assert [row[-1] for row in sections(page)["Metrics"]["blocks"][1]["rows"]] == [2, 2]
+    assert [row[-1] for row in sections(page)["Metrics"]["blocks"][1]["blocks"]["rr"]["rows"]] == [2, 2]
 
 
 def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path) -> None:
@@ -338,13 +459,20 @@ def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path)
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
-        ({}, {}, "a report is about 1 to 20 recommenders, got 0."),
+        ({}, {}, "a report is about 1 to 30 recommenders, got 0."),
         (7, {}, "a report is about ranks by name, or about results, got int."),
         (TOY, {"metrics": []}, "a report needs at least one metric, got none."),
         (TOY, {"metrics": "ndgc@10"}, "unknown metric 'ndgc@10'"),
         (TOY, {"design": 0}, "`m` must be a whole number from 1, got 0."),
         ({"A": tr.Ranks.from_ranks([[]], n=3)}, {}, "every recommender must have an instance with a relevant item."),
         ([tr.evaluate(TOY, "ap"), TOY["A"]], {}, "give ranks, or results, not both."),
+        (TOY, {"sampled": {"D": TOY["A"]}}, "`sampled` names recommenders of the report, A, B, C, got 'D'."),
+        (
+            TOY,
+            {"sampled": {"A": TOY["A"]}},
+            "`sampled` is shown beside exact ranks, but those of 'A' are not one of each.",
+        ),
+        (TOY, {"lists": {"A": [1, 2]}}, "`lists` are recommendations by name, as of `truerank.recommend`."),
     ],
 )
 def test_refusals(given: Any, options: dict[str, Any], message: str, tmp_path: Path) -> None:

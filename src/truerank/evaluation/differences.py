@@ -425,16 +425,19 @@ def found_best(differences: Sequence[Difference]) -> str | None:
     return name if beats_all else None
 
 
-def conclusion(differences: Sequence[Difference]) -> str:
-    """Return what the differences by one metric in one group add up to, as a sentence."""
+def conclusion(differences: Sequence[Difference], most: int | None = None) -> str:
+    """Return what the differences by one metric in one group add up to, as a sentence.
+
+    It names all recommenders; of those with the same verdict, if they are more than `most`, it gives the number.
+    """
     if len(differences) == 1:
         return f"{differences[0].verdict}."
     if len({each.baseline for each in differences}) == 1:
-        return _against(differences)
-    return _about(leading(differences), differences)
+        return _against(differences, most)
+    return _about(leading(differences), differences, most)
 
 
-def _against(own: Sequence[Difference]) -> str:
+def _against(own: Sequence[Difference], most: int | None) -> str:
     """Return the sentence if all others are compared with one baseline."""
     baseline = own[0].baseline
     words = {
@@ -445,14 +448,14 @@ def _against(own: Sequence[Difference]) -> str:
         "no difference": f"no difference from {baseline} was found",
         "not determined": f"the order with {baseline} is not determined by this sample",
     }
-    names = _names_by_kind(own, of_baselines=False)
+    names = _names_by_kind(own, of_baselines=False, most=most)
     return "; ".join(f"{words[kind]}: {names[kind]}" for kind in words if kind in names) + "."
 
 
-def _about(first: str, differences: Sequence[Difference]) -> str:
+def _about(first: str, differences: Sequence[Difference], most: int | None) -> str:
     """Return the sentence on the leading one of several."""
     own = seen_from(first, differences)
-    names = _names_by_kind(own, of_baselines=True)
+    names = _names_by_kind(own, of_baselines=True, most=most)
     if set(names) == {"better"}:
         return f"{first} is best: it is better than {names['better']}."
     if set(names) == {"no difference"}:
@@ -470,10 +473,13 @@ def _about(first: str, differences: Sequence[Difference]) -> str:
     return "; ".join(names[kind].join(around) for kind, around in words.items() if kind in names) + "."
 
 
-def _names_by_kind(own: Sequence[Difference], *, of_baselines: bool) -> dict[str, str]:
+def _names_by_kind(own: Sequence[Difference], *, of_baselines: bool, most: int | None) -> dict[str, str]:
     """Return the names of the baselines, or of the recommenders, with each kind of verdict; one of them is "worse"."""
     names: dict[str, list[str]] = {}
     for each in own:
         kind = "worse" if each.finding.winner == each.baseline else each.finding.kind
         names.setdefault(kind, []).append(each.baseline if of_baselines else each.recommender)
-    return {kind: ", ".join(several) for kind, several in names.items()}
+    return {
+        kind: ", ".join(several) if most is None or len(several) <= most else f"{len(several)} others"
+        for kind, several in names.items()
+    }

@@ -60,7 +60,7 @@ class TableBlock(PageBlock, kind="table"):
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a chart; `end` is a dot beyond its last point, such as the value without sampling."""
+    """A line of a chart; `end` is a dot beyond a break of the axis, such as the value without sampling."""
 
     name: str
     x: AnyArray | Sequence[float]
@@ -70,21 +70,27 @@ class Curve:
 
 @dataclass(frozen=True)
 class Mark:
-    """A vertical line with a few words."""
+    """A vertical line with a few words, which are listed below the chart, or stand at the line if it is `labelled`."""
 
     x: float
     text: str
+    labelled: bool = False
 
 
 @dataclass(frozen=True)
 class Lines(PageBlock, kind="lines"):
-    """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it."""
+    """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it.
+
+    With a `baseline`, the name of a curve, the chart begins with the differences from it; the reader may change to the
+    values.
+    """
 
     x: Axis
     y: Axis
     curves: Sequence[Curve]
     marks: Sequence[Mark] = ()
     recommenders: bool = True
+    baseline: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ class Bars(PageBlock, kind="bars"):
 class Dot:
     """A mean with its interval, in a row of its own.
 
-    `about` names the recommenders, the first of which gives the colour. Rows of a `group` are labelled by it, once.
+    `about` names the recommenders, the first of which gives the colour. The interval is hatched unless the mean is
+    `determined`. `truth` is the exact value, if it is known besides.
     """
 
     row: str
@@ -117,17 +124,84 @@ class Dot:
     low: float
     high: float
     about: Sequence[str]
-    group: str = ""
+    determined: bool = True
+    truth: float | None = None
 
 
 @dataclass(frozen=True)
 class Dots(PageBlock, kind="dots"):
-    """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences."""
+    """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences.
+
+    `together` lists groups of rows that are joined by a line.
+    """
 
     x: Axis
     dots: Sequence[Dot]
     zero: bool = False
     interval: str = "95 % interval"
+    together: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A small chart of several: its title, how many units it is about, and its dots."""
+
+    title: str
+    size: str
+    dots: Sequence[Dot]
+
+
+@dataclass(frozen=True)
+class Panels(PageBlock, kind="panels"):
+    """Small charts of dots with the same rows and the same axis."""
+
+    x: Axis
+    panels: Sequence[Panel]
+    interval: str = "95 % interval"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The difference of two recommenders in a matrix of all pairs."""
+
+    recommender: str
+    baseline: str
+    difference: float
+    low: float
+    high: float
+    relative: float
+    p_value: float
+    kind: str
+    winner: str | None
+    finding: str
+
+
+@dataclass(frozen=True)
+class Matrix(PageBlock, kind="matrix"):
+    """All pairs of the names: a row and a column for each."""
+
+    x: Axis
+    names: Sequence[str]
+    pairs: Sequence[Pair]
+    interval: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """The shares of users for whom a recommender is better, and worse, than another."""
+
+    row: str
+    better: float
+    worse: float
+    about: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Shares(PageBlock, kind="shares"):
+    """Shares of a whole, row by row: on the right of the middle those who are better off, on the left the others."""
+
+    x: Axis
+    shares: Sequence[Share]
 
 
 @dataclass(frozen=True)
@@ -155,18 +229,31 @@ class ByMetric(PageBlock, kind="by-metric"):
 
 
 @dataclass(frozen=True)
+class Beside(PageBlock, kind="beside"):
+    """Blocks that stand side by side where the page is wide."""
+
+    blocks: Sequence[PageBlock]
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": self.kind, "blocks": [block.content() for block in self.blocks]}
+
+
+@dataclass(frozen=True)
 class Section:
-    """A section of a page: what it shows, how to read it, and what to know before trusting it."""
+    """A section of a page: what it shows, how to read it, and what to know before trusting it.
+
+    Two in a row that need only `half` of the page stand side by side where it is wide.
+    """
 
     title: str
     text: str
     blocks: Sequence[PageBlock]
     notes: Sequence[str] = ()
+    half: bool = False
 
     def content(self) -> dict[str, Any]:
         """Return what the page's scripts read."""
-        blocks = [block.content() for block in self.blocks]
-        return {"title": self.title, "text": self.text, "notes": list(self.notes), "blocks": blocks}
+        return vars(self) | {"notes": list(self.notes), "blocks": [block.content() for block in self.blocks]}
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +22,14 @@ import truerank as tr
 from truerank.analysis.risks import check_exact
 from truerank.core.checks import check_kind
 from truerank.core.ranks import named_ranks
-from truerank.core.tables import Tabular, json_text
+from truerank.core.tables import Tabular, json_text, shown_name
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import AnyMetric
 from truerank.formats.writing import PAGE_ENDINGS, check_writable, replacing
 from truerank.report import blocks
-from truerank.report.report_data import ReportData, headline
-from truerank.report.sections import SECTIONS
+from truerank.report.headlines import headline
+from truerank.report.report_data import ReportData
+from truerank.report.sections import SECTIONS, TERMS
 from truerank.sampling.designs import AnyDesign, as_design
 
 LIBRARIES = ("vendor/d3-7.9.2.min.js", "vendor/plot-0.6.17.min.js")
@@ -201,6 +203,8 @@ def write_report(
     metrics: AnyMetric | Iterable[AnyMetric] | None = None,
     design: AnyDesign = 100,
     by: tr.Groups | Mapping[Any, Any] | Any | None = None,
+    sampled: tr.Ranks | Mapping[str, tr.Ranks] | None = None,
+    lists: Mapping[str, tr.Recommendations] | None = None,
     title: str = TITLE,
     progress: bool = False,
 ) -> None:
@@ -218,12 +222,16 @@ def write_report(
     split : Split, optional
         What the recommenders were trained and tested on, to show groups of users and of items.
     metrics : list of str, Metric or function, optional
-        Those to show; the sentence on top is about the first. By default NDCG@10, Recall@10, AP and AUC, corrected by
+        Those to choose from; the page begins with the first. By default NDCG@10, Recall@10, AP and AUC, corrected by
         ``~bv(0.1)`` if the ranks are sampled.
     design : SamplingDesign, str or int
         How many sampled candidates to compare with; they are sampled uniformly and without replacement.
     by : dict, dataframe or Groups, optional
         Groups of instances to show separately, as for `truerank.evaluate`.
+    sampled : dict of name to Ranks, optional
+        Sampled ranks of some of the recommenders: their estimates are shown beside the exact values.
+    lists : dict of name to Recommendations, optional
+        What the recommenders recommend: coverage, novelty with a `split`, and who gets what.
     title : str
         The heading.
     progress : bool
@@ -247,10 +255,11 @@ def write_report(
     drawn, chosen = as_design(design), None if by is None else tr.Groups.of(by)
     if drawn != tr.UniformSampling(drawn.m):
         raise tr.InputError(f"a report compares with uniform samples without replacement, such as 100, got {drawn}.")
-    data = ReportData.of(ranks_or_results, metrics, m=drawn.size, split=split, by=chosen)  # type: ignore[arg-type]
+    beside = {"sampled": sampled, "lists": lists}
+    data = ReportData.of(ranks_or_results, metrics, m=drawn.size, split=split, by=chosen, **beside)  # type: ignore[arg-type]
     bar = progress_bar("sections", progress, SECTIONS, delay=1.0, leave=False)
     found = [section for make in bar if (section := make(data)) is not None]
-    write_sections(found, path, title, headline(data), list(data.ranks), data.metric_names)
+    write_sections(found, path, title, data)
 
 
 def _as_results(given: object) -> list[Tabular[Any]]:
@@ -288,9 +297,8 @@ def write_sections(
     sections: Sequence[blocks.Section],
     path: str | Path,
     title: str,
-    sentence: str = "",
-    recommenders: Sequence[str] = (),
-    metrics: Mapping[str, str] | None = None,
+    about: ReportData | None = None,
+    others: Sequence[str] = (),
 ) -> None:
     """Write a report of given sections.
 
@@ -298,18 +306,26 @@ def write_sections(
     ----------
     sections : list of Section
     path : path
-    title, sentence : str
-        The heading, and what stands below it in large letters.
-    recommenders : list of str
-        Those that have colours and can be hidden.
-    metrics : dict of text form to shown name
-        Those that the reader can choose from.
+    title : str
+        The heading.
+    about : ReportData, optional
+        What the sentences on top are about, the metrics that the reader can choose from, and the recommenders, which
+        have colours and can be hidden.
+    others : list of str
+        Other recommenders that have colours.
     """
+    metrics = () if about is None else about.metrics
     data = {
         "title": title,
-        "sentence": sentence,
-        "recommenders": list(recommenders),
-        "metrics": dict(metrics or {}),
+        "headlines": {str(metric): vars(headline(about, metric)) for metric in metrics if about},
+        "recommenders": [*(about.best_first(str(metrics[0])) if about else ()), *others],
+        "metrics": {} if about is None else about.metric_names,
+        "terms": TERMS | {shown_name(str(metric)): _first_line(metric.estimated) for metric in metrics},
         "sections": [section.content() for section in sections],
     }
     write_page(data, path, "report.js")
+
+
+def _first_line(metric: tr.Metric) -> str:
+    """Return what a metric is, without the numbers of equations."""
+    return re.sub(r" \([^)]*(?:eq\.|section)[^)]*\)", "", inspect.cleandoc(type(metric).__doc__ or "").split("\n")[0])

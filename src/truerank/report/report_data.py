@@ -1,112 +1,26 @@
-"""The data that the sections of a report show, and the headline."""
+"""The data that the sections of a report show."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 import truerank as tr
 from truerank.analysis.risks import risks
-from truerank.core.tables import rounded, shown_name
+from truerank.core.ranks import named_ranks
+from truerank.core.tables import shown_name
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.evaluation.comparisons import matched
-from truerank.evaluation.differences import leading, seen_from
-
-
-def headline(data: ReportData) -> str:
-    """Return who is best by the first metric, by how much, and what a sample would have shown.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> ranks = {"A": tr.Ranks.from_ranks([20] * 99, n=1_000), "B": tr.Ranks.from_ranks([2, 500] * 49 + [2], n=1_000)}
-    >>> print(headline(ReportData.of(ranks, "ap", m=50)))
-    B is better than A on AP by 0.204 (0.139 to 0.260); 50 sampled candidates would have shown the opposite.
-    """
-    metric = data.metrics[0]
-    if data.comparison is None:
-        return _alone(data, metric)
-    found = _foremost(data.comparison.of(str(metric)), metric)
-    return f"{_difference(found)}{_would_have_shown(data, metric, found)}."
-
-
-def _foremost(differences: Sequence[tr.Difference], metric: tr.Metric) -> tr.Difference:
-    """Return the leading one minus the best of those that it does not beat, or of all others if it beats all."""
-    own = seen_from(leading(differences), differences)
-    unbeaten = [each for each in own if each.finding.winner != each.recommender]
-    sign = 1 if metric.lower_is_better else -1
-    return min(unbeaten or own, key=lambda each: sign * each.baseline_mean)
-
-
-def _alone(data: ReportData, metric: tr.Metric) -> str:
-    (name,) = data.ranks
-    found = data.estimates[name, str(metric)]
-    mean, low, high = rounded(found.mean, *found.confidence_interval())
-    sentence = f"{name} has {shown_name(str(metric))} {mean} ({low} to {high})"
-    shown = _sampled(data, metric)
-    if not shown:
-        return f"{sentence}."
-    (alone,) = rounded(shown[name])
-    return f"{sentence}; {data.sampled_m:,} sampled candidates would have shown {alone}."
-
-
-def _sampled(data: ReportData, metric: tr.Metric) -> dict[str, float]:
-    """Return what samples would have shown; nothing if that is unknown."""
-    if not data.exact:
-        return {}
-    try:
-        return data.expected(metric)
-    except tr.InputError:
-        return {}
-
-
-def _difference(found: tr.Difference) -> str:
-    """Say who is better, that no difference was found, or that the order is not determined."""
-    on, verdict = f"on {shown_name(found.metric)}", found.finding
-    if verdict.winner is not None:
-        own = found if verdict.winner == found.recommender else found.reversed()
-        remark = f"; {verdict.remark}" if verdict.remark else ""
-        return f"{own.recommender} is better than {own.baseline} {on} by {_size(own.gain, own.gain_interval())}{remark}"
-    size = _size(found.difference, found.confidence_interval())
-    both = f"{found.recommender} and {found.baseline}"
-    if verdict.kind == "no difference":
-        return f"No difference between {both} {on} was found: {size}"
-    return f"Which of {both} is better {on} is not determined by this sample" + (f": {size}" if size else "")
-
-
-def _size(value: float, interval: tr.Interval) -> str:
-    """Return a difference with its interval; the interval alone if the value lies outside; nothing if none is known."""
-    if math.isnan(interval.low):
-        return ""
-    size, low, high = rounded(value, *interval)
-    return f"{size} ({low} to {high})" if interval.low <= value <= interval.high else f"{low} to {high}"
-
-
-def _would_have_shown(data: ReportData, metric: tr.Metric, found: tr.Difference) -> str:
-    """Say whom a sample would have put first, and by how much where that is the same one."""
-    shown = _sampled(data, metric)
-    if not shown:
-        return ""
-    best, second = found.recommender, found.baseline
-    first = (min if metric.lower_is_better else max)(shown, key=shown.__getitem__)
-    candidates = f"; {data.sampled_m:,} sampled candidates would have "
-    if first != best:
-        opposite = len(shown) == 2 and found.finding.winner is not None
-        return f"{candidates}{'shown the opposite' if opposite else f'put {first} first'}"
-    (gain,) = rounded(abs(shown[best] - shown[second]))
-    return f"{candidates}shown {gain}"
-
 
 Made = TypeVar("Made")
 
 METRICS = ("ndcg@10", "recall@10", "ap", "auc")
-MOST_RECOMMENDERS = 20
+MOST_RECOMMENDERS = 30
 _CUTOFF = 10
 # instances that stand for all in the expectations over samples, which take a while
 _ENOUGH = 10_000
@@ -128,6 +42,10 @@ class ReportData:
         The interactions that the ranks are about, for groups of users and items.
     by : Groups, optional
         Groups of the reader's own.
+    sampled : dict of name to Ranks
+        Sampled ranks of some of the recommenders, to show beside the exact ones.
+    lists : dict of name to Recommendations
+        What the recommenders recommend.
     """
 
     ranks: Mapping[str, tr.Ranks]
@@ -136,11 +54,14 @@ class ReportData:
     split: tr.Split | None = None
     by: tr.Groups | None = None
     notes: tuple[str, ...] = ()
+    sampled: Mapping[str, tr.Ranks] = field(default_factory=dict)
+    lists: Mapping[str, tr.Recommendations] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, ranks: tr.Ranks | Mapping[str, tr.Ranks], metrics: AnyMetric | Iterable[AnyMetric] | None, *, m: int,
         split: tr.Split | None = None, by: tr.Groups | None = None,
+        sampled: Mapping[str, tr.Ranks] | None = None, lists: Mapping[str, tr.Recommendations] | None = None,
     ) -> ReportData:  # fmt: skip
         """Check what a report is about; by default the metrics are `METRICS`, corrected if the ranks are sampled."""
         named = {"recommender": ranks} if isinstance(ranks, tr.Ranks) else dict(ranks)
@@ -154,7 +75,8 @@ class ReportData:
         if not chosen:
             raise tr.InputError("a report needs at least one metric, got none.")
         first = next(iter(same.values()))
-        return cls(same, tuple(recommended(metric, first) for metric in chosen), m, split, by, notes)
+        taken = tuple(recommended(metric, first) for metric in chosen)
+        return cls(same, taken, m, split, by, notes, _beside(same, sampled), _listed(same, lists))
 
     @cached_property
     def evaluation(self) -> tr.Evaluation:
@@ -171,6 +93,12 @@ class ReportData:
     def comparison(self) -> tr.Comparison | None:
         """All pairs of recommenders; None if there is only one."""
         return tr.compare(self.ranks, self.metrics) if len(self.ranks) > 1 else None
+
+    def best_first(self, metric: str) -> list[str]:
+        """Return the recommenders ordered by a metric."""
+        if self.comparison is None:
+            return list(self.ranks)
+        return [each.recommender for each in tr.Order.of(self.comparison.of(metric)).places]
 
     @cached_property
     def exact(self) -> bool:
@@ -236,6 +164,34 @@ def _fitting(ranks: Mapping[str, tr.Ranks]) -> list[str]:
     depth = min((one.depth for one in ranks.values() if one.depth is not None), default=None)
     if depth is not None:
         return [f"{name}@{min(depth, _CUTOFF)}" for name in ("ndcg", "recall", "ap")]
-    uniform = all(one.design is not None and one.design.keeps_unbiased for one in ranks.values())
-    biased = {str(metric) for metric in as_metrics(METRICS) if not metric.unbiased_when_sampled}
-    return [f"{name}~bv(0.1)" if uniform and name in biased else name for name in METRICS]
+    return [str(corrected_for(each, *ranks.values())) for each in as_metrics(METRICS)]
+
+
+def corrected_for(metric: tr.Metric, *ranks: tr.Ranks) -> tr.Metric:
+    """Return a metric, corrected by ``~bv(0.1)`` if it is biased on ranks that are all from uniform samples."""
+    uniform = all(one.design is not None and one.design.keeps_unbiased for one in ranks)
+    plain = metric.unbiased_when_sampled or metric.estimated is not metric
+    return metric if plain or not uniform else tr.estimators.Corrected(metric, tr.estimators.BiasVariance(0.1))
+
+
+def _beside(ranks: Mapping[str, tr.Ranks], sampled: Mapping[str, tr.Ranks] | None) -> dict[str, tr.Ranks]:
+    """Check sampled ranks that are shown beside exact ones."""
+    given = {} if sampled is None else named_ranks(sampled)
+    for name, one in given.items():
+        if name not in ranks:
+            raise tr.InputError(f"`sampled` names recommenders of the report, {', '.join(ranks)}, got {name!r}.")
+        if one.design is None or ranks[name].design is not None:
+            raise tr.InputError(f"`sampled` is shown beside exact ranks, but those of {name!r} are not one of each.")
+    return given
+
+
+def _listed(ranks: Mapping[str, tr.Ranks], lists: Mapping[str, tr.Recommendations] | None) -> dict[str, Any]:
+    """Check lists of recommended items."""
+    if lists is None:
+        return {}
+    if not isinstance(lists, Mapping) or not all(isinstance(one, tr.Recommendations) for one in lists.values()):
+        raise tr.InputError("`lists` are recommendations by name, as of `truerank.recommend`.")
+    for name in lists:
+        if name not in ranks:
+            raise tr.InputError(f"`lists` names recommenders of the report, {', '.join(ranks)}, got {name!r}.")
+    return dict(lists)

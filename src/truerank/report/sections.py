@@ -1,48 +1,59 @@
-"""Sections of a report, in their order: metrics, comparisons, groups, charts, ties, and how everything was computed."""
+"""Sections of a report, in their order; those on users and on lists are in `user_sections`."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from itertools import product
 from typing import Literal
 
 import numpy as np
 
 import truerank as tr
-from truerank.core.checks import AnyArray, counted
+from truerank.core.checks import AnyArray, by_name, counted
 from truerank.core.tables import shown_name
-from truerank.evaluation.differences import conclusion
+from truerank.evaluation.differences import conclusion, leading, seen_from
 from truerank.report import blocks
 from truerank.report.figures import every_rank, metric_by_rank, rank_distribution
-from truerank.report.report_data import ReportData
+from truerank.report.report_data import ReportData, corrected_for
+from truerank.report.user_sections import groups_section, lists_section, users_section
 
 _METRICS_TEXT = (
-    "Means over the instances as dots, their 95 % intervals as bars. Overlapping intervals do not mean that there is "
-    "no difference, since all recommenders were evaluated on the same instances; the comparison below allows for that."
+    "Means over the instances as marks, their 95 % intervals as bars, best first. Overlapping intervals do not mean "
+    "that there is no difference, since all recommenders were evaluated on the same instances; the comparison allows "
+    "for that."
 )
+_TOGETHER_TEXT = " Recommenders on one line, on the right, are not told apart."
 
 
 def metrics_section(data: ReportData) -> blocks.Section:
-    """Return a chart of the chosen metric, and a table of all."""
-    names, found = data.metric_names, data.estimates
-    charts = {
-        metric: blocks.Dots(
-            blocks.Axis(shown), [blocks.Dot(name, *_cell(found[name, metric]), [name]) for name in data.ranks]
-        )
-        for metric, shown in names.items()
-    }
-    shown: blocks.Columns = [(name, "estimate") for name in names.values()]
-    rows = [[name, *(_cell(found[name, metric]) for metric in names), len(ranks)] for name, ranks in data.ranks.items()]
-    table = blocks.TableBlock(
-        [("recommender", "text"), *shown, ("instances", "count")], rows, [[name] for name in data.ranks]
-    )
-    return blocks.Section("Metrics", _METRICS_TEXT, [blocks.ByMetric(charts), table], data.evaluation.notes)
+    """Return a chart of the chosen metric, and a table of all, both ordered by it."""
+    text = _METRICS_TEXT + (_TOGETHER_TEXT if len(data.ranks) > 2 else "")
+    charts = {metric: _metrics_chart(data, metric) for metric in data.metric_names}
+    tables = {metric: _metrics_table(data, metric) for metric in data.metric_names}
+    return blocks.Section("Metrics", text, [blocks.ByMetric(charts), blocks.ByMetric(tables)], data.evaluation.notes)
 
 
-def _cell(found: tr.Estimate) -> tuple[float, float, float]:
+def _metrics_chart(data: ReportData, metric: str) -> blocks.Dots:
+    found = {name: data.estimates[name, metric] for name in data.best_first(metric)}
+    dots = [blocks.Dot(name, *cell(each), [name], each.determined) for name, each in found.items()]
+    several = data.comparison is not None and len(dots) > 2
+    together = tr.Order.of(data.comparison.of(metric)).groups if several and data.comparison else ()
+    return blocks.Dots(blocks.Axis(data.metric_names[metric]), dots, together=together)
+
+
+def _metrics_table(data: ReportData, metric: str) -> blocks.TableBlock:
+    order, names = data.best_first(metric), data.metric_names
+    columns: blocks.Columns = [
+        ("recommender", "text"), *((name, "estimate") for name in names.values()), ("instances", "count")
+    ]  # fmt: skip
+    rows = [[name, *(cell(data.estimates[name, each]) for each in names), len(data.ranks[name])] for name in order]
+    return blocks.TableBlock(columns, rows, [[name] for name in order])
+
+
+def cell(found: tr.Estimate) -> tuple[float, float, float]:
+    """Return a mean and its interval."""
     return found.mean, *found.confidence_interval()
 
 
@@ -51,21 +62,31 @@ _COMPARISONS_COLUMNS: blocks.Columns = [
     ("pair", "text"), ("difference", "signed"), (_INTERVAL, "interval"),
     ("relative", "signed-share"), ("adjusted p", "p-value"), ("finding", "text"),
 ]  # fmt: skip
+# names that the sentence lists; of more it gives the number
+_LISTED = 6
+# pairs of which a table is short; more are shown as a matrix
+_FEW_PAIRS = 3
 
 
 def comparisons_section(data: ReportData) -> blocks.Section | None:
-    """Return a chart and a table of the differences in the chosen metric."""
+    """Return each recommender against the best by the chosen metric, and all pairs: a table, or a matrix if many."""
     result = data.comparison
     if result is None:
         return None
     by_metric = {metric: result.of(metric) for metric in result.metrics}
     sentences = {
-        metric: blocks.Paragraph(f"{shown_name(metric)}: {conclusion(own)}") for metric, own in by_metric.items()
+        metric: blocks.Paragraph(f"{shown_name(metric)}: {conclusion(own, most=_LISTED)}")
+        for metric, own in by_metric.items()
     }
-    charts = {metric: _comparisons_chart(metric, own) for metric, own in by_metric.items()}
-    tables = {metric: _comparisons_table(own) for metric, own in by_metric.items()}
-    parts = [blocks.ByMetric(sentences), blocks.ByMetric(charts), blocks.ByMetric(tables)]
-    return blocks.Section("Comparison", _comparisons_text(result), parts, result.notes)
+    charts = {metric: against_best(data, own) for metric, own in by_metric.items()}
+    few = len(by_metric[result.metrics[0]]) <= _FEW_PAIRS
+    pairs: Mapping[str, blocks.PageBlock] = {
+        metric: _comparisons_table(own) if few else _matrix(data, own) for metric, own in by_metric.items()
+    }
+    parts = [blocks.ByMetric(sentences), blocks.ByMetric(charts), blocks.ByMetric(pairs)]
+    # the text says what they are adjusted for
+    notes = [note for note in result.notes if not note.startswith("p-values, intervals and verdicts are adjusted for")]
+    return blocks.Section("Comparison", _comparisons_text(result), parts, notes)
 
 
 def _comparisons_text(result: tr.Comparison) -> str:
@@ -80,9 +101,21 @@ def _comparisons_text(result: tr.Comparison) -> str:
     )
 
 
-def _comparisons_chart(metric: str, differences: Sequence[tr.Difference]) -> blocks.Dots:
-    dots = [blocks.Dot(_pair(each), each.difference, *each.confidence_interval(), _about(each)) for each in differences]
-    return blocks.Dots(blocks.Axis(f"difference in {shown_name(metric)}"), dots, zero=True, interval=_INTERVAL)
+def against_best(data: ReportData, differences: Sequence[tr.Difference]) -> blocks.Dots:
+    """Return the differences of all others from the leading one, the best first."""
+    first = leading(differences)
+    own = {each.baseline: each.reversed() for each in seen_from(first, differences)}
+    metric = differences[0].metric
+    dots = [difference_dot(name, own[name]) for name in data.best_first(metric) if name != first]
+    return blocks.Dots(
+        blocks.Axis(f"difference from {first} in {shown_name(metric)}"), dots, zero=True, interval=_INTERVAL
+    )
+
+
+def difference_dot(row: str, each: tr.Difference) -> blocks.Dot:
+    """Return a row with a difference; it is hatched where the sample determines none."""
+    determined = each.finding.kind != "not determined"
+    return blocks.Dot(row, each.difference, *each.confidence_interval(), _about(each), determined)
 
 
 def _comparisons_table(differences: Sequence[tr.Difference]) -> blocks.TableBlock:
@@ -91,59 +124,82 @@ def _comparisons_table(differences: Sequence[tr.Difference]) -> blocks.TableBloc
 
 
 def _comparisons_row(each: tr.Difference, low: float, high: float) -> list[object]:
-    """Return the cells; the verdict says whether the difference shown is not in the interval beside it."""
+    pair = f"{each.recommender} − {each.baseline}"
+    return [pair, each.difference, [low, high], each.relative, each.adjusted_p_value, _finding(each, low, high)]
+
+
+def _finding(each: tr.Difference, low: float, high: float) -> str:
+    """Return the verdict; it says whether the difference shown is not in the interval beside it."""
     outside = not each.finding.remark and (each.difference < low or each.difference > high)
-    finding = each.finding.in_full + ("; the difference shown lies outside its interval" if outside else "")
-    return [_pair(each), each.difference, [low, high], each.relative, each.adjusted_p_value, finding]
+    return each.finding.in_full + ("; the difference shown lies outside its interval" if outside else "")
 
 
-def _pair(each: tr.Difference) -> str:
-    return f"{each.recommender} − {each.baseline}"
+def _matrix(data: ReportData, differences: Sequence[tr.Difference]) -> blocks.Matrix:
+    metric = differences[0].metric
+    pairs = [_pair(each, *each.confidence_interval()) for each in differences]
+    return blocks.Matrix(
+        blocks.Axis(f"difference in {shown_name(metric)}"), data.best_first(metric), pairs, interval=_INTERVAL
+    )
+
+
+def _pair(each: tr.Difference, low: float, high: float) -> blocks.Pair:
+    numbers = each.difference, low, high, each.relative, each.adjusted_p_value
+    verdict = each.finding
+    return blocks.Pair(
+        each.recommender, each.baseline, *numbers, verdict.kind, verdict.winner, _finding(each, low, high)
+    )
 
 
 def _about(each: tr.Difference) -> list[str]:
     return [each.recommender, each.baseline]
 
 
-_GROUPS_TEXT = (
-    "The same metrics by group, with 95 % intervals. A recommender that is good on average may be poor for users with "
-    "few interactions, or for items that are rarely chosen."
+_BESIDE_TEXT = (
+    "What sampled ranks of the same recommenders say, beside their exact ranks: the estimate as a mark; as a bar its "
+    "95 % interval of the exact metric, which holds whatever the distribution of the ranks; the exact value as a tick."
 )
+_BESIDE_COLUMNS: blocks.Columns = [
+    ("recommender", "text"), ("estimated by", "text"), ("estimate", "estimate"), ("exact", "number"),
+    ("exact value", "text"),
+]  # fmt: skip
 
 
-def groups_section(data: ReportData) -> blocks.Section | None:
-    """Return a chart of the chosen metric for each way to group."""
-    charts: list[blocks.PageBlock] = []
-    notes: list[str] = []
-    for what, groups in _ways(data):
-        found = tr.evaluate(data.ranks, data.metrics, by=groups)
-        charts.append(
-            blocks.ByMetric({metric: _groups_chart(found, at, what) for at, metric in enumerate(found.metrics)})
-        )
-        notes += found.notes
-    return blocks.Section("Groups", _GROUPS_TEXT, charts, tuple(dict.fromkeys(notes))) if charts else None
+def beside_section(data: ReportData) -> blocks.Section | None:
+    """Return estimates from sampled ranks, with their honest intervals, beside the exact values."""
+    if not data.sampled:
+        return None
+    found = {str(metric): _beside(data, metric) for metric in data.metrics}
+    charts = {metric: _beside_chart(data.metric_names[metric], own) for metric, own in found.items()}
+    tables = {metric: _beside_table(own) for metric, own in found.items()}
+    notes = by_name({name: [note for own in found.values() for note in own[name][0].notes] for name in data.sampled})
+    return blocks.Section("Exact and sampled", _BESIDE_TEXT, [blocks.ByMetric(charts), blocks.ByMetric(tables)], notes)
 
 
-def _ways(data: ReportData) -> Iterator[tuple[str, tr.Groups]]:
-    if data.by is not None:
-        yield "group", data.by
-    if data.split is not None:
-        yield "users by activity", tr.by_activity(data.split)
-        if all(one.items is not None for one in data.ranks.values()):
-            yield "items by popularity", tr.by_popularity(data.split)
+def _beside(data: ReportData, metric: tr.Metric) -> dict[str, tuple[tr.Estimate, float]]:
+    """Return the estimate from samples, and the exact value, of each recommender that has both."""
+    order = [name for name in data.best_first(str(metric)) if name in data.sampled]
+    return {
+        name: (tr.estimate(data.sampled[name], corrected_for(metric, data.sampled[name])),
+               data.estimates[name, str(metric)].mean)
+        for name in order
+    }  # fmt: skip
 
 
-def _groups_chart(found: tr.Evaluation, at: int, what: str) -> blocks.Dots:
-    """Return the rows of one metric, whose estimates are evenly spaced, group by group."""
-    own = found.estimates[at :: len(found.metrics)]
-    cells = dict(zip(product(found.recommenders, found.groups), own, strict=True))
-    dots = [
-        blocks.Dot(f"{group}, {name}", *_cell(cell), [name], group)
-        for group in found.groups
-        for name in found.recommenders
-        if (cell := cells[name, group]).n
+def _beside_chart(name: str, found: Mapping[str, tuple[tr.Estimate, float]]) -> blocks.Dots:
+    dots = [blocks.Dot(row, *cell(each), [row], each.determined, truth=exact) for row, (each, exact) in found.items()]
+    return blocks.Dots(blocks.Axis(name), dots, interval="95 % interval of the exact metric")
+
+
+def _beside_table(found: Mapping[str, tuple[tr.Estimate, float]]) -> blocks.TableBlock:
+    rows = [
+        [row, each.metric, cell(each), exact, _where(exact, *each.confidence_interval())]
+        for row, (each, exact) in found.items()
     ]
-    return blocks.Dots(blocks.Axis(f"{shown_name(found.metrics[at])}, {what}"), dots)
+    return blocks.TableBlock(_BESIDE_COLUMNS, rows, [[row] for row in found])
+
+
+def _where(exact: float, low: float, high: float) -> str:
+    return "in the interval" if low <= exact <= high else "outside the interval"
 
 
 _RANK_DISTRIBUTIONS_TEXT = (
@@ -159,37 +215,45 @@ def rank_distributions_section(data: ReportData) -> blocks.Section:
     among = "" if data.a_ranks.design is None else " among the sampled candidates"
     heights = [blocks.Heights(name, height) for name, height in counts.items()]
     block = blocks.Bars(blocks.Axis(f"rank{among}"), blocks.Axis("relevant items", switch=True), names, heights)
-    return blocks.Section("Rank distribution", _RANK_DISTRIBUTIONS_TEXT, [block])
+    return blocks.Section("Rank distribution", _RANK_DISTRIBUTIONS_TEXT, [block], half=True)
 
 
 _SAMPLE_SIZES_TEXT = (
-    "The metric that an evaluation with m sampled candidates shows on average, for every m. The dots on the right are "
-    "the exact metric. "
+    "What an evaluation with m sampled candidates shows on average, for every m, as the difference from the "
+    "recommender that is best among all candidates. A curve that has crossed the line at 0 would be reported as better "
+    "than it. The marks on the right, beyond the break, are the exact differences. "
 )
-_FLIPS = (
-    "Each dotted line is where two recommenders change places: a study with fewer candidates would have reported the "
-    "opposite, on average."
-)
+_FLIPS = "Each dotted line is where two recommenders change places: a study with fewer candidates reports the opposite."
 _NO_FLIPS = "On none of these metrics do two recommenders change places."
 # about 50 sizes for some thousand candidates
 _GROWTH = 0.17
+# changes of place that a chart marks; of more it marks those of the best
+_MOST_FLIPS = 12
 
 
 def sample_sizes_section(data: ReportData) -> blocks.Section | None:
     """Return a chart of the chosen metric against the number of sampled candidates."""
     if not data.exact or len(data.ranks) < 2:
         return None
-    charts, notes = data.per_metric(lambda metric: size_chart(tr.consistency(data.sample, metric, growth=_GROWTH)))
-    text = _SAMPLE_SIZES_TEXT + (_FLIPS if any(chart.marks for chart in charts.values()) else _NO_FLIPS)
+    charts, notes = data.per_metric(
+        lambda metric: size_chart(tr.consistency(data.sample, metric, growth=_GROWTH), data.sampled_m)
+    )
+    flips = any(not mark.labelled for chart in charts.values() for mark in chart.marks)
+    text = _SAMPLE_SIZES_TEXT + (_FLIPS if flips else _NO_FLIPS)
     return blocks.Section("Sampled candidates", text, [blocks.ByMetric(charts)], (*data.sample_note, *notes))
 
 
-def size_chart(found: tr.Consistency) -> blocks.Lines:
-    """Return the curves, with a mark wherever two recommenders change places."""
+def size_chart(found: tr.Consistency, m: int | None = None) -> blocks.Lines:
+    """Return the curves, with a mark wherever two recommenders change places, and one at `m`."""
     curves = [blocks.Curve(name, found.sizes, curve, found.exact[name]) for name, curve in found.curves.items()]
-    marks = [blocks.Mark(flip.m, f"from m = {flip.m:,} on {flip.better} is above {flip.worse}") for flip in found.flips]
+    best = (min if found.lower_is_better else max)(found.exact, key=found.exact.__getitem__)
+    few = len(found.flips) <= _MOST_FLIPS
+    flips = [flip for flip in found.flips if few or best in (flip.better, flip.worse)]
+    marks = [blocks.Mark(flip.m, f"from m = {flip.m:,} on {flip.better} is above {flip.worse}") for flip in flips]
+    if m is not None:
+        marks.append(blocks.Mark(m, f"m = {m:,}", labelled=True))
     y = blocks.Axis(f"expected {shown_name(found.metric)}", switch=True)
-    return blocks.Lines(blocks.Axis("sampled candidates m", log=True, switch=True), y, curves, marks)
+    return blocks.Lines(blocks.Axis("sampled candidates m", log=True, switch=True), y, curves, marks, baseline=best)
 
 
 _RANK_WEIGHTS_TEXT = (
@@ -207,7 +271,8 @@ def rank_weights_section(data: ReportData) -> blocks.Section | None:
         return None
     m = min(data.m, n - 1)
     charts, notes = data.per_metric(lambda metric: weight_chart(metric.estimated, n, m))
-    return blocks.Section("Weight of each rank", _RANK_WEIGHTS_TEXT.format(n=n, m=m), [blocks.ByMetric(charts)], notes)
+    text = _RANK_WEIGHTS_TEXT.format(n=n, m=m)
+    return blocks.Section("Weight of each rank", text, [blocks.ByMetric(charts)], notes, half=True)
 
 
 def weight_chart(metric: tr.Metric, n: int, m: int) -> blocks.Lines:
@@ -224,6 +289,7 @@ _TIES_TEXT = (
     "Relevant items with the same score as an irrelevant candidate. The metrics above are means over all orders of "
     "the ties; this table shows what they would be if relevant items came last, or first, among those tied."
 )
+_NO_TIES_TEXT = "No relevant item has the same score as an irrelevant candidate."
 _TIES_COLUMNS: blocks.Columns = [
     ("recommender", "text"), ("instances with ties", "share"),
     ("relevant last", "number"), ("random order", "number"), ("relevant first", "number"),
@@ -232,17 +298,23 @@ _ORDERS: tuple[Literal["pessimistic", "expected", "optimistic"], ...] = ("pessim
 
 
 def ties_section(data: ReportData) -> blocks.Section:
-    """Return a table for the chosen metric."""
-    tables = {str(metric): _ties_table(data, metric) for metric in data.metrics}
-    return blocks.Section("Ties", _TIES_TEXT, [blocks.ByMetric(tables)])
+    """Return a table for the chosen metric of the recommenders that have ties."""
+    tied = [name for name, ranks in data.ranks.items() if ranks.tied_share]
+    if not tied:
+        return blocks.Section("Ties", _NO_TIES_TEXT, [])
+    tables = {str(metric): _ties_table(data, tied, metric) for metric in data.metrics}
+    rest = len(data.ranks) - len(tied)
+    notes = [f"{counted(rest, 'recommender has', 'recommenders have')} no ties"] if rest else []
+    return blocks.Section("Ties", _TIES_TEXT, [blocks.ByMetric(tables)], notes)
 
 
-def _ties_table(data: ReportData, metric: tr.Metric) -> blocks.TableBlock:
+def _ties_table(data: ReportData, tied: Sequence[str], metric: tr.Metric) -> blocks.TableBlock:
     rows = [
-        [name, ranks.tied_share, *(tr.estimate(ranks, metric, ties=order).mean for order in _ORDERS)]
-        for name, ranks in data.ranks.items()
+        [name, data.ranks[name].tied_share]
+        + [tr.estimate(data.ranks[name], metric, ties=order).mean for order in _ORDERS]
+        for name in tied
     ]
-    return blocks.TableBlock(_TIES_COLUMNS, rows, [[name] for name in data.ranks])
+    return blocks.TableBlock(_TIES_COLUMNS, rows, [[name] for name in tied])
 
 
 _PROVENANCE_TEXT = (
@@ -324,11 +396,36 @@ def _spread(counts: AnyArray) -> str:
 SECTIONS: tuple[Callable[[ReportData], blocks.Section | None], ...] = (
     metrics_section,
     comparisons_section,
-    groups_section,
-    rank_distributions_section,
     sample_sizes_section,
+    beside_section,
+    users_section,
+    groups_section,
+    lists_section,
+    rank_distributions_section,
     rank_weights_section,
     ties_section,
     provenance_section,
 )
 """The sections of a report, in their order."""
+
+TERMS = {
+    "95 % interval": "In 95 of 100 evaluations like this one the interval contains the true mean over all users.",
+    "95 % intervals": "In 95 of 100 evaluations like this one such an interval contains the true mean over all users.",
+    "adjusted interval": "Widened for the number of tests, so that all of them hold together in 95 of 100 evaluations.",
+    "adjusted p": "The chance of a difference this large between equal recommenders, adjusted for the number of tests.",
+    "adjusted p-value": "The chance of a difference this large between equal recommenders, adjusted for all tests.",
+    "Holm's method": "Adjusts p-values so that the chance of any false finding, in all tests together, is at most 5 %.",
+    "not told apart": "No difference was found between any two of them, adjusted for the number of tests.",
+    "sampled candidates": "Irrelevant items drawn at random; the relevant ones are ranked among these alone.",
+    "instances": "Lists to be ranked, one for each user or session that has relevant items.",
+    "relevant items": "Held-out items that the user chose; a good recommender puts them first.",
+    "relative": "The difference as a share of the mean of the second one.",
+    "correction": "Another value for each sampled rank, so that the mean is closer to the exact metric.",
+    "finding": "Who is better, or that no difference was found, by the adjusted p-value and the adjusted interval.",
+    "fingerprint": "A checksum: the same data has the same one.",
+    "coverage": "Share of the catalogue that is recommended to anybody.",
+    "Gini index": "0 if all items are recommended equally often, near 1 if a few take everything.",
+    "novelty": "Mean of -log2 of the share of training users who have the item: rare items count more.",
+    "long tail": "The less popular items, which together have a fifth of the training interactions.",
+}
+"""What words of the report mean, shown when a reader points at them."""

@@ -196,8 +196,8 @@ def write_paper_report(study: movielens.Study, tables: Sequence[toy.PublishedTab
     make_folder(folder)
     path = Path(folder) / "report.html"
     data = report_data.ReportData.of(study.ranks, movielens.METRICS, m=movielens.SAMPLED)
-    found = [*_toy_figures(), *_movielens(study, data), *map(_table, tables), sections.provenance_section(data)]
-    pages.write_sections(found, path, _TITLE, report_data.headline(data), [*study.ranks, *toy.RANKS], data.metric_names)
+    found = [*_movielens(study, data), *_toy_figures(), *map(_table, tables), sections.provenance_section(data)]
+    pages.write_sections(found, path, _TITLE, data, list(toy.RANKS))
     return path
 
 

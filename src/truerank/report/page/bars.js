@@ -1,9 +1,33 @@
-// Adjacent bars for each group, one per recommender.
+// Adjacent bars for each group, one per recommender; of many recommenders, lines over the groups.
 
-import { COMMON, chartHeight, look, scale, seriesNumber } from "./looks.js";
+import { COMMON, chartHeight, colour, look, scale, seriesNumber, symbolName } from "./looks.js";
+
+const MOST_BARS = 6;
+
+function barMarks(series, cells, least, names) {
+  return series.map((bars) =>
+    Plot.barY(
+      cells.filter((cell) => cell.name === bars.name && cell.y > least),
+      { fx: "group", x: "name", y1: least, y2: "y", fill: colour(seriesNumber(bars.name, names)) },
+    ),
+  );
+}
+
+function lineMarks(series, cells, least, names) {
+  return series.flatMap((bars) => {
+    const at = seriesNumber(bars.name, names);
+    const own = cells.filter((cell) => cell.name === bars.name && cell.y > least);
+    const dots = { fill: "var(--paper)", stroke: colour(at), symbol: symbolName(at), r: 4, strokeWidth: 1.75 };
+    return [
+      Plot.line(own, { x: "group", y: "y", strokeWidth: 1.75, ...look(at) }),
+      Plot.dot(own, { x: "group", y: "y", ...dots }),
+    ];
+  });
+}
 
 export const bars = {
   series: (block) => block.bars.map((bars) => bars.name),
+  key: () => [],
   draw(block, width, logs, names, visible) {
     const series = block.bars.filter((bars) => visible(bars.name));
     const cells = series.flatMap((bars) =>
@@ -11,20 +35,26 @@ export const bars = {
     );
     const least = logs.y ? 0.5 : 0;
     const most = d3.max(cells, (cell) => cell.y) ?? 1;
+    const many = series.length > MOST_BARS;
+    const groups = {
+      domain: block.groups,
+      label: block.x.name,
+      tickRotate: width < 440 ? -50 : 0,
+      labelArrow: "none",
+      labelAnchor: "center",
+    };
     return Plot.plot({
       ...COMMON,
       width,
       height: chartHeight(width),
       marginLeft: 58,
-      marginBottom: width < 520 ? 84 : 44,
-      fx: {
-        domain: block.groups,
-        label: block.x.name,
-        padding: 0.15,
-        tickRotate: width < 520 ? -50 : 0,
-        labelArrow: "none",
-      },
-      x: { axis: null, domain: series.map((bars) => bars.name), padding: 0.08 },
+      marginBottom: width < 440 ? 84 : 44,
+      ...(many
+        ? { x: { ...groups, type: "point", padding: 0.3 } }
+        : {
+            fx: { ...groups, padding: 0.15 },
+            x: { axis: null, domain: series.map((bars) => bars.name), padding: 0.08 },
+          }),
       y: {
         ...scale(block.y, logs.y),
         domain: [least, Math.max(most, least * 2, 1e-9)],
@@ -32,30 +62,20 @@ export const bars = {
         grid: true,
         labelArrow: "none",
       },
+      symbol: { type: "identity" },
       marks: [
-        series.map((bars) =>
-          Plot.barY(
-            cells.filter((cell) => cell.name === bars.name && cell.y > least),
-            {
-              fx: "group",
-              x: "name",
-              y1: least,
-              y2: "y",
-              fill: look(seriesNumber(bars.name, names)).stroke,
-            },
-          ),
-        ),
+        (many ? lineMarks : barMarks)(series, cells, least, names),
         Plot.ruleY([least], { stroke: "var(--muted)" }),
       ],
     });
   },
   stops(block, plot, visible) {
     const series = block.bars.filter((bars) => visible(bars.name));
-    const position = plot.scale("fx");
+    const position = series.length > MOST_BARS ? plot.scale("x") : plot.scale("fx");
     // Plot has no scale for bars that are all hidden
     if (!position) return [];
     return block.groups.map((group, at) => ({
-      at: position.apply(group) + position.bandwidth / 2,
+      at: position.apply(group) + (position.bandwidth ?? 0) / 2,
       title: `${block.x.name}: ${group}`,
       lines: series.map((bars) => [bars.name, bars.y[at], "count"]),
     }));

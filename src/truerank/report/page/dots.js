@@ -1,64 +1,124 @@
-// Means with intervals, row by row; a mean outside its interval is hollow.
+// Means with intervals, row by row: hollow where a mean is outside its interval, hatched where it is not determined. A
+// tick is the exact value, and rows that belong together are joined by a line on the right.
 
-import { COMMON, look, padded, scale, seriesNumber, shortened, spread, symbolName } from "./looks.js";
-import { isOutside } from "./numbers.js";
+import {
+  COMMON,
+  colour,
+  LETTER,
+  labelWidth,
+  padded,
+  rowHeight,
+  scale,
+  seriesNumber,
+  shortened,
+  spread,
+  symbolName,
+} from "./looks.js";
+import { isMissing, isOutside } from "./numbers.js";
 import { isShown } from "./state.js";
+
+const BETWEEN_LINES = 11;
+const MOST_LINES = 12;
+const isHollow = (dot) => isOutside([dot.mean, dot.low, dot.high]);
+
+// The marks of dots whose rows are on the y axis; `facet` places them in small multiples.
+export function dotMarks(dots, names, facet = {}) {
+  const shade = (dot) => colour(seriesNumber(dot.about[0], names));
+  const ends = { x1: "low", x2: "high", y: "row", stroke: shade, ...facet };
+  return [
+    Plot.ruleY(
+      dots.filter((dot) => dot.determined),
+      { ...ends, strokeWidth: 3, strokeOpacity: 0.45 },
+    ),
+    Plot.ruleY(
+      dots.filter((dot) => !dot.determined),
+      { ...ends, strokeWidth: 9, strokeDasharray: "1.5 3", ariaLabel: "hatched" },
+    ),
+    Plot.dot(dots, {
+      x: "mean",
+      y: "row",
+      r: 4.5,
+      fill: (dot) => (isHollow(dot) ? "var(--paper)" : shade(dot)),
+      stroke: shade,
+      strokeWidth: 2,
+      symbol: (dot) => symbolName(seriesNumber(dot.about[0], names)),
+      ...facet,
+    }),
+    Plot.tickX(
+      dots.filter((dot) => !isMissing(dot.truth)),
+      { x: "truth", y: "row", stroke: "var(--ink)", strokeWidth: 2, ...facet },
+    ),
+  ];
+}
+
+export function dotKey(dots) {
+  return [
+    dots.some(isHollow) ? "Hollow: the value lies outside its interval." : "",
+    dots.some((dot) => !dot.determined) ? "Hatched: not determined." : "",
+    dots.some((dot) => !isMissing(dot.truth)) ? "Tick: the exact value." : "",
+  ];
+}
+
+export function dotLines(dot, interval) {
+  return [
+    [isHollow(dot) ? "mean, outside the interval" : dot.determined ? "mean" : "mean, not determined", dot.mean],
+    [interval, [dot.low, dot.high], "interval"],
+    ...(isMissing(dot.truth) ? [] : [["exact", dot.truth]]),
+  ];
+}
+
+function joinRows(plot, together, rows, right) {
+  const place = plot.scale("y");
+  const lines = together
+    .map((group) => group.filter((name) => rows.includes(name)))
+    .filter((group) => group.length > 1);
+  const layer = d3.select(plot).append("g").attr("aria-label", "together").attr("stroke", "var(--muted)");
+  for (const [at, group] of lines.entries()) {
+    const x = right + 14 + (BETWEEN_LINES * at * Math.min(lines.length, MOST_LINES)) / lines.length;
+    const ys = group.map((name) => place.apply(name) + place.bandwidth / 2);
+    layer
+      .append("line")
+      .attr("x1", x)
+      .attr("x2", x)
+      .attr("y1", d3.min(ys))
+      .attr("y2", d3.max(ys))
+      .attr("stroke-width", 2);
+    for (const y of ys) layer.append("circle").attr("cx", x).attr("cy", y).attr("r", 2.5).attr("fill", "var(--muted)");
+  }
+}
 
 export const dots = {
   series: (block) => [...new Set(block.dots.map((dot) => dot.about[0]))],
+  key: (block) => dotKey(block.dots.filter((dot) => isShown(dot.about))),
   draw(block, width, _logs, names) {
     const dots = block.dots.filter((dot) => isShown(dot.about));
-    const numbers = dots.flatMap((dot) => [dot.mean, dot.low, dot.high]);
-    const text = (dot, at) => (dot.group && dots[at - 1]?.group === dot.group ? "" : dot.group || dot.row);
-    const texts = new Map(dots.map((dot, at) => [dot.row, text(dot, at)]));
-    const labels = Math.min(width * 0.38, 16 + 7.2 * (d3.max(texts.values(), (label) => label.length) ?? 0));
-    const at = (dot) => seriesNumber(dot.about[0], names);
-    const ends = {
-      nice: true,
-      grid: true,
-      labelAnchor: "center",
-      labelArrow: "none",
-      ticks: width < 520 ? 4 : undefined,
-    };
-    return Plot.plot({
+    const numbers = dots.flatMap((dot) => [dot.mean, dot.low, dot.high, dot.truth]);
+    const rows = dots.map((dot) => dot.row);
+    const labels = labelWidth(rows, width);
+    const right = 24 + BETWEEN_LINES * Math.min(MOST_LINES, block.together.length);
+    const plot = Plot.plot({
       ...COMMON,
       width,
-      height: 74 + (dots[0]?.group ? 22 : 30) * dots.length,
+      height: 58 + rowHeight(dots.length) * dots.length,
+      marginTop: 8,
       marginLeft: labels,
-      x: { ...scale(block.x, false), ...ends, domain: padded(spread(block.zero ? [...numbers, 0] : numbers)) },
-      y: {
-        domain: dots.map((dot) => dot.row),
-        label: null,
-        tickSize: 0,
-        tickFormat: (row) => shortened(texts.get(row), labels / 7.2),
+      marginRight: right,
+      x: {
+        ...scale(block.x, false),
+        nice: true,
+        grid: true,
+        labelAnchor: "center",
+        labelArrow: "none",
+        ticks: width < 520 ? 4 : undefined,
+        domain: padded(spread(block.zero ? [...numbers, 0] : numbers)),
       },
+      y: { type: "band", domain: rows, label: null, tickSize: 0, tickFormat: (row) => shortened(row, labels / LETTER) },
       color: { type: "identity" },
       symbol: { type: "identity" },
-      marks: [
-        block.zero ? Plot.ruleX([0], { stroke: "var(--muted)" }) : null,
-        Plot.ruleY(
-          dots.filter((dot, place) => place && texts.get(dot.row) && dot.group),
-          { y: "row", dy: -11, stroke: "var(--faint)" },
-        ),
-        Plot.ruleY(dots, {
-          x1: "low",
-          x2: "high",
-          y: "row",
-          strokeWidth: 3,
-          strokeOpacity: 0.45,
-          stroke: (dot) => look(at(dot)).stroke,
-        }),
-        Plot.dot(dots, {
-          x: "mean",
-          y: "row",
-          r: 5,
-          fill: (dot) => (isOutside([dot.mean, dot.low, dot.high]) ? "var(--paper)" : look(at(dot)).stroke),
-          stroke: (dot) => look(at(dot)).stroke,
-          strokeWidth: 2,
-          symbol: (dot) => symbolName(at(dot)),
-        }),
-      ],
+      marks: [block.zero ? Plot.ruleX([0], { stroke: "var(--muted)" }) : null, ...dotMarks(dots, names)],
     });
+    if (dots.length) joinRows(plot, block.together, rows, width - right);
+    return plot;
   },
   stops(block, plot) {
     const position = plot.scale("y");
@@ -67,21 +127,20 @@ export const dots = {
       .map((dot) => ({
         across: position.apply(dot.row) + (position.bandwidth ?? 0) / 2,
         title: dot.row,
-        lines: [
-          [isOutside([dot.mean, dot.low, dot.high]) ? "mean, outside the interval" : "mean", dot.mean],
-          [block.interval, [dot.low, dot.high], "interval"],
-        ],
+        lines: dotLines(dot, block.interval),
       }));
   },
   table(block) {
+    const exact = block.dots.some((dot) => !isMissing(dot.truth));
     const columns = [
-      { name: "", format: "text" },
+      { name: "row", format: "text" },
       { name: block.x.name, format: "number" },
       { name: block.interval, format: "interval" },
+      ...(exact ? [{ name: "exact", format: "number" }] : []),
     ];
     return {
       columns,
-      rows: block.dots.map((dot) => [dot.row, dot.mean, [dot.low, dot.high]]),
+      rows: block.dots.map((dot) => [dot.row, dot.mean, [dot.low, dot.high], ...(exact ? [dot.truth] : [])]),
       about: block.dots.map((dot) => dot.about),
     };
   },

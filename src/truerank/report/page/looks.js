@@ -1,32 +1,37 @@
 // How series look, and how axes are scaled. Series differ in colour, lightness, dashes and symbols, so that a copy in
-// grey is readable.
+// grey is readable; thirty of them are all different.
 
 import { isMissing, minus } from "./numbers.js";
 
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3", "1 3", "6 2 1 2 1 2"];
-const SYMBOLS = ["circle", "diamond", "square", "triangle", "cross", "star", "wye", "times"];
-const LOOKS = 8;
+const SYMBOLS = ["circle", "diamond", "square", "triangle", "plus", "star", "wye", "times", "cross", "asterisk"];
+const COLOURS = 10;
 
-export const look = (at) => ({ stroke: `var(--series-${at % LOOKS})`, strokeDasharray: DASHES[at % LOOKS] });
+// Series of the same colour, ten apart, differ in dashes and in symbols.
+const turned = (at, length) => ((at % COLOURS) + 3 * Math.floor(at / COLOURS)) % length;
+
+export const colour = (at) => `var(--series-${at % COLOURS})`;
+export const look = (at) => ({ stroke: colour(at), strokeDasharray: DASHES[turned(at, DASHES.length)] });
+export const symbolName = (at) => SYMBOLS[turned(at, SYMBOLS.length)];
 
 export const seriesNumber = (name, names) => Math.max(0, names.indexOf(name));
 
+const symbolOf = (at) => d3[`symbol${symbolName(at).replace(/^./, (letter) => letter.toUpperCase())}`];
+
 export function swatch(at) {
-  const line = d3.create("svg:svg").attr("class", "swatch").attr("viewBox", "0 0 28 8").attr("aria-hidden", "true");
-  line.append("line").attr("x2", 28).attr("y1", 4).attr("y2", 4).attr("stroke-width", 3);
+  const line = d3.create("svg:svg").attr("class", "swatch").attr("viewBox", "0 0 28 12").attr("aria-hidden", "true");
+  line.append("line").attr("x2", 28).attr("y1", 6).attr("y2", 6).attr("stroke-width", 2);
   for (const [name, value] of Object.entries({ stroke: look(at).stroke, "stroke-dasharray": look(at).strokeDasharray }))
     line.select("line").attr(name, value);
   line
     .append("path")
-    .attr("transform", "translate(14 4)")
+    .attr("transform", "translate(14 6)")
     .attr("d", d3.symbol(symbolOf(at), 30)())
-    .attr("fill", look(at).stroke);
+    .attr("fill", colour(at))
+    .attr("stroke", colour(at))
+    .attr("stroke-width", 1.5);
   return line.node();
 }
-
-export const symbolName = (at) => SYMBOLS[at % LOOKS];
-
-const symbolOf = (at) => d3[`symbol${symbolName(at).replace(/^./, (letter) => letter.toUpperCase())}`];
 
 export const COMMON = {
   className: "chart",
@@ -62,6 +67,11 @@ export function padded([low, high], log) {
   return [low, high];
 }
 
-export const chartHeight = (width) => Math.round(Math.max(240, Math.min(380, width * 0.48)));
+export const chartHeight = (width) => Math.round(Math.max(240, Math.min(320, width * 0.42)));
+export const rowHeight = (rows) => (rows <= 6 ? 28 : rows <= 16 ? 20 : 17);
+export const LETTER = 6.8;
 export const shortened = (text, length) =>
   text.length <= length ? text : `${text.slice(0, Math.max(3, Math.floor(length) - 1))}…`;
+// The width that names of rows may take.
+export const labelWidth = (names, width) =>
+  Math.min(width * 0.46, 225, 16 + LETTER * (d3.max(names, (name) => name.length) ?? 0));

@@ -2,7 +2,9 @@
 
 import { button, copyText, el } from "./dom.js";
 import { isMissing, isOutside, shown } from "./numbers.js";
+import { flat, saveButtons } from "./saving.js";
 import { isShown } from "./state.js";
+import { explained } from "./terms.js";
 
 function sortKey(value) {
   return Array.isArray(value) ? value[0] : value;
@@ -25,18 +27,11 @@ function sorted(rows, { column, down }) {
   });
 }
 
-// What is copied for columns that hold several numbers: a column for each.
-const PARTS = { interval: ["low", "high"], estimate: ["", "low", "high"] };
-
 function tabSeparated(columns, rows) {
-  const header = columns.flatMap(({ name, format }) => (PARTS[format] ?? [""]).map((part) => `${name} ${part}`.trim()));
-  const cells = (row) =>
-    columns.flatMap(({ format }, at) => {
-      const value = row.cells[at];
-      return PARTS[format] ? PARTS[format].map((_, part) => value?.[part] ?? "") : [value ?? ""];
-    });
   const plain = (value) => String(value).replace(/[\t\n]/g, " ");
-  return [header, ...rows.map(cells)].map((line) => line.map(plain).join("\t")).join("\n");
+  return flat(columns, rows)
+    .map((line) => line.map(plain).join("\t"))
+    .join("\n");
 }
 
 function copyButton(text) {
@@ -56,7 +51,7 @@ function headerCell(column, at, sort, resort) {
   const state = sort.column !== at ? "none" : sort.down ? "descending" : "ascending";
   const numeric = column.format !== "text";
   const down = sort.column === at ? !sort.down : numeric;
-  const label = button(column.name, () => resort({ column: at, down }), { class: "sort" });
+  const label = button(column.name, () => resort({ column: at, down }), { class: "sort", ...explained(column.name) });
   return el("th", { scope: "col", "aria-sort": state, class: numeric ? "number" : "" }, label);
 }
 
@@ -77,8 +72,9 @@ function bodyRow(columns, row) {
 }
 
 // A table of a block {columns, rows, about}; rows about hidden recommenders are left out.
-export function tableView(firstBlock, label) {
+export function tableView(firstBlock, firstLabel) {
   let block = firstBlock;
+  let label = firstLabel;
   const rows = () => block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
   const visible = () => rows().filter((row) => isShown(row.about));
   const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
@@ -95,10 +91,16 @@ export function tableView(firstBlock, label) {
     if (Number.isInteger(focused)) holder.querySelectorAll("thead button")[focused]?.focus();
   };
   draw();
-  const copy = copyButton(() => tabSeparated(block.columns, sorted(visible(), sort)));
-  const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy));
-  table.update = (next) => {
-    block = next;
+  const cells = () => sorted(visible(), sort).map((row) => row.cells);
+  const copy = copyButton(() => tabSeparated(block.columns, cells()));
+  const saves = saveButtons(
+    () => label,
+    () => ({ columns: block.columns, rows: cells() }),
+  );
+  const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy, saves));
+  table.update = (next, nextLabel = label) => {
+    [block, label] = [next, nextLabel];
+    holder.setAttribute("aria-label", label);
     draw();
   };
   return table;
