@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from dataclasses import replace
+from shutil import get_terminal_size
+from typing import Any, TextIO, cast
 
 import click
 
 import truerank as tr
+from truerank.core.tables import Tabular, wrapped
 
 _VALUE = r"'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\}"
 _ARGUMENT = re.compile(rf"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:{_VALUE})")
@@ -89,10 +91,29 @@ def on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
+_COLOURS = {
+    r"^note:|^cannot tell|not determined( by this sample)?": "yellow",
+    r"^passes|\S+ is (better|best)": "green",
+    r"^fails|^truerank:": "red",
+}
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text for people, in colour where the terminal has it; `click.echo` leaves it out elsewhere."""
+    for pattern, colour in _COLOURS.items():
+        text = re.sub(pattern, lambda found, colour=colour: click.style(found[0], colour), text, flags=re.MULTILINE)
+    click.echo(text, err=err)
+
+
+def width() -> int:
+    """Return how long lines may be: as the terminal says, or the variable COLUMNS, otherwise 80."""
+    return get_terminal_size().columns
+
+
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes on standard error."""
     for note in notes:
-        click.echo(f"note: {on_one_line(_for_command(note))}", err=True)
+        say(wrapped(f"note: {on_one_line(_for_command(note))}", width()), err=True)
 
 
 def _for_command(note: str) -> str:
@@ -101,25 +122,21 @@ def _for_command(note: str) -> str:
     return note if context is None else in_options(note, context.command.params)
 
 
-def show_table(
-    table: tr.Evaluation | tr.Comparison | tr.Plan | tr.ScorePlan,
-    form: str,
-    *,
-    aside: bool = False,
-    conclusions: Iterable[str] = (),
-) -> None:
-    """Print a table and what follows from it; notes are part of the readable form, and of others on standard error.
+def show_table(result: Tabular[Any], form: str, *, aside: bool = False, conclusions: Iterable[str] = ()) -> None:
+    """Print a result and what follows from it; notes are part of the readable form, and of others on standard error.
 
     `aside` means that standard output is used for something else.
     """
-    worded = dataclasses.replace(table, notes=tuple(map(_for_command, table.notes)))
+    table = result.to_table()
+    notes = tuple(map(_for_command, table.notes))
     if form == "table":
-        click.echo(str(worded), err=aside)
+        say(replace(table, notes=notes).to_text(width()), err=aside)
     else:
+        worded: Any = replace(cast("Any", result), notes=notes) if notes else result
         click.echo(getattr(worded, f"to_{form}")(), err=aside)
-        show_notes(worded.notes)
+        show_notes((*table.conclusions, *notes))
     for sentence in conclusions:
-        click.echo(sentence, err=form != "table")
+        say(wrapped(sentence, width()), err=form != "table")
 
 
 def describe_and_write(result: tr.Ranks | tr.Recommendations, path: str, write: Callable[[str], object]) -> None:
