@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 import truerank as tr
@@ -120,7 +121,7 @@ def test_refusals() -> None:
 def test_dots_are_means_and_lines_their_intervals() -> None:
     table = tr.evaluate(RANKS, ["ap", "auc"])
     axes = tr.plots.metrics(table, level=0.9)
-    dots, lines_of = [each for each in axes.collections if each.get_offsets().size], axes.collections
+    dots, lines_of = [each for each in axes.collections if isinstance(each, PathCollection)], axes.collections
     assert [label.get_text() for label in axes.get_yticklabels()] == list(RANKS)
     for metric, drawn in zip(("ap", "auc"), dots, strict=False):
         means = [table[name, metric].mean for name in RANKS]
@@ -135,5 +136,6 @@ def test_dots_are_means_and_lines_their_intervals() -> None:
 def test_dots_of_differences_are_hollow_unless_one_is_found() -> None:
     same, better = tr.Ranks.from_ranks([5, 6] * 50, n=90), tr.Ranks.from_ranks([1, 2] * 50, n=90)
     axes = tr.plots.differences(tr.compare({"A": same, "B": same, "C": better}, "rr"))
-    (dots,) = (each for each in axes.collections if len(each.get_offsets()) > 1)
-    assert [bool(np.all(face[:3] == 1)) for face in dots.get_facecolors()] == [True, False, False]
+    (dots,) = (each for each in axes.collections if isinstance(each, PathCollection))
+    faces = np.asarray(dots.get_facecolor())
+    assert [bool(np.all(face[:3] == 1)) for face in faces] == [True, False, False]

@@ -213,7 +213,7 @@ def _in_all(checks: Sequence[Check]) -> str:
     return f"{decided(checks)}: {', '.join(counts)}."
 
 
-_COUNTED = {"passes": "pass", "fails": "fail", "cannot tell": "cannot tell"}
+_COUNTED: dict[Acceptance, str] = {"passes": "pass", "fails": "fail", "cannot tell": "cannot tell"}
 
 
 def _show_text(checks: Sequence[Check]) -> None:
@@ -239,7 +239,7 @@ def _as_junit(checks: Sequence[Check]) -> str:
     """Return a test suite with a case per check; one that can't tell is an error."""
     from xml.etree import ElementTree
 
-    kinds = {"fails": "failure", "cannot tell": "error"}
+    kinds: dict[Acceptance, str] = {"fails": "failure", "cannot tell": "error"}
     counts = {f"{kind}s": str([each.decision for each in checks].count(name)) for name, kind in kinds.items()}
     suite = ElementTree.Element("testsuite", {"name": "truerank gate", "tests": str(len(checks)), **counts})
     for each in checks:

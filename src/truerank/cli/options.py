@@ -137,7 +137,7 @@ class Inputs:
     """What commands read besides the files of the recommenders: the truth, who counts, and in which groups."""
 
     truth: str | None
-    depth: int | str | None
+    depth: Any
     users: str | None
     by: str | None
     split: str | None
@@ -220,9 +220,10 @@ def reads_inputs(command: Callable[..., Any]) -> Callable[..., Any]:
         own = {field.name: given.pop(field.name) for field in dataclasses.fields(Inputs)}
         return command(inputs=Inputs(**own), **given)
 
+    decorated: Callable[..., Any] = run
     for option in reversed(_INPUTS):
-        run = option(run)
-    return run
+        decorated = option(decorated)
+    return decorated
 
 
 def noted(table: tr.Evaluation, ranks: Mapping[str, tr.Ranks]) -> tr.Evaluation:

@@ -91,18 +91,22 @@ def on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
-_COLOURS = {
-    r"^note:|^cannot tell|not determined( by this sample)?": "yellow",
-    r"^passes|\S+ is (better|best)": "green",
-    r"^fails|^truerank:": "red",
-}
+_COLOURED = re.compile(
+    r"(?P<yellow>^note:|^cannot tell|not determined(?: by this sample)?)"
+    r"|(?P<green>^passes|\S+ is (?:better|best))"
+    r"|(?P<red>^fails|^truerank:)",
+    re.MULTILINE,
+)
+"""Words that are coloured, by the name of their colour."""
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text for people, in colour where the terminal has it; `click.echo` leaves it out elsewhere."""
-    for pattern, colour in _COLOURS.items():
-        text = re.sub(pattern, lambda found, colour=colour: click.style(found[0], colour), text, flags=re.MULTILINE)
-    click.echo(text, err=err)
+    click.echo(_COLOURED.sub(_coloured, text), err=err)
+
+
+def _coloured(found: re.Match[str]) -> str:
+    return click.style(found[0], found.lastgroup)
 
 
 def width() -> int:

@@ -62,9 +62,9 @@ class Program(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            for close in get_close_matches(args[0], self.list_commands(ctx), n=1):
-                error.message += f" Did you mean {close!r}?"
-            raise
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            advice = "".join(f" Did you mean {name!r}?" for name in close)
+            raise click.UsageError(f"{error.message}{advice}", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; messages about its input refer to its options."""

@@ -1,6 +1,6 @@
 """``truerank rank``, ``recommend`` and ``sample``: ranks and recommended lists, written to files."""
 
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -57,7 +57,7 @@ def rank(
 
         local = {"names": names, "model": model, "resume": resume or None, "formats": formats or None}
         _refuse_local_options(threads=threads, bias=bias, depth=depth, **local)
-        ranks = rank_files(factors, train, test)
+        ranks = rank_files(cast("tuple[str, str]", factors), train, test)
         describe_and_write(ranks, output, ranks.save)
         return
     with options.resuming(output, resume) as folder:

@@ -356,7 +356,7 @@ class Table(Framed):
         """Return the texts of the tables that fit, and the columns that are left out of them."""
         if self._fits(width):
             return [aligned(self.header, self._texts())], []
-        parts, left = self._by_heading(), []
+        parts, left = self._by_heading(), list[str]()
         for name in self.spare:
             if all(part._fits(width) for part in parts.values()):
                 break

@@ -149,12 +149,12 @@ def _judgements(truth: Source) -> Interactions | None:
         return truth
     rows = load(truth, TRUTH, {}, None)
     user_ids, item_ids = (rows.ids(role).unique() for role in ("user", "item"))
-    names = [as_names(ids, role) for ids, role in ((user_ids, "user"), (item_ids, "item"))]
     user, item = (index_in(rows.ids(role), ids) for role, ids in (("user", user_ids), ("item", item_ids)))
     grades = rows.numbers("relevance") if "relevance" in rows else np.ones(len(rows))
     order, indptr, items = grouped(user, item, (len(user_ids), len(item_ids)))
     matrix = sp.csr_array((grades[order], items, indptr), shape=(len(user_ids), len(item_ids)))
-    return Interactions(matrix, *names, positions=order).merged()
+    names = as_names(user_ids, "user"), as_names(item_ids, "item")
+    return Interactions(matrix, names[0], names[1], positions=order).merged()
 
 
 def _ranks(named: Mapping[str, Recommendations], truth: Source, metric: object) -> dict[str, Ranks]:
