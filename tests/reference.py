@@ -80,6 +80,31 @@ def f1(ranking: Ranking, k: int) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
+def f_beta(ranking: Ranking, beta: float, k: int) -> float:
+    p, r = precision(ranking, k), recall(ranking, k)
+    return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+
+def partial_auc(ranking: Ranking, k: int, most: int | None = None) -> float:
+    """AUC of what is left without the irrelevant items after the k-th, and the relevant ones after the last counted."""
+    left, counts = [], {True: 0, False: 0}
+    for hit in map(bool, ranking):
+        counts[hit] += 1
+        if counts[hit] <= (k if not hit else most or len(ranking)):
+            left.append(hit)
+    return auc(left)
+
+
+def bpref(ranking: Ranking) -> float:
+    n_relevant, n_irrelevant, above, total = sum(ranking), len(ranking) - sum(ranking), 0, 0.0
+    for hit in ranking:
+        if hit:
+            total += 1 - min(above, n_relevant) / min(n_relevant, n_irrelevant) if above else 1
+        else:
+            above += 1
+    return total / n_relevant
+
+
 def r_precision(ranking: Ranking) -> float:
     return precision(ranking, sum(ranking))
 
@@ -171,6 +196,13 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
     "hr@3": lambda x: hr(x, 3),
     "accuracy": accuracy,
     "f1@3": lambda x: f1(x, 3),
+    "f-beta(2)@3": lambda x: f_beta(x, 2, 3),
+    "f-beta(0.5)@3": lambda x: f_beta(x, 0.5, 3),
+    "pauc@1": lambda x: partial_auc(x, 1),
+    "pauc@3": lambda x: partial_auc(x, 3),
+    "pauc@50": auc,
+    "pauc(top)@2": lambda x: partial_auc(x, 2, 2),
+    "bpref": bpref,
     "r-precision": r_precision,
     "rbp(0.8)": lambda x: rbp(x, 0.8),
     "mean-rank": mean_rank,

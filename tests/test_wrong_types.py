@@ -88,6 +88,9 @@ VALID: dict[str, dict[str, Any]] = {
     "metrics.DCG": {},
     "metrics.Discount": {},
     "metrics.F1": {"k": 3},
+    "metrics.FBeta": {"beta": 2.0, "k": 3},
+    "metrics.PartialAUC": {"k": 3},
+    "metrics.BPref": {},
     "metrics.GradedNDCG": {},
     "metrics.HR": {"k": 3},
     "metrics.MARp": {"k": (3,)},
@@ -122,6 +125,8 @@ VALID: dict[str, dict[str, Any]] = {
     "plots.error_by_budget": {"results": [{"budget": 1, "design": "uniform", "estimator": "bv", "rmse": 0.1}]},
     "plots.rank_distribution": {"ranks": BOTH},
     "plots.orders_by_m": {"ranks": BOTH, "metric": "ap"},
+    "plots.metrics": {"evaluation": tr.evaluate(BOTH, "ap")},
+    "plots.differences": {"comparison": tr.compare(BOTH, "ap")},
     "Ranks.from_ranks": {"ranks": [1, 2], "n": 9},
     "Ranks.from_sampled": {"ranks": [1, 2], "m": 5, "n": 9},
 }

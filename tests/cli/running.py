@@ -8,18 +8,23 @@ from click.testing import CliRunner, Result
 
 from truerank.cli import program
 
+WIDE = "1000"
+"""Columns of the terminal, so that no line is broken; test_program.py tries those that people have."""
+
 
 def truerank(*arguments: object, stdin: str | bytes | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """Run in a process of its own."""
     command = [sys.executable, "-m", "truerank", *map(str, arguments)]
     content = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(command, input=content, capture_output=True, env=os.environ | env, check=False)
+    settings = os.environ | {"COLUMNS": WIDE} | env
+    done = subprocess.run(command, input=content, capture_output=True, env=settings, check=False)
     return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def run_here(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run inside this process."""
-    return CliRunner().invoke(program.truerank, [str(each) for each in arguments], input=stdin)
+    texts = [str(each) for each in arguments]
+    return CliRunner().invoke(program.truerank, texts, input=stdin, env={"COLUMNS": WIDE})
 
 
 def refusal(*arguments: object, stdin: str | bytes | None = None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -67,6 +68,83 @@ def test_gate(files: dict[str, Path], new: str, old: str, margin: str, code: int
     assert done.returncode == code
     assert done.stdout.startswith(words)
     assert done.stdout.count("\n") == 1
+
+
+def test_a_gate_passes_only_by_all_metrics(files: dict[str, Path]) -> None:
+    gate = ["gate", files["b"], "--against", files["a"], "-m", "rr,ndcg@10"]
+    done = run_here(*gate, "--margin", "0.1")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "passes: 2 of 2 pass.")
+    done = run_here(*gate, "--margin", "0.1", "--margin", "ndcg@10=0.0001")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (3, "cannot tell: 1 of 2 pass, 1 of 2 cannot tell.")
+    done = run_here(
+        "gate", files["c"], "--against", files["a"], "-m", "rr,mean-rank", "--margin", "50", "--margin", "rr=0"
+    )
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (1, "fails: 1 of 2 pass, 1 of 2 fail.")
+    assert "--margin has no number for ndcg@10" in refusal(*gate, "--margin", "rr=0.1")
+    assert "--margin names ap, which is not among" in refusal(*gate, "--margin", "0.1", "--margin", "ap=0.1")
+    assert refusal(*gate, "--margin", "1", "--margin", "2") == "--margin is given twice."
+
+
+def test_each_check_of_a_gate_is_tested_by_itself_to_pass_and_jointly_to_fail(files: dict[str, Path]) -> None:
+    """All must pass, so a false pass needs a false one of each: no adjustment; one false failure is enough to fail."""
+    ranks = {name: tr.Ranks.load(files[name]) for name in "ab"}
+    alone = tr.compare(ranks, "rr")["b", "a"]
+    joint = tr.compare(ranks, ["rr", "ndcg@10", "ap", "recall@5"])["b", "a", "rr"]
+    margin = -(alone.gain_interval(0.9).low + joint.gain_interval(2 * joint.adjusted_level - 1).low) / 2
+    assert alone.not_worse(margin)
+    assert not joint.not_worse(margin)
+    margins = ["--margin", "1", "--margin", f"rr={margin}"]
+    gate = ["gate", files["b"], "--against", files["a"], "-m", "rr,ndcg@10,ap,recall@5", *margins]
+    assert run_here(*gate).stdout.splitlines()[0].startswith("passes: b is not worse than a")
+
+
+def test_a_relative_margin_is_a_share_of_the_old_mean(files: dict[str, Path]) -> None:
+    mean = tr.estimate(tr.Ranks.load(files["a"]), "rr").mean
+    gate = ["gate", files["b"], "--against", files["a"], "-m", "rr", "-f", "json"]
+    found = json.loads(run_here(*gate, "--margin", "2.5%").stdout)["checks"][0]
+    assert found["margin"] == pytest.approx(0.025 * mean, rel=1e-12)
+    absolute = json.loads(run_here(*gate, "--margin", str(0.025 * mean)).stdout)["checks"][0]
+    assert (found["decision"], found["low"], found["high"]) == tuple(
+        absolute[name] for name in ("decision", "low", "high")
+    )
+
+
+def test_a_gate_by_group_in_every_format(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "groups.csv").write_text("id,kind\n" + "".join(f"{u},{['x|y', 'odd'][u % 2]}\n" for u in range(400)))
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    gate = [
+        "gate",
+        files["c"],
+        "--against",
+        files["a"],
+        "-m",
+        "rr",
+        "--margin",
+        "0.01",
+        "--by",
+        tmp_path / "groups.csv",
+    ]
+    assert run_here(*gate).exit_code == 1
+    marked = run_here(*gate, "-f", "markdown")
+    assert marked.exit_code == 1
+    assert marked.stdout.splitlines()[0] == "**fails**: c against a"
+    assert summary.read_text() == 2 * marked.stdout
+    assert marked.stdout.splitlines()[4].startswith(r"| rr in x\|y | ")
+    suite = ElementTree.fromstring(run_here(*gate, "-f", "junit").stdout)
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "2",
+        "failures": "2",
+        "errors": "0",
+    }
+    assert [case.get("name") for case in suite] == ["rr in x|y", "rr in odd"]
+    rows = json.loads(run_here(*gate, "-f", "json").stdout)
+    assert (rows["decision"], [row["group"] for row in rows["checks"]]) == ("fails", ["x|y", "odd"])
+    even = np.arange(0, 400, 2)
+    alone = tr.compare({name: tr.Ranks.load(files[name])[even] for name in "ac"}, "rr")["c", "a"]
+    assert rows["checks"][0]["difference"] == pytest.approx(alone.difference, rel=1e-12)
 
 
 def test_a_gate_that_cannot_tell_says_how_many_would_do(files: dict[str, Path], tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def write_others(folder: Path, chosen: AnyArray) -> None:
         succeed("recommend", "--model", folder / "ials.npz", "--train", folder / "train.csv", "-o", folder / name)
     (folder / "qrels.trec").write_text("".join(f"{user} 0 {row[0]} 1\n" for user, row in enumerate(chosen.tolist())))
     (folder / "groups.csv").write_text("id,group\n" + "".join(f"{user},{'ab'[user % 2]}\n" for user in range(N_USERS)))
+    (folder / "users.txt").write_text("user\n" + "".join(f"{user}\n" for user in range(0, N_USERS, 2)))
     (folder / "study.csv").write_text("rank\n" + "".join(f"{1 + user % 7}\n" for user in range(N_USERS)))
     (folder / "my_package").mkdir()
     (folder / "my_package" / "evaluation.py").write_text(EVALUATOR)

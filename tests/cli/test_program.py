@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import truerank as tr
 from tests.cli.running import refusal, run_here, truerank
@@ -58,7 +59,48 @@ def test_version_tells_which_loops_run() -> None:
 def test_no_command_of_that_name() -> None:
     done = truerank("evalute")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "No such command 'evalute'" in done.stderr
+    assert "No such command 'evalute'. Did you mean 'evaluate'?" in done.stderr
+    assert "Did you mean" not in truerank("xyzzy").stderr
+
+
+def columns(width: int, *arguments: object, color: bool = False, **env: str) -> str:
+    done = CliRunner().invoke(program.truerank, [*map(str, arguments)], env={"COLUMNS": str(width), **env}, color=color)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_what_is_shown_fits_the_terminal(toy: dict[str, Path], tmp_path: Path, width: int) -> None:
+    (tmp_path / "groups.csv").write_text(
+        "id,group\n" + "".join(f"{u},{'few' if u % 2 else 'many'}\n" for u in range(5))
+    )
+    for name, path in toy.items():
+        run_here("sample", path, "-m", "100", "--seed", "1", "-o", tmp_path / f"sampled-{name}.parquet")
+    sampled = [tmp_path / f"sampled-{name}.parquet" for name in toy]
+    for arguments in (
+        ["evaluate", *toy.values(), "-m", "ndcg@10,recall@10,ap,auc,precision@100"],
+        ["evaluate", *toy.values(), "-m", "ndcg@10,recall@10,ap", "--by", tmp_path / "groups.csv"],
+        ["compare", *toy.values(), "-m", "ndcg@10,ap", "--margin", "0.2"],
+        ["compare", *toy.values(), "-m", "ap", "--by", tmp_path / "groups.csv"],
+        ["compare", *sampled, "-m", "ndcg@10,ndcg@10~bv(0.1)"],
+        ["correct", *sampled, "-m", "ndcg@10~bv(0.1),ap~bv(0.1),recall@10~cls"],
+        ["plan", toy["A"], toy["B"], "-m", "ap"],
+        ["audit", "X=recall@10:0.66", "Y=recall@10:0.56", "--sampled", "100", "--candidates", "3706", "--users", "60"],
+        ["consistency", *toy.values(), "-m", "ap"],
+    ):
+        wide, narrow = columns(1_000, *arguments), columns(width, *arguments)
+        assert max(map(len, narrow.splitlines())) <= width, narrow
+        rest = re.sub(r"^note: left out to fit: .*(\n  .*)*", "", narrow, flags=re.MULTILINE)
+        assert set(wide.split()) >= set(rest.split()), "no word is broken"
+
+
+def test_colour_only_where_it_is_wanted(toy: dict[str, Path]) -> None:
+    arguments = ["evaluate", toy["A"], "-m", "ap"]
+    plain = columns(80, *arguments)
+    assert "note:" in plain
+    assert "\x1b" not in plain
+    assert "\x1b[33mnote:\x1b[0m" in columns(80, *arguments, color=True)
+    assert columns(80, *arguments, color=True, NO_COLOR="1") == plain
 
 
 def package(folder: Path, code: str) -> dict[str, str]:
@@ -238,15 +280,17 @@ def test_too_little_memory_is_one_sentence(toy: dict[str, Path], monkeypatch: py
 
 
 def test_warnings_are_notes(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def consistency(*_: object, **__: object) -> str:
+    found = tr.consistency({name: tr.Ranks.load(toy[name]) for name in "AB"}, "ap")
+
+    def consistency(*_: object, **__: object) -> tr.Consistency:
         warnings.warn("this takes long.", RuntimeWarning, stacklevel=1)
-        return "done"
+        return found
 
     monkeypatch.setattr(tr, "consistency", consistency)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         done = run_here("consistency", toy["A"], toy["B"], "-m", "ap")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "done\n", "note: this takes long.\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{found}\n", "note: this takes long.\n")
 
 
 def test_an_error_of_our_own_is_not_hidden(toy: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

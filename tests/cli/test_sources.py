@@ -1,12 +1,13 @@
 """Files by name, and whether they are about the same instances."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 import truerank as tr
-from tests.cli.running import refusal
+from tests.cli.running import refusal, run_here
 from truerank.cli.options import different_instances, named_paths
 
 
@@ -103,3 +104,54 @@ def ranks(*ids: int | str, named: bool = True) -> tr.Ranks:
 def test_instances(a: tr.Ranks, b: tr.Ranks, message: str | None) -> None:
     assert different_instances({"a": a, "b": b}) == message
     assert different_instances({"a": a}) is None
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> dict[str, Path]:
+    """Return files about users with names: two runs, the truth, training pairs, and some of the users."""
+    items = [f"i{number}" for number in range(9)]
+    users = [f"u{number}" for number in range(12)]
+    contents = {
+        "a.csv": "user,item,score\n" + "".join(f"{u},{i},{-n}\n" for u in users for n, i in enumerate(items[:5])),
+        "b.csv": "user,item,score\n" + "".join(f"{u},{i},{-n}\n" for u in users for n, i in enumerate(items[4::-1])),
+        "truth.csv": "user,item\n" + "".join(f"{u},{items[n % 5]}\n" for n, u in enumerate(users)),
+        "train.csv": "user,item\n" + "".join(f"{u},{i}\n" for n, u in enumerate(users) for i in items[5 : 6 + n % 4]),
+        "users.csv": "user\n" + "".join(f"{u}\n" for u in users[:6]),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    return {Path(name).stem: tmp_path / name for name in contents}
+
+
+def test_commands_take_lists_users_and_groups_alike(runs: dict[str, Path], tmp_path: Path) -> None:
+    split = tr.read_split(runs["train"], runs["truth"])
+    ranks = {name: tr.read_lists(runs[name], runs["truth"]) for name in "ab"}
+    some = {
+        name: one[[f"u{number}" in [f"u{n}" for n in range(6)] for number in range(12)]] for name, one in ranks.items()
+    }
+    shared = ["--truth", runs["truth"], "-m", "rr@5"]
+    files = [runs["a"], runs["b"]]
+    wanted = {
+        ("--users", runs["users"]): (some, None),
+        ("--by", "activity", "--train", runs["train"]): (ranks, tr.by_activity(split)),
+        ("--by", "popularity", "--train", runs["train"]): (ranks, tr.by_popularity(split)),
+    }
+    for more, (own, groups) in wanted.items():
+        shown = run_here("evaluate", *files, *shared, *more, "-f", "csv").stdout
+        assert shown == tr.evaluate(own, "rr@5", by=groups).to_csv() + "\n"
+        shown = run_here("compare", *files, *shared, *more, "-f", "csv").stdout
+        assert shown == tr.compare(own, "rr@5", by=groups).to_csv() + "\n"
+        gated = run_here("gate", runs["b"], "--against", runs["a"], *shared, *more, "--margin", "0.9", "-f", "json")
+        found = tr.compare(own, "rr@5", by=groups).differences
+        assert [row["difference"] for row in json.loads(gated.stdout)["checks"]] == [each.difference for each in found]
+        done = run_here("report", *files, *shared, *more, "-o", tmp_path / "report.html")
+        assert done.exit_code == 0, done.output
+
+
+def test_a_split_is_refused_where_nothing_uses_it(runs: dict[str, Path]) -> None:
+    shared = ["evaluate", runs["a"], "--truth", runs["truth"], "-m", "rr@5"]
+    assert refusal(*shared, "--train", runs["train"]) == "--train applies only to --by activity and --by popularity."
+    assert "needs the training events: give --split or --train" in refusal(*shared, "--by", "activity")
+    assert "must have one column, ids of users" in refusal(*shared, "--users", runs["train"])
+    runs["users"].write_text("user\nnobody\n")
+    assert "no user of 'a' is in" in refusal(*shared, "--users", runs["users"])

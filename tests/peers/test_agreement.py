@@ -69,9 +69,9 @@ def by_ir_measures(measure: str, run: dict[str, dict[str, float]] = RUN, truth: 
     return np.array([values[user] for user in users()])
 
 
-def by_rectools(metric: object) -> Floats:
-    lists = [(user, item, rank) for user, items in RUN.items() for rank, item in enumerate(items, start=1)]
-    pairs = [(user, item) for user, items in TRUTH.items() for item in items]
+def by_rectools(metric: object, run: dict[str, dict[str, float]] = RUN, truth: dict[str, list[str]] = TRUTH) -> Floats:
+    lists = [(user, item, rank) for user, items in run.items() for rank, item in enumerate(items, start=1)]
+    pairs = [(user, item) for user, items in truth.items() for item in items]
     recommended = pd.DataFrame(lists, columns=["user_id", "item_id", "rank"])
     values = metric.calc_per_user(recommended, pd.DataFrame(pairs, columns=["user_id", "item_id"]))  # type: ignore[attr-defined]
     return values.loc[users()].to_numpy(dtype=np.float64)
@@ -111,10 +111,28 @@ def test_ir_measures(theirs: str, metric: str, k: int) -> None:
         (lambda k: rectools.MRR(k=k), "rr"),
         (lambda k: rectools.HitRate(k=k), "hr"),
         (lambda k: rectools.F1Beta(k=k, beta=1.0), "f1"),
+        (lambda k: rectools.F1Beta(k=k, beta=2.0), "f-beta(2)"),
     ],
 )
 def test_rectools(theirs: Callable[[int], object], metric: str, k: int) -> None:
     np.testing.assert_allclose(by_rectools(theirs(k)), ours(f"{metric}@{k}"), atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Downcasting object dtype:FutureWarning")  # in RecTools
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_partial_auc(k: int) -> None:
+    for theirs, metric in ((rectools.PartialAUC(k=k), f"pauc@{k}"), (rectools.PAP(k=k), f"pauc(top)@{k}")):
+        np.testing.assert_allclose(by_rectools(theirs, FULL_RUN, FULL_TRUTH), ours_on_everything(metric), atol=1e-9)
+
+
+def test_bpref_where_everything_is_judged() -> None:
+    judged = {user: {item: int(item in FULL_TRUTH[user]) for item in items} for user, items in FULL_RUN.items()}
+    found = {each.query_id: each.value for each in irm.iter_calc([irm.Bpref], judged, FULL_RUN)}
+    np.testing.assert_allclose([found[user] for user in users()], ours_on_everything("bpref"), atol=1e-9)
+    lists = tr.read_recommendations(RUN)
+    judgements = {user: dict(list(own.items())[::3]) for user, own in judged.items()}
+    theirs = np.mean([each.value for each in irm.iter_calc([irm.Judged @ 10], judgements, RUN)])
+    assert tr.evaluate(lists, "judged@10", truth=judgements)["judged@10"].mean == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -67,3 +67,18 @@ def test_intra_list_distance(k: int) -> None:
     expected = rectools.IntraListDiversity(k, CosineDistances(vectors)).calc(as_rectools(lists))
     found = tr.evaluate(lists, f"intra-list-distance@{k}", item_vectors=vectors)
     assert found[f"intra-list-distance@{k}"].mean == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 5, 10])
+def test_serendipity(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    # no two items are equally popular
+    train = tr.Interactions.of([list(range(user % 60 + 1)) for user in range(60)], "train", n_items=60)
+    lists = tr.recommend(rng.standard_normal((60, 60)), k=10)
+    truth = pd.DataFrame(
+        {"user_id": np.repeat(np.arange(60), 5), "item_id": rng.integers(0, 60, 300)}
+    ).drop_duplicates()
+    expected = rectools.Serendipity(k).calc(as_rectools(lists), truth, history(train), np.arange(60))
+    found = tr.evaluate(lists, f"serendipity@{k}", train=train, truth=truth)
+    assert found[f"serendipity@{k}"].mean == pytest.approx(expected, abs=1e-12)

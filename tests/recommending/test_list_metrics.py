@@ -68,6 +68,37 @@ def slow_distance(rows: list[list[int]], vectors: Any, **_: Any) -> float:
     return float(np.mean([np.mean(own) for own in distances])) if distances else math.nan
 
 
+def slow_personalisation(rows: list[list[int]], **_: Any) -> float:
+    pairs = list(itertools.combinations([set(row) for row in rows if row], 2))
+    return 1 - float(np.mean([len(a & b) / math.sqrt(len(a) * len(b)) for a, b in pairs])) if pairs else math.nan
+
+
+def slow_serendipity(rows: list[list[int]], train: list[list[int]], truth: list[list[int]], k: int, **_: Any) -> float:
+    users = {item: sum(item in history for history in train) for item in range(N_ITEMS)}
+    by_popularity = sorted(users, key=lambda item: (-users[item], item))
+    total = 0.0
+    for row, relevant in zip(rows, truth, strict=False):
+        gaps = [by_popularity.index(item) - place for place, item in enumerate(row) if item in relevant]
+        total += sum(max(gap, 0) / N_ITEMS for gap in gaps) / k
+    return total / len(rows)
+
+
+def slow_calibration(rows: list[list[int]], train: list[list[int]], vectors: Any, **_: Any) -> float:
+    def shares(items: list[int]) -> Any:
+        return np.mean([vectors[item] / sum(vectors[item]) for item in items], axis=0)
+
+    found = []
+    for row, history in zip(rows, train, strict=False):
+        past, own = shares(history), shares(row)
+        mixed = 0.99 * own + 0.01 * past
+        found.append(sum(p * math.log(p / q) for p, q in zip(past, mixed, strict=True) if p))
+    return sum(found) / len(found)
+
+
+def slow_judged(rows: list[list[int]], truth: list[list[int]], k: int, **_: Any) -> float:
+    return sum(len(set(row) & set(own)) / k for row, own in zip(rows, truth, strict=False)) / len(rows)
+
+
 def mean_of_means(rows: list[list[int]], number: Any) -> float:
     means = [sum(map(number, row)) / len(row) for row in rows if row]
     return sum(means) / len(means)
@@ -81,6 +112,10 @@ SLOW: dict[str, Any] = {
     "tail-share": slow_tail_share,
     "novelty": slow_novelty,
     "intra-list-distance": slow_distance,
+    "personalisation": slow_personalisation,
+    "serendipity": slow_serendipity,
+    "calibration": slow_calibration,
+    "judged": slow_judged,
 }
 
 rows_of_items = st.lists(st.permutations(range(N_ITEMS)).map(lambda order: list(order)[:4]), min_size=1, max_size=9)
@@ -99,11 +134,39 @@ def test_metrics_are_their_definitions(
 ) -> None:
     if not set(itertools.chain(*(row[:4] for row in rows))) & set(itertools.chain(*train)):
         train = [*train, rows[0]]
-    vectors = np.random.default_rng(seed).standard_normal((N_ITEMS, 3))
+    rng = np.random.default_rng(seed)
+    vectors = rng.random((N_ITEMS, 3)) if name == "calibration" else rng.standard_normal((N_ITEMS, 3))
+    truth = [rng.permutation(N_ITEMS)[:5].tolist() for _ in rows]
     data = tr.Interactions.of(train, "train", n_items=N_ITEMS)
-    table = tr.evaluate(lists_of(rows), f"{name}@{k}", train=data, item_vectors=vectors)
-    expected = SLOW[name]([row[:k] for row in rows], train=train, vectors=vectors)
+    table = tr.evaluate(lists_of(rows), f"{name}@{k}", train=data, item_vectors=vectors, truth=truth)
+    expected = SLOW[name]([row[:k] for row in rows], train=train, vectors=vectors, truth=truth, k=k)
     assert table[f"{name}@{k}"].mean == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_a_judgement_may_be_that_an_item_is_irrelevant() -> None:
+    lists = tr.read_recommendations({"ann": ["a", "b", "c"], "bob": ["b", "a", "x"]})
+    truth = {"ann": {"a": 0, "b": 2}, "bob": {"c": 1}}
+    train = tr.read_interactions({"ann": ["c", "a"], "bob": ["c"], "eve": ["b"]})
+    table = tr.evaluate(lists, ["judged@3", "serendipity@3"], truth=truth, train=train)
+    assert table["judged@3"].mean == pytest.approx((2 / 3 + 0) / 2)
+    # c is the most popular item, then a, b and x: b is third by popularity and second in the list, of four items
+    assert table["serendipity@3"].mean == pytest.approx(1 / 4 / 3 / 2)
+    for name, words in {
+        "judged@3": "needs `truth`",
+        "serendipity@3": "needs `train`",
+        "calibration@3": "`item_vectors`",
+    }.items():
+        with pytest.raises(tr.InputError, match=words):
+            tr.evaluate(lists, name)
+
+
+def test_users_without_training_items_have_no_calibration() -> None:
+    train = tr.Interactions.of([[0, 1], []], "train", n_items=N_ITEMS)
+    cell = tr.evaluate(lists_of([[0, 1], [2, 3]]), "calibration@2", train=train, item_vectors=np.eye(N_ITEMS))
+    assert cell["calibration@2"].mean == pytest.approx(0, abs=1e-15)
+    assert cell["calibration@2"].n == 1
+    with pytest.raises(tr.InputError, match="weights from 0"):
+        tr.evaluate(lists_of([[0]]), "calibration@2", train=train, item_vectors=-np.eye(N_ITEMS))
 
 
 def test_empty_lists_are_undefined_and_counted() -> None:
@@ -136,6 +199,15 @@ def test_means_over_batches_would_be_wrong_and_are_refused() -> None:
     table = tr.evaluate(lists_of([[0, 1], [1, 2]]), ["coverage@2", "entropy@2"])
     with pytest.raises(tr.InputError, match=r"coverage@2 is not a mean over users, so it does not add up: join"):
         _ = table["coverage@2"] + table["coverage@2"]
+
+
+def test_the_error_of_the_personalisation_is_that_of_the_jackknife() -> None:
+    rng = np.random.default_rng(3)
+    rows = [rng.permutation(N_ITEMS)[: 1 + user % 4].tolist() for user in range(30)]
+    without = [slow_personalisation(rows[:user] + rows[user + 1 :]) for user in range(30)]
+    expected = math.sqrt(29 / 30 * np.square(np.array(without) - np.mean(without)).sum())
+    found = tr.evaluate(lists_of(rows), "personalisation@4")["personalisation@4"]
+    assert found.standard_error == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [7, 2 * GROUPS + 13])

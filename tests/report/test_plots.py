@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 import truerank as tr
@@ -26,6 +27,8 @@ ONE: dict[str, Callable[..., Axes]] = {
     "metric_by_m": lambda **options: tr.plots.metric_by_m(RANKS, "ap", sizes=[1, 10, 100], **options),
     "expected_by_rank": lambda **options: tr.plots.expected_by_rank(RANKS, "ap", **options),
     "rank_distribution": lambda **options: tr.plots.rank_distribution(RANKS, **options),
+    "metrics": lambda **options: tr.plots.metrics(tr.evaluate(RANKS, ["ap", "auc"]), **options),
+    "differences": lambda **options: tr.plots.differences(tr.compare(RANKS, ["ap", "auc"]), **options),
     "error_by_budget": lambda **options: tr.plots.error_by_budget(ROWS, **options),
 }
 
@@ -113,3 +116,26 @@ def test_refusals() -> None:
         tr.plots.error_by_budget([row | {"estimator": str(at)} for at, row in enumerate([ROWS[0]] * 7)])
     with pytest.raises(tr.InputError, match="at most 6 bars"):
         tr.plots.rank_distribution({str(number): RANKS["A"] for number in range(7)})
+
+
+def test_dots_are_means_and_lines_their_intervals() -> None:
+    table = tr.evaluate(RANKS, ["ap", "auc"])
+    axes = tr.plots.metrics(table, level=0.9)
+    dots, lines_of = [each for each in axes.collections if isinstance(each, PathCollection)], axes.collections
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(RANKS)
+    for metric, drawn in zip(("ap", "auc"), dots, strict=False):
+        means = [table[name, metric].mean for name in RANKS]
+        np.testing.assert_allclose(np.asarray(drawn.get_offsets())[:, 0], means)
+    segments = np.array(
+        [segment[:, 0] for each in lines_of if hasattr(each, "get_segments") for segment in each.get_segments()]
+    )
+    expected = [table[name, metric].confidence_interval(0.9) for metric in ("ap", "auc") for name in RANKS]
+    np.testing.assert_allclose(segments, expected)
+
+
+def test_dots_of_differences_are_hollow_unless_one_is_found() -> None:
+    same, better = tr.Ranks.from_ranks([5, 6] * 50, n=90), tr.Ranks.from_ranks([1, 2] * 50, n=90)
+    axes = tr.plots.differences(tr.compare({"A": same, "B": same, "C": better}, "rr"))
+    (dots,) = (each for each in axes.collections if isinstance(each, PathCollection))
+    faces = np.asarray(dots.get_facecolor())
+    assert [bool(np.all(face[:3] == 1)) for face in faces] == [True, False, False]

@@ -8,7 +8,7 @@ import click
 
 import truerank as tr
 from truerank.cli import options
-from truerank.cli.output import show_notes, show_table
+from truerank.cli.output import show_table
 
 
 def _read_numbers(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -46,12 +46,7 @@ def audit(published: dict[str, dict[str, str]], m: int, replace: bool, form: str
     truerank audit A=ap:0.3255 A=recall@10:0.6619 -m ap,recall@10 --sampled 100 --candidates 3706 --assume falling
     """
     metrics = list(about.pop("metrics")) or None
-    found = tr.audit(published, metrics, design=tr.UniformSampling(m, replace), **about)
-    if form == "table":
-        click.echo(str(found))
-    else:
-        click.echo(getattr(found, f"to_{form}")())
-        show_notes((*found.conclusions, *found.notes))
+    show_table(tr.audit(published, metrics, design=tr.UniformSampling(m, replace), **about), form)
 
 
 def _load_function(_ctx: click.Context, _param: click.Parameter, text: str) -> Any:
@@ -78,8 +73,7 @@ def check_evaluator(evaluate: Any, form: str) -> None:
     \b
     truerank check-evaluator my_package.evaluation:evaluate
     """
-    found = tr.check_evaluator(evaluate)
-    click.echo(str(found) if form == "table" else getattr(found, f"to_{form}")())
+    show_table(tr.check_evaluator(evaluate), form)
 
 
 @click.command()
@@ -102,7 +96,7 @@ def consistency(sources: dict[str, str], metric: str, replace: bool, sizes: int 
     if difference := options.different_instances(ranks):
         raise tr.InputError(f"recommenders can be compared on the same instances only: {difference}.")
     chosen, design = None if sizes is None else range(1, sizes + 1), "uniform(replace)" if replace else "uniform"
-    click.echo(str(tr.consistency(ranks, metric, design, sizes=chosen, progress=True)))
+    show_table(tr.consistency(ranks, metric, design, sizes=chosen, progress=True), "table")
 
 
 def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> list[str | int]:

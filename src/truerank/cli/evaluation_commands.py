@@ -17,25 +17,10 @@ from truerank.core.conventions import CONVENTIONS
 TIES = ("expected", "optimistic", "pessimistic", "random")
 
 
-def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
-    return text if text in (None, "all") else options.read_whole(text, param, also=", or 'all'")
-
-
 @click.command()
 @options.sources_argument("RANKS_OR_RUN")
-@options.path_option(
-    "-t",
-    "--truth",
-    metavar="QRELS",
-    help="The relevant items, if RANKS_OR_RUN holds ranked lists; - is standard input.",
-)
 @options.metrics_option()
-@click.option(
-    "--depth",
-    metavar="N|all",
-    callback=_read_depth,
-    help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
-)
+@options.reads_inputs
 @options.choice_option("--ties", TIES, "How equal scores are resolved.")
 @options.seed_option("--ties random")
 @options.assume_option
@@ -44,28 +29,21 @@ def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -
     type=click.Choice(list(CONVENTIONS)),
     help="Print the numbers that this tool would print, to match published ones.",
 )
-@options.columns_option
-@options.formats_option("run", "truth")
 @options.path_option(
     "--define", "definitions", multiple=True, help="Python file that registers additional metrics. May be repeated."
 )
-@options.groups_option
 @options.minimum_option
 @options.per_instance_option
 @options.format_option
 def evaluate(
     sources: dict[str, str],
-    truth: str | None,
     metrics: tuple[str, ...],
-    depth: Any,
+    inputs: options.Inputs,
     ties: Any,
     rng: int | None,
     assume: Any,
     convention: str | None,
-    columns: dict[str, str],
-    formats: dict[str, Any],
     definitions: tuple[str, ...],
-    by: str | None,
     minima: dict[str, float],
     per_instance: str | None,
     form: str,
@@ -82,17 +60,18 @@ def evaluate(
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10 --format json
     truerank evaluate run.trec --truth qrels.trec -m ndcg@10,ap --convention trec_eval
     truerank evaluate ranks.parquet -m ndcg@10 --min ndcg@10=0.05 --by groups.csv
+    truerank evaluate ranks.parquet -m ndcg@10 --by activity --split folder --users users.txt
     """
-    options.check_output(per_instance, *sources.values(), truth, by, *definitions)
-    if convention and (by or per_instance):
-        other = "--by" if by else "--per-instance"
+    options.check_output(per_instance, *sources.values(), *inputs.paths, *definitions)
+    if convention and (inputs.by or per_instance):
+        other = "--by" if inputs.by else "--per-instance"
         raise tr.InputError(f"--convention gives one number per metric and recommender: leave out {other}.")
     for definition in definitions:
         _define(definition)
     least = {tr.metric(name): value for name, value in minima.items()}
     chosen = tuple(dict.fromkeys([*map(tr.metric, metrics), *least]))
-    groups = options.read_groups(by)
-    ranks = _read(sources, truth, columns, formats, depth=depth, convention=convention)
+    ranks = inputs.ranks(sources, convention=convention)
+    groups = inputs.groups(ranks)
     # one order of the ties for the table and for the values of each instance
     seed = secrets.randbits(32) if rng is None else rng
     how = {"by": groups, "ties": ties, "rng": seed, "assume": assume, "convention": convention}
@@ -114,21 +93,6 @@ def _below(table: tr.Evaluation, least: dict[str, float]) -> list[str]:
         for row in table.rows()
         if row["metric"] in least and not row["mean"] >= least[row["metric"]]
     ]
-
-
-def _read(
-    sources: dict[str, str], truth: str | None, columns: dict[str, str], formats: dict[str, Any], **how: Any
-) -> dict[str, tr.Ranks]:
-    if truth is None:
-        for option, given in {"--depth": how["depth"], "--format-of": formats}.items():
-            if given:
-                raise tr.InputError(f"{option} applies only to ranked lists, which need --truth.")
-        return options.read_all(sources, columns)
-    if truth == options.STANDARD_INPUT and (len(sources) > 1 or options.STANDARD_INPUT in sources.values()):
-        raise tr.InputError("--truth can be standard input only with a single run, which is a file.")
-    how |= options.by_role(columns, "user", "item", "score", "rank", "relevance")
-    how |= {f"{source}_format": form for source, form in formats.items()}
-    return {name: tr.read_lists(path, truth, **how) for name, path in sources.items()}
 
 
 def _define(path: str) -> None:

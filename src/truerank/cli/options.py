@@ -8,12 +8,15 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import truerank as tr
 
@@ -102,22 +105,125 @@ def _stem(path: str) -> str:
     return "recommender" if path == STANDARD_INPUT else Path(path.removesuffix(".gz")).stem or path
 
 
-def read_groups(path: str | None) -> tr.Groups | None:
-    """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
+def _read_id_columns(path: str, contents: str, roles: tuple[str, ...]) -> Any:
+    """Return a table of ids of users, in the first column, and of what else is said of them."""
     from truerank.formats.arrow_tables import open_source
     from truerank.formats.columns import INTERACTIONS, Contents
     from truerank.formats.rows import load_opened
 
-    if path is None:
-        return None
-    roles, columns = ("user", "group"), {"user": 0, "group": 1}
+    columns = dict(zip(roles, range(len(roles)), strict=True))
     usual = {"user": INTERACTIONS.roles["user"], "group": ("group", "segment", "cohort", "class", "kind")}
-    hint = "give it a first line with the names user and group"
-    contents = Contents("groups", usual, "group", {2: roles}, needed=roles, header_hint=hint)
-    opened = open_source(path, contents, columns, None)
-    if len(opened.names) != 2:
-        raise tr.InputError(f"{path!r} must have two columns, ids and names of groups, got {', '.join(opened.names)}.")
-    return tr.by_column(load_opened(opened, contents, columns).table)
+    own = {role: usual[role] for role in roles}
+    hint = f"give it a first line with the name{'s' if len(roles) > 1 else ''} {' and '.join(roles)}"
+    about = Contents(contents, own, roles[-1], {len(roles): roles}, needed=roles, header_hint=hint)
+    opened = open_source(path, about, columns, None)
+    if len(opened.names) != len(roles):
+        needed = "two columns, ids and names of groups" if len(roles) > 1 else "one column, ids of users"
+        raise tr.InputError(f"{path!r} must have {needed}, got {', '.join(opened.names)}.")
+    return load_opened(opened, about, columns).table
+
+
+def read_groups(path: str | None) -> tr.Groups | None:
+    """Return the groups in a file whose first column holds ids of instances and whose second one names of groups."""
+    return None if path is None else tr.by_column(_read_id_columns(path, "groups", ("user", "group")))
+
+
+_GROUPS = {"activity": "by_activity", "popularity": "by_popularity"}
+"""Groups that a split determines, and the function that makes them."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What commands read besides the files of the recommenders: the truth, who counts, and in which groups."""
+
+    truth: str | None
+    depth: Any
+    users: str | None
+    by: str | None
+    split: str | None
+    train: str | None
+    columns: dict[str, str]
+    formats: dict[str, str]
+
+    @property
+    def paths(self) -> list[str]:
+        """The files among them, which no output may replace."""
+        by = None if self.by in _GROUPS else self.by
+        return [path for path in (self.truth, self.users, by, self.train) if path]
+
+    def ranks(self, sources: Mapping[str, str], **how: Any) -> dict[str, tr.Ranks]:
+        """Return the ranks in files, or those of the relevant items in ranked lists, of the chosen users."""
+        found = self._plain_ranks(sources) if self.truth is None else self._ranked_lists(sources, **how)
+        return found if self.users is None else _of_users(found, self.users)
+
+    def groups(self, ranks: Mapping[str, tr.Ranks], *, uses_split: bool = False) -> tr.Groups | None:
+        """Return the groups to show separately; the split is refused if nothing uses it."""
+        if self.by not in _GROUPS:
+            if (self.split or self.train) and not uses_split:
+                option = "--split" if self.split else "--train"
+                raise tr.InputError(f"{option} applies only to --by activity and --by popularity.")
+            return read_groups(self.by)
+        split = self.data(ranks)
+        if split is None:
+            raise tr.InputError(f"--by {self.by} needs the training events: give --split or --train.")
+        groups: tr.Groups = getattr(tr, _GROUPS[self.by])(split)
+        return groups
+
+    def data(self, ranks: Mapping[str, tr.Ranks]) -> tr.Split | None:
+        """Return the split that the ranks are about, if it is known."""
+        if self.split is not None:
+            return tr.read_split(self.split)
+        if self.train is None:
+            return None
+        one = next(iter(ranks.values()))
+        if one.items is None or one.ids is None:
+            raise tr.InputError("--train needs ranks that name users and items, as those of lists do; give --split.")
+        held = {"user": np.repeat(one.ids, one.n_relevant), "item": one.items}
+        return tr.read_split(self.train, held)
+
+    def _ranked_lists(self, sources: Mapping[str, str], **how: Any) -> dict[str, tr.Ranks]:
+        if self.truth == STANDARD_INPUT and (len(sources) > 1 or STANDARD_INPUT in sources.values()):
+            raise tr.InputError("--truth can be standard input only with a single run, which is a file.")
+        how |= by_role(self.columns, "user", "item", "score", "rank", "relevance")
+        how |= {f"{source}_format": form for source, form in self.formats.items()}
+        return {name: tr.read_lists(path, self.truth, depth=self.depth, **how) for name, path in sources.items()}
+
+    def _plain_ranks(self, sources: Mapping[str, str]) -> dict[str, tr.Ranks]:
+        for option, given in {"--depth": self.depth, "--format-of": self.formats}.items():
+            if given:
+                raise tr.InputError(f"{option} applies only to ranked lists, which need --truth.")
+        return read_all(sources, self.columns)
+
+
+def _of_users(ranks: Mapping[str, tr.Ranks], path: str) -> dict[str, tr.Ranks]:
+    """Return the ranks of the users that a file lists, without regard to whether ids are text or numbers."""
+    wanted = {str(user) for user in _read_id_columns(path, "users", ("user",))["user"].to_pylist()}
+    kept = {}
+    for name, one in ranks.items():
+        ids = np.arange(len(one)) if one.ids is None else one.ids
+        chosen = np.isin(ids.astype(np.str_), list(wanted))
+        if not chosen.any():
+            raise tr.InputError(f"no user of {name!r} is in {path!r}, which has {min(wanted)!r} for example.")
+        kept[name] = one[np.flatnonzero(chosen)]
+    return kept
+
+
+def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
+    return text if text in (None, "all") else read_whole(text, param, also=", or 'all'")
+
+
+def reads_inputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that `Inputs` holds, which it takes as its argument `inputs`."""
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in dataclasses.fields(Inputs)}
+        return command(inputs=Inputs(**own), **given)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed(_INPUTS):
+        decorated = option(decorated)
+    return decorated
 
 
 def noted(table: tr.Evaluation, ranks: Mapping[str, tr.Ranks]) -> tr.Evaluation:
@@ -245,6 +351,49 @@ def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, 
     return minima
 
 
+@dataclass(frozen=True)
+class Margins:
+    """The loss that a gate accepts: in general, and for some metrics; a share is one of the old mean, as measured."""
+
+    given: dict[str, tuple[float, bool]]
+    """Number and whether it is a share, by metric; the general one has no name."""
+
+    def check(self, metrics: Sequence[str]) -> None:
+        """Refuse a margin for a metric that is not there, and a metric without a margin."""
+        named = [str(tr.metric(each)) for each in metrics]
+        for name in self.given:
+            if name and name not in named:
+                raise tr.InputError(f"--margin names {name}, which is not among the metrics {', '.join(named)}.")
+        for name in named:
+            if "" not in self.given and name not in self.given:
+                raise tr.InputError(f"--margin has no number for {name}; give it as in --margin {name}=0.002.")
+
+    def of(self, metric: str, mean: float) -> float:
+        """Return the margin of a metric, which may have an estimator behind its name, whose old mean is this."""
+        names = (metric, metric.partition("~")[0], "")
+        number, is_share = next(self.given[name] for name in names if name in self.given)
+        return number * abs(mean) if is_share else number
+
+
+def _read_margins(_ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> Margins:
+    margins: dict[str, tuple[float, bool]] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        metric, share = str(tr.metric(name)) if name else "", number.endswith("%")
+        if metric in margins:
+            raise tr.InputError(f"{option_name(param)} is given twice{f' for {metric}' if metric else ''}.")
+        value = _read_number(number.removesuffix("%"), param, 0.0, math.inf, False)
+        margins[metric] = (value / 100 if share else value, share)
+    return Margins(margins)
+
+
+margins_option = click.option(
+    "--margin", "margins", metavar="[METRIC=]X[%]", multiple=True, required=True, callback=_read_margins,
+    help="Smallest unacceptable loss, e.g. 0.002, or 1% of the old mean; with 0, the new one must be better. May be "
+    "repeated, with the metrics that have their own.",
+)  # fmt: skip
+
+
 def _complete_metric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from truerank.metrics.definitions import METRICS
 
@@ -332,6 +481,24 @@ def seed_option(what: str) -> Decorator:
     return whole_option("--seed", "rng", smallest=0, largest=10**18 - 1, help=f"Seed of {what}.")
 
 
+names_option = path_option(
+    "--names", nargs=2, metavar="USERS.txt ITEMS.txt",
+    help="A name per row of the factors, one per line; users and items in the files of pairs are then these names.",
+)  # fmt: skip
+model_option = path_option("--model", metavar="MODEL.npz", help="A model saved by truerank, instead of factors.")
+
+
+def read_names(path: str, n: int) -> list[str]:
+    """Return the names in a file, one per line, of which there must be n."""
+    try:
+        names = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise tr.InputError(f"{path!r} must be a text file in UTF-8, with one name per line.") from error
+    if len(names) != n:
+        raise tr.InputError(f"{path!r} must have a name for each of the {n} rows of the factors, got {len(names)}.")
+    return names
+
+
 metric_option = click.option(
     "-m", "--metric", metavar="METRIC", required=True, shell_complete=_complete_metric, help="For instance ndcg@10."
 )
@@ -376,6 +543,29 @@ per_instance_option = path_option(
     help="Also write the values of each instance to a .csv, .tsv, .jsonl or .parquet file.",
 )
 groups_option = path_option("--by", help="Show groups separately: a file with ids of instances and names of groups.")
+_INPUTS = (
+    path_option(
+        "-t", "--truth", metavar="QRELS",
+        help="The relevant items, if the files hold ranked lists; - is standard input.",
+    ),
+    click.option(
+        "--depth", metavar="N|all", callback=_read_depth,
+        help="Where the lists were cut (default: the longest list), or 'all' if they hold every candidate.",
+    ),
+    path_option("--users", help="Count only the users in this file: a column of ids called user."),
+    path_option(
+        "--by", metavar="GROUPS",
+        help="Show groups separately: activity (of users), popularity (of the relevant items), or a file with ids of "
+        "instances and names of groups.",
+    ),
+    path_option(
+        "--split", metavar="DIR",
+        help="What the ranks are about, a directory with train and test files, for --by activity and popularity.",
+    ),
+    path_option("--train", help="Training pairs (user_id, item_id), instead of --split."),
+    columns_option,
+    formats_option("run", "truth"),
+)  # fmt: skip
 test_option = choice_option(
     "--test", ["likelihood", "t", "bootstrap", "randomisation", "anytime"], "How differences are tested."
 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from dataclasses import replace
+from shutil import get_terminal_size
+from typing import Any, TextIO, cast
 
 import click
 
 import truerank as tr
+from truerank.core.tables import Tabular, wrapped
 
 _VALUE = r"'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\}"
 _ARGUMENT = re.compile(rf"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:{_VALUE})")
@@ -89,10 +91,33 @@ def on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
+_COLOURED = re.compile(
+    r"(?P<yellow>^note:|^cannot tell|not determined(?: by this sample)?)"
+    r"|(?P<green>^passes|\S+ is (?:better|best))"
+    r"|(?P<red>^fails|^truerank:)",
+    re.MULTILINE,
+)
+"""Words that are coloured, by the name of their colour."""
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text for people, in colour where the terminal has it; `click.echo` leaves it out elsewhere."""
+    click.echo(_COLOURED.sub(_coloured, text), err=err)
+
+
+def _coloured(found: re.Match[str]) -> str:
+    return click.style(found[0], found.lastgroup)
+
+
+def width() -> int:
+    """Return how long lines may be: as the terminal says, or the variable COLUMNS, otherwise 80."""
+    return get_terminal_size().columns
+
+
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes on standard error."""
     for note in notes:
-        click.echo(f"note: {on_one_line(_for_command(note))}", err=True)
+        say(wrapped(f"note: {on_one_line(_for_command(note))}", width()), err=True)
 
 
 def _for_command(note: str) -> str:
@@ -101,25 +126,21 @@ def _for_command(note: str) -> str:
     return note if context is None else in_options(note, context.command.params)
 
 
-def show_table(
-    table: tr.Evaluation | tr.Comparison | tr.Plan | tr.ScorePlan,
-    form: str,
-    *,
-    aside: bool = False,
-    conclusions: Iterable[str] = (),
-) -> None:
-    """Print a table and what follows from it; notes are part of the readable form, and of others on standard error.
+def show_table(result: Tabular[Any], form: str, *, aside: bool = False, conclusions: Iterable[str] = ()) -> None:
+    """Print a result and what follows from it; notes are part of the readable form, and of others on standard error.
 
     `aside` means that standard output is used for something else.
     """
-    worded = dataclasses.replace(table, notes=tuple(map(_for_command, table.notes)))
+    table = result.to_table()
+    notes = tuple(map(_for_command, table.notes))
     if form == "table":
-        click.echo(str(worded), err=aside)
+        say(replace(table, notes=notes).to_text(width()), err=aside)
     else:
+        worded: Any = replace(cast("Any", result), notes=notes) if notes else result
         click.echo(getattr(worded, f"to_{form}")(), err=aside)
-        show_notes(worded.notes)
+        show_notes((*table.conclusions, *notes))
     for sentence in conclusions:
-        click.echo(sentence, err=form != "table")
+        say(wrapped(sentence, width()), err=form != "table")
 
 
 def describe_and_write(result: tr.Ranks | tr.Recommendations, path: str, write: Callable[[str], object]) -> None:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from truerank.cli.interruption import INTERRUPTED
-from truerank.cli.output import buffered, in_options, on_one_line, show_notes
+from truerank.cli.output import buffered, in_options, on_one_line, say, show_notes
 from truerank.core import InputError
 
 if TYPE_CHECKING:
@@ -49,10 +50,21 @@ class Program(click.Group):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse arguments, or print the help."""
+        if os.environ.get("NO_COLOR"):
+            extra["color"] = False
         try:
             return super().make_context(*args, **extra)
         except BrokenPipeError as error:
             raise _Closed from error
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command; the message about one that does not exist names the one that is spelled like it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            advice = "".join(f" Did you mean {name!r}?" for name in close)
+            raise click.UsageError(f"{error.message}{advice}", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; messages about its input refer to its options."""
@@ -170,7 +182,7 @@ def _load(point: EntryPoint) -> click.Command:
 def _fail(sentence: str) -> int:
     """Print what is wrong on standard error and return the exit code."""
     _give_up_standard_output()
-    click.echo(f"truerank: {on_one_line(sentence)}", err=True)
+    say(f"truerank: {on_one_line(sentence)}", err=True)
     return _BAD_INPUT
 
 

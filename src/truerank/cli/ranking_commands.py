@@ -1,6 +1,6 @@
 """``truerank rank``, ``recommend`` and ``sample``: ranks and recommended lists, written to files."""
 
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -10,8 +10,10 @@ from truerank.cli.output import describe_and_write, show_table
 
 
 @click.command()
-@options.factors_option("; on Spark Parquet with ids and arrays", required=True)
+@options.factors_option("; on Spark Parquet with ids and arrays")
 @options.bias_option
+@options.names_option
+@options.model_option
 @options.path_option("--train", help="Training pairs (user_id, item_id); they are not candidates.")
 @options.path_option("--test", required=True, help="Held-out pairs (user_id, item_id).")
 @options.formats_option("train", "test")
@@ -25,8 +27,10 @@ from truerank.cli.output import describe_and_write, show_table
     "--engine", ["local", "spark"], "Where to rank; Spark takes its master and configuration from its own environment."
 )
 def rank(
-    factors: tuple[str, str],
+    factors: tuple[str, str] | None,
     bias: str | None,
+    names: tuple[str, str] | None,
+    model: str | None,
     train: str | None,
     test: str,
     formats: dict[str, Any],
@@ -38,22 +42,31 @@ def rank(
 ) -> None:
     """Rank held-out items exactly, among the whole catalogue.
 
-    Users and items in the files of pairs are row numbers of the factors, from 0.
+    With --factors, users and items in the files of pairs are row numbers, from 0, or with --names the
+    names of the rows; with --model they are the names that the model was trained with.
 
     \b
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
+    truerank rank --model ials.npz --train train.csv --test test.csv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
-    options.check_output(output, *factors, bias, train, test)
+    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train, test)
+    _check_scorer(factors, model, bias=bias, names=names)
     if engine == "spark":
         from truerank.engines.spark_ranks import rank_files
 
-        _refuse_local_options(threads=threads, bias=bias, depth=depth, resume=resume or None, formats=formats or None)
-        ranks = rank_files(factors, train, test)
+        local = {"names": names, "model": model, "resume": resume or None, "formats": formats or None}
+        _refuse_local_options(threads=threads, bias=bias, depth=depth, **local)
+        ranks = rank_files(cast("tuple[str, str]", factors), train, test)
         describe_and_write(ranks, output, ranks.save)
         return
     with options.resuming(output, resume) as folder:
-        scorer, seen, held = _read_factors(factors, bias, formats, train=train, test=test)
+        pairs = {"train": train, "test": test}
+        scorer, seen, held = (
+            _read_model(str(model), formats, **pairs)
+            if factors is None
+            else _read_factors(factors, bias, names, formats, **pairs)
+        )
         ranks = tr.rank(scorer, train=seen, test=held, depth=depth, threads=threads, progress=True, checkpoint=folder)
         describe_and_write(ranks, output, ranks.save)
 
@@ -65,28 +78,55 @@ def _refuse_local_options(**given: Any) -> None:
         "bias": "on Spark add it to the factors, with a 1 for every user",
         "depth": "on Spark ranks are always known to the end",
         "formats": "Spark reads Parquet",
+        "names": "on Spark the factors have ids of their own",
+        "model": "Spark reads factors",
     }
     for name, reason in reasons.items():
         if given[name] is not None:
             raise tr.InputError(f"`{name}` is for the local engine; {reason}.")
 
 
-def _read_factors(factors: tuple[str, str], bias: str | None, formats: dict[str, Any], **pairs: str | None) -> Any:
-    """Return a scorer from files of factors, and what is in each file of pairs."""
+def _check_scorer(factors: Any, model: str | None, **for_factors: Any) -> None:
+    if (factors is None) == (model is None):
+        raise tr.InputError("give either --factors or --model.")
+    for name, given in for_factors.items():
+        if given is not None and factors is None:
+            raise tr.InputError(f"--{name} applies only to --factors.")
+
+
+def _read_factors(
+    factors: tuple[str, str], bias: str | None, names: tuple[str, str] | None, formats: dict[str, Any], **pairs: Any
+) -> Any:
+    """Return a scorer from files of factors, and what is in each file of pairs, numbered as the rows of the factors."""
     from truerank.data.event_files import read_pairs
     from truerank.formats.sources import load_array
 
     users, items = map(load_array, factors)
-    scorer = tr.Factors(users, items, None if bias is None else load_array(bias))
+    scorer: Any = tr.Factors(users, items, None if bias is None else load_array(bias))
     shape = (scorer.n_users, scorer.n_items)
+    if names is not None:
+        scorer = scorer.named(*(options.read_names(path, n) for path, n in zip(names, shape, strict=True)))
+    ids = {"user_ids": scorer.user_ids, "item_ids": scorer.item_ids}
     given = [(path, formats.get(name)) for name, path in pairs.items()]
-    return scorer, *(None if path is None else read_pairs(path, shape, format=form) for path, form in given)
+    return scorer, *(None if path is None else read_pairs(path, shape, format=form, **ids) for path, form in given)
+
+
+def _read_model(model: str, formats: dict[str, Any], **pairs: str | None) -> Any:
+    """Return a saved model, and what is in each file of pairs, which share users and items."""
+    from truerank.data.event_files import read_parts
+
+    forms = {formats.get(name) for name, path in pairs.items() if path}
+    if len(forms) > 1:
+        raise tr.InputError("with --model all files of pairs must have the same format.")
+    read = iter(read_parts([path for path in pairs.values() if path], {}, *forms))
+    return tr.load_model(model), *(None if path is None else next(read) for path in pairs.values())
 
 
 @click.command()
 @options.factors_option()
 @options.bias_option
-@options.path_option("--model", metavar="MODEL.npz", help="A model saved by truerank, instead of factors.")
+@options.names_option
+@options.model_option
 @options.path_option("--train", help="Training pairs (user_id, item_id); they are not recommended.")
 @options.formats_option("train")
 @options.whole_option("-k", default="10", show_default=True, help="Items per user.")
@@ -98,6 +138,7 @@ def _read_factors(factors: tuple[str, str], bias: str | None, formats: dict[str,
 def recommend(
     factors: tuple[str, str] | None,
     bias: str | None,
+    names: tuple[str, str] | None,
     model: str | None,
     train: str | None,
     formats: dict[str, Any],
@@ -108,24 +149,22 @@ def recommend(
 ) -> None:
     """List the k best items of each user.
 
-    With --factors, users and items in the file of pairs are row numbers, from 0; with --model they are the
-    names that the model was trained with. Of equal scores, the item with the lower number comes first.
+    With --factors, users and items in the file of pairs are row numbers, from 0, or with --names the
+    names of the rows; with --model they are the names that the model was trained with. Of equal
+    scores, the item with the lower number comes first.
 
     \b
     truerank recommend --factors users.npy items.npy --train train.tsv -k 20 -o lists.parquet
     truerank recommend --model ials.npz --train train.csv -o lists.trec
     truerank evaluate lists.trec --truth test.tsv -m ndcg@10
     """
-    options.check_output(output, *(factors or ()), bias, model, train)
-    if (factors is None) == (model is None):
-        raise tr.InputError("give either --factors or --model.")
-    if factors is not None:
-        scorer, seen = _read_factors(factors, bias, formats, train=train)
-    elif bias is not None:
-        raise tr.InputError("--bias applies only to --factors.")
-    else:
+    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train)
+    _check_scorer(factors, model, bias=bias, names=names)
+    if factors is None:
         scorer = tr.load_model(str(model))
         seen = None if train is None else tr.read_interactions(train, format=formats.get("train"))
+    else:
+        scorer, seen = _read_factors(factors, bias, names, formats, train=train)
     with options.resuming(output, resume) as folder:
         lists = tr.recommend(scorer, train=seen, k=k, threads=threads, progress=True, checkpoint=folder)
         describe_and_write(lists, output, lists.write)

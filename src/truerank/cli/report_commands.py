@@ -10,38 +10,34 @@ from truerank.cli.output import say_written
 
 
 @click.command()
-@options.sources_argument("RANKS")
+@options.sources_argument("RANKS_OR_RUN")
 @options.page_option
 @options.metrics_option(required=False)
-@options.path_option(
-    "--split",
-    "folder",
-    metavar="DIR",
-    help="The split that the ranks are about, a directory with train and test files: shows groups of users and items.",
-)
-@options.groups_option
+@options.reads_inputs
 @options.whole_option(
     "--sampled", "design", metavar="M", default="100", show_default=True, help="Show what M sampled candidates show."
 )
 @click.option("--title", metavar="TEXT", help="The heading (default: a question).")
-@options.columns_option
-def report(sources: dict[str, str], path: str, columns: dict[str, str], folder: str | None, **shown: Any) -> None:
+def report(sources: dict[str, str], path: str, inputs: options.Inputs, **shown: Any) -> None:
     """Write a report on recommenders to one HTML file that opens in any browser.
 
-    RANKS are files of ranks of one recommender or more, as for `truerank evaluate`, named by NAME or
-    by the file. The report needs no network: it shows metrics with intervals, comparisons, groups,
-    rank distributions, what sampled candidates would have shown, ties, and how everything was computed.
+    RANKS_OR_RUN are files of one recommender or more, as for `truerank evaluate`, named by NAME or by
+    the file. With --split or --train the report also has groups of users and of items. It needs no
+    network: it shows metrics with intervals, comparisons, groups, rank distributions, what sampled
+    candidates would have shown, ties, and how everything was computed.
 
     \b
     truerank report A=a.parquet B=b.parquet -o report.html
     truerank report old=a.parquet new=b.parquet -o report.html -m ndcg@20,ap --split folder --sampled 50
+    truerank report a.trec b.trec --truth test.csv --train train.csv -o report.html -m ndcg@10
     """
     from truerank.report.pages import TITLE
 
-    options.check_output(path, *sources.values(), shown["by"])
-    shown |= {"by": options.read_groups(shown["by"]), "metrics": shown["metrics"] or None}
-    shown |= {"title": shown["title"] or TITLE, "split": None if folder is None else tr.read_split(folder)}
-    tr.write_report(options.read_all(sources, columns), path, **shown, progress=True)
+    options.check_output(path, *sources.values(), *inputs.paths)
+    ranks = inputs.ranks(sources)
+    shown |= {"metrics": shown["metrics"] or None, "title": shown["title"] or TITLE}
+    by, split = inputs.groups(ranks, uses_split=True), inputs.data(ranks)
+    tr.write_report(ranks, path, by=by, split=split, **shown, progress=True)
     say_written(path)
 
 

@@ -7,12 +7,14 @@ import io
 import json
 import math
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from numbers import Integral
-from textwrap import shorten
+from shutil import get_terminal_size
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, overload
 
 from truerank.core.checks import InputError, check_choice, counted
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+# letters of a column that is too wide, at least
+_NARROWEST = 20
 # longer names of metrics are words, shorter ones abbreviations
 _ABBREVIATION = 5
 
@@ -123,6 +127,21 @@ def aligned(header: Sequence[str], rows: TextRows) -> str:
     columns = [[cell.ljust(max(map(len, first))) for cell in first]]
     columns += [[cell.rjust(max(map(len, column))) for cell in column] for column in rest]
     return "\n".join(map("  ".join, zip(*columns, strict=True)))
+
+
+def wrapped(sentence: str, width: int | None) -> str:
+    """Return a sentence in lines of at most this width, broken between words; those after the first are indented.
+
+    Examples
+    --------
+    >>> print(wrapped("note: only 5 instances: expect a wide interval", 30))
+    note: only 5 instances: expect
+      a wide interval
+    """
+    if width is None or len(sentence) <= width:
+        return sentence
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(wrap(sentence, width, subsequent_indent="  ", **whole))  # type: ignore[arg-type]
 
 
 def markdown_text(text: str) -> str:
@@ -278,6 +297,12 @@ class Table(Framed):
         What to know before trusting the numbers.
     conclusions : tuple of str
         What the numbers say.
+    labels : int
+        How many of the first columns say what a row is about.
+    heading : str
+        A column that becomes the heading of several tables where one would be too wide.
+    spare : tuple of str
+        Columns that are left out of a text that would be too wide, the first one first.
 
     Examples
     --------
@@ -293,10 +318,92 @@ class Table(Framed):
     records: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
     conclusions: tuple[str, ...] = ()
+    labels: int = 1
+    heading: str = ""
+    spare: tuple[str, ...] = ()
 
-    def to_text(self) -> str:
-        """Return aligned columns for a terminal, with the conclusions and notes below them."""
-        return "\n".join([aligned(self.header, self._texts()), *self._below()])
+    def to_text(self, width: int | None = None) -> str:
+        """Return aligned columns for a terminal, with the conclusions and notes below them.
+
+        Parameters
+        ----------
+        width : int, optional
+            How long a line may be. What does not fit becomes a table per heading, then loses its spare columns, and
+            is then continued below; sentences are broken between words.
+
+        Examples
+        --------
+        >>> rows = tuple((Cell("A"), Cell(metric), Cell("0.1000"), Cell("+2.5%")) for metric in ("ap", "rr"))
+        >>> table = Table(("", "metric", "mean", "relative"), rows, ({},) * 2, heading="metric", spare=("relative",))
+        >>> print(table.to_text(width=15))
+        ap
+             mean
+        A  0.1000
+        <BLANKLINE>
+        rr
+             mean
+        A  0.1000
+        note: left out
+          to fit:
+          relative
+        """
+        shown, left = self._fitted(width)
+        notes = (*self.notes, f"left out to fit: {', '.join(left)}") if left else self.notes
+        below = [wrapped(sentence, width) for sentence in replace(self, notes=notes)._below()]
+        return "\n".join(["\n\n".join(shown), *below])
+
+    def _fitted(self, width: int | None) -> tuple[list[str], list[str]]:
+        """Return the texts of the tables that fit, and the columns that are left out of them."""
+        if self._fits(width):
+            return [aligned(self.header, self._texts())], []
+        parts, left = self._by_heading(), list[str]()
+        for name in self.spare:
+            if all(part._fits(width) for part in parts.values()):
+                break
+            if name in self.header:
+                parts, left = {title: part._without(name) for title, part in parts.items()}, [*left, name]
+        texts = {title: "\n\n".join(part._continued(cast("int", width))) for title, part in parts.items()}
+        return [f"{title}\n{text}" if title else text for title, text in texts.items()], left
+
+    def _fits(self, width: int | None) -> bool:
+        return width is None or len(aligned(self.header, self._texts()).partition("\n")[0]) <= width
+
+    def _by_heading(self) -> dict[str, Table]:
+        """Return a table per value of the column that is a heading."""
+        if not self.heading or self.heading not in self.header:
+            return {"": self}
+        at = self.header.index(self.heading)
+        titles = dict.fromkeys(row[at].text for row in self.rows)
+        own = {title: tuple(row for row in self.rows if row[at].text == title) for title in titles}
+        return {title: replace(self, rows=rows)._without(self.heading) for title, rows in own.items()}
+
+    def _without(self, name: str) -> Table:
+        return self._columns_at([at for at, own in enumerate(self.header) if own != name])
+
+    def _columns_at(self, places: Sequence[int]) -> Table:
+        rows = tuple(tuple(row[at] for at in places) for row in self.rows)
+        return replace(self, header=tuple(self.header[at] for at in places), rows=rows)
+
+    def _continued(self, width: int) -> list[str]:
+        """Return the columns in as many tables, one below the other, as it takes; each begins with the labels."""
+        labels, blocks = list(range(self.labels)), [[self.labels]]
+        for at in range(self.labels + 1, len(self.header)):
+            if self._columns_at([*labels, *blocks[-1], at])._fits(width):
+                blocks[-1].append(at)
+            else:
+                blocks.append([at])
+        shown = [self._columns_at([*labels, *block]) for block in blocks]
+        return [aligned(part.header, part._texts() if part._fits(width) else part._broken(width)) for part in shown]
+
+    def _broken(self, width: int) -> list[list[str]]:
+        """Return the cells with those of the last column, which is too wide, continued in lines below."""
+        *before, _ = zip(self.header, *self._texts(), strict=True)
+        room = max(width - sum(2 + max(map(len, column)) for column in before), _NARROWEST)
+        rows = []
+        for *first, last in self._texts():
+            lines = wrap(last, room) or [""]
+            rows += [[*first, lines[0]], *([*("" for _ in first), line] for line in lines[1:])]
+        return rows
 
     def _below(self) -> list[str]:
         return [*self.conclusions, *(f"note: {note}" for note in self.notes)]
@@ -402,7 +509,7 @@ class Tabular(Framed, Generic[Row]):
             raise InputError(f"this {type(self).__name__} has {rows}, got the position {key!r}.") from None
 
     def __str__(self) -> str:
-        return self.to_table().to_text()
+        return self.to_table().to_text(get_terminal_size().columns if sys.stdout.isatty() else None)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {shorten(self._in_short(), 100, placeholder=' ...')}>"

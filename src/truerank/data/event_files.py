@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError, Ints, first_true
@@ -117,9 +118,11 @@ def read_pairs(
     *,
     user: Column = None,
     item: Column = None,
+    user_ids: AnyArray | None = None,
+    item_ids: AnyArray | None = None,
     format: Format | None = None,  # noqa: A002
 ) -> Interactions:
-    """Read pairs of user and item numbers (from 0) into interactions of the given shape.
+    """Read pairs of user and item numbers (from 0), or of their names, into interactions of the given shape.
 
     Parameters
     ----------
@@ -129,6 +132,8 @@ def read_pairs(
         Numbers of users and of items.
     user, item : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones.
+    user_ids, item_ids : arrays of str, optional
+        The names, if the source has names instead of numbers.
     format : {"csv", "movielens"}, optional
         The format of a text file, where it is not detected.
 
@@ -140,8 +145,12 @@ def read_pairs(
     [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
     """
     rows = load(source, PAIRS, {"user": user, "item": item}, format)
-    numbers = [_row_numbers(rows, role, size) for role, size in zip(("user", "item"), shape, strict=True)]
-    data = Interactions(sp.coo_array((np.ones(len(rows)), (numbers[0], numbers[1])), shape=shape), notes=rows.notes)
+    numbers = [
+        _row_numbers(rows, role, size) if names is None else _named_rows(rows, role, names)
+        for role, size, names in zip(("user", "item"), shape, (user_ids, item_ids), strict=True)
+    ]
+    pairs = sp.coo_array((np.ones(len(rows)), (numbers[0], numbers[1])), shape=shape)
+    data = Interactions(pairs, user_ids, item_ids, notes=rows.notes)
     data.matrix.data[:] = 1  # repeated pairs count once
     return data
 
@@ -156,6 +165,15 @@ def _row_numbers(rows: Rows, role: str, size: int) -> Ints:
     if (at := first_true((numbers < 0) | (numbers >= size))) is not None:
         raise rows.error(at, f"the {role} must lie in 0..{size - 1}, got {numbers[at]}")
     return numbers
+
+
+def _named_rows(rows: Rows, role: str, names: AnyArray) -> Ints:
+    """Return the place of each id among the names."""
+    places = pc.index_in(rows.ids(role).cast(pa.string()), value_set=pa.array(names.astype(np.str_).tolist()))
+    if places.null_count:
+        row = pc.index(places.is_null(), True).as_py()
+        raise rows.error(row, f"the {role} {shown(rows.ids(role)[row].as_py())} is not among the {len(names)} names")
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _encode(parts: Sequence[Rows], role: str) -> tuple[AnyArray, list[AnyArray]]:

@@ -286,7 +286,10 @@ def differences_table(differences: Sequence[Difference], adjustment: str, notes:
     if not (sampled or repeated):
         del columns[_PARTS[sampled, repeated]]
     rows = tuple(zip(*columns.values(), strict=True))
-    return Table(tuple(columns), rows, tuple(each.record() for each in differences), notes)
+    labels = 2 if "group" in columns else 1
+    spare = ("relative", _PARTS[sampled, repeated], "baseline", "mean")
+    records = tuple(each.record() for each in differences)
+    return Table(tuple(columns), rows, records, notes, labels=labels, heading="metric", spare=spare)
 
 
 def _interval_text(each: Difference) -> str:

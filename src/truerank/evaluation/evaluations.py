@@ -428,7 +428,7 @@ class Evaluation(Tabular[Estimate]):
             (name, _, *group), first = keys[start], self.estimates[start]
             ends = str(first.n_instances), f"{first.tied_share:.1%}"
             rows.append((*map(Cell, (name, *group)), *cells[start : start + width], *map(Cell, ends)))
-        return Table(header, tuple(rows), tuple(self.rows()), self.notes)
+        return Table(header, tuple(rows), tuple(self.rows()), self.notes, labels=1 + bool(self.groups))
 
     @cached_property
     def _best(self) -> list[bool]:

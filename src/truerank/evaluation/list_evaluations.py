@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from truerank.core.checks import AnyArray, InputError
 from truerank.core.ranks import Ranks
+from truerank.data.event_files import grouped
 from truerank.data.interactions import Interactions, PerUser
 from truerank.estimators.corrected import as_metrics
 from truerank.evaluation.estimates import Estimate
 from truerank.evaluation.groups import UNKNOWN, Groups
+from truerank.formats.columns import TRUTH
+from truerank.formats.ids import as_names
+from truerank.formats.rows import load
 from truerank.formats.sources import Source
 from truerank.metrics.definitions import METRICS, Metric
 from truerank.ranking.ranks_from_lists import read_lists
+from truerank.ranking.truth import index_in
 from truerank.recommending.list_metrics import LIST_METRICS, ListMetric, Overlap, Surroundings
 from truerank.recommending.recommendations import NO_CATALOGUE, Recommendations
 
@@ -79,7 +85,8 @@ def list_cells(
     parts = _parts(named, groups, () if ranked is None else ranked.groups)
     data = None if train is None else Interactions.of(train, "train")
     first = next(iter(named.values())) if len(named) > 1 else None
-    given = {name: Surroundings.of(lists, data, item_vectors, first) for name, lists in named.items()}
+    judged = _judgements(truth) if any(isinstance(metric, ListMetric) for metric in chosen) else None
+    given = {name: Surroundings.of(lists, data, item_vectors, first, judged) for name, lists in named.items()}
     of_ranks = iter([] if ranked is None else ranked.metrics)
     cells: dict[tuple[str, str, int], Estimate] = {}
     for at, metric in enumerate(chosen):
@@ -134,6 +141,20 @@ def as_list_metric(metric: Any) -> Any:
     if not METRICS.has(metric):
         raise METRICS.unknown(metric, LIST_METRICS)
     return metric
+
+
+def _judgements(truth: Source) -> Interactions | None:
+    """Return the truth with all its grades, also those of 0, which is a judgement as well."""
+    if truth is None or isinstance(truth, Interactions):
+        return truth
+    rows = load(truth, TRUTH, {}, None)
+    user_ids, item_ids = (rows.ids(role).unique() for role in ("user", "item"))
+    user, item = (index_in(rows.ids(role), ids) for role, ids in (("user", user_ids), ("item", item_ids)))
+    grades = rows.numbers("relevance") if "relevance" in rows else np.ones(len(rows))
+    order, indptr, items = grouped(user, item, (len(user_ids), len(item_ids)))
+    matrix = sp.csr_array((grades[order], items, indptr), shape=(len(user_ids), len(item_ids)))
+    names = as_names(user_ids, "user"), as_names(item_ids, "item")
+    return Interactions(matrix, names[0], names[1], positions=order).merged()
 
 
 def _ranks(named: Mapping[str, Recommendations], truth: Source, metric: object) -> dict[str, Ranks]:

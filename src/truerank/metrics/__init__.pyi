@@ -8,12 +8,15 @@ from .definitions import NDCG as NDCG
 from .definitions import RBP as RBP
 from .definitions import RR as RR
 from .definitions import Accuracy as Accuracy
+from .definitions import BPref as BPref
 from .definitions import Discount as Discount
+from .definitions import FBeta as FBeta
 from .definitions import FunctionMetric as FunctionMetric
 from .definitions import GradedMetric as GradedMetric
 from .definitions import GradedNDCG as GradedNDCG
 from .definitions import MARp as MARp
 from .definitions import MeanRank as MeanRank
+from .definitions import PartialAUC as PartialAUC
 from .definitions import PlainMetric as PlainMetric
 from .definitions import Precision as Precision
 from .definitions import Recall as Recall

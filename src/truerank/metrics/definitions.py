@@ -413,6 +413,84 @@ class F1(PlainMetric):
 
 
 @dataclass(frozen=True)
+class FBeta(PlainMetric):
+    """Weighted harmonic mean of Precision@k and Recall@k, which counts beta times as much.
+
+    (1 + beta^2) hits / (k + beta^2 |R|); van Rijsbergen, 1979. ``f-beta(1)@k`` is ``f1@k``.
+    """
+
+    name = "f-beta"
+    shape = "step"
+    beta: float
+    k: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < as_number(self.beta) < np.inf:
+            raise InputError(f"the beta of f-beta(beta)@k must be a number above 0, got {self.beta}.")
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        square = self.beta**2
+        return (1.0 + square) * (rank <= self.k) / (self.k + square * n_relevant)
+
+
+@dataclass(frozen=True)
+class PartialAUC(PlainMetric):
+    """AUC among all relevant items and the k best irrelevant ones: how well the top is in order.
+
+    With k or fewer irrelevant candidates it is the AUC. ``pauc(top)@k`` looks at the k best relevant items only, as
+    pAp@k in RecTools does. Among cut lists, they must be as long as k irrelevant items and all relevant ones.
+
+    References
+    ----------
+    Dodd & Pepe, Biometrics 2003; Budhiraja et al., WSDM 2020, and Hiranandani et al., ICML 2020 (top).
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[2, 4]], n=100)
+    >>> [round(tr.values(ranks, text).item(), 3) for text in ("pauc@2", "pauc@10", "auc")]
+    [0.25, 0.85, 0.985]
+    """
+
+    name = "pauc"
+    k: int
+    relevant: Literal["all", "top"] = _one_of("all", "top")
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        irrelevant = np.minimum(np.where(n > n_relevant, n - n_relevant, np.nan), self.k)
+        beaten = np.maximum(irrelevant - (rank - i), 0.0) / irrelevant
+        if self.relevant == "all":
+            return beaten / n_relevant
+        return (i <= self.k) * beaten / np.minimum(n_relevant, self.k)
+
+    def cutoff(self, n_relevant: Ints) -> Ints:
+        return self.k + n_relevant - 1
+
+
+@dataclass(frozen=True)
+class BPref(PlainMetric):
+    """Share of the relevant items that stand above the |R| best irrelevant ones, pair by pair.
+
+    1 - min(above, |R|) / min(|R|, n - |R|), averaged over the relevant items. It is meant for candidates that are all
+    judged: leave unjudged items out of the lists first. A relevant item that is not found adds nothing.
+
+    References
+    ----------
+    Buckley & Voorhees, SIGIR 2004, as trec_eval computes it.
+    """
+
+    name = "bpref"
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        counted = np.maximum(np.minimum(n_relevant, n - n_relevant), 1)
+        return (1.0 - np.minimum(rank - i, n_relevant) / counted) / n_relevant
+
+    def cutoff(self, n_relevant: Ints) -> Ints:
+        return 2 * n_relevant - 1
+
+
+@dataclass(frozen=True)
 class RPrecision(PlainMetric):
     """Precision at the depth at which a perfect ranking would have found everything, |R|."""
 
@@ -811,7 +889,8 @@ METRICS: Registry[PlainMetric | GradedMetric | WholeMetric] = Registry(
         "hit": "hr", "hits": "hr", "hit-rate": "hr", "hit-ratio": "hr", "hitrate": "hr", "hitratio": "hr",
         "success": "hr",
         "acc": "accuracy",
-        "f": "f1", "f-score": "f1", "f1-score": "f1",
+        "f": "f1", "f-score": "f1", "f1-score": "f1", "fbeta": "f-beta", "f-beta-score": "f-beta", "f2": "f-beta(2)",
+        "partial-auc": "pauc", "pap": "pauc(top)", "binary-preference": "bpref",
         "rprec": "r-precision", "r-prec": "r-precision", "rprecision": "r-precision",
         "mr": "mean-rank", "meanrank": "mean-rank", "average-rank": "mean-rank", "arithmetic-mean-rank": "mean-rank",
         "inverse-harmonic-mean-rank": "rr", "gmr": "geometric-mean-rank",
@@ -821,14 +900,17 @@ METRICS: Registry[PlainMetric | GradedMetric | WholeMetric] = Registry(
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
     },
     elsewhere=dict.fromkeys(
-        ("coverage", "gini", "entropy", "popularity", "tail-share", "novelty", "intra-list-distance", "overlap"),
+        (
+            "coverage", "gini", "entropy", "popularity", "tail-share", "novelty", "intra-list-distance", "overlap",
+            "personalisation", "serendipity", "calibration", "judged",
+        ),
         "a metric of recommended lists, not of ranks: evaluate what `truerank.recommend` returns",
     ),
 )  # fmt: skip
 """Every metric by its name, and by other names that the field uses."""
 
 BUILT_IN: tuple[type[PlainMetric], ...] = (
-    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, RPrecision, RBP, MeanRank, AMRI,
+    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, FBeta, PartialAUC, BPref, RPrecision, RBP, MeanRank, AMRI,
 )  # fmt: skip
 GRADED: tuple[type[GradedMetric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
 WHOLE: tuple[type[WholeMetric], ...] = (MedianRank, GeometricMeanRank, ZScore)

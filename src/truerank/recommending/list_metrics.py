@@ -35,9 +35,13 @@ class Surroundings:
     n_unlisted : int
         Training items that are not in the catalogue of the lists; they could have been recommended as well.
     vectors : array of shape (n_items, d), optional
-        Vectors of length 1, one per item.
+        A vector per item.
     reference : Recommendations, optional
         The lists of another recommender.
+    history : Interactions, optional
+        The training interactions, with their own numbers.
+    grades : sparse matrix of shape (n_lists, n_items), optional
+        How relevant items are: 1 plus the grade of what is judged, so that what is not stored is not judged.
     """
 
     popularity: Ints | None = None
@@ -45,6 +49,8 @@ class Surroundings:
     n_unlisted: int = 0
     vectors: Floats | None = None
     reference: Recommendations | None = None
+    history: Interactions | None = None
+    grades: sp.csr_array | None = None
 
     @classmethod
     def of(
@@ -53,15 +59,36 @@ class Surroundings:
         train: Interactions | None = None,
         vectors: AnyArray | None = None,
         reference: Recommendations | None = None,
+        truth: Interactions | None = None,
     ) -> Surroundings:
         """Return what is given in the numbering of the lists, whose items are matched by name."""
-        unit = None if vectors is None else _of_length_one(lists, vectors)
+        given = None if vectors is None else _vectors(lists, vectors)
+        grades = None if truth is None else _grades(lists, truth)
         if train is None:
-            return cls(vectors=unit, reference=reference)
+            return cls(vectors=given, reference=reference, grades=grades)
         place = match_names(lists.item_ids, train.item_names, np.zeros(0, np.int64), "item")
         n_users = int(np.count_nonzero(np.diff(train.indptr)))
         n_unlisted = 0 if place is None else train.n_items - int(np.count_nonzero(place >= 0))
-        return cls(_popularity(lists, train, place), n_users, n_unlisted, unit, reference)
+        return cls(_popularity(lists, train, place), n_users, n_unlisted, given, reference, train, grades)
+
+    def listed(self, lists: Recommendations) -> sp.csr_array:
+        """Return the training interactions of the users of the lists, in the numbering of the lists."""
+        if self.history is None:
+            raise InputError("the training interactions are missing.")
+        return _in_numbers_of(lists, self.history, np.ones(self.history.items.size))
+
+
+def _in_numbers_of(lists: Recommendations, given: Interactions, values: Floats) -> sp.csr_array:
+    """Return interactions as a matrix of the lists' users and items, without those that the lists do not know."""
+    rows, items = _matched(given.names, lists.user_ids, "user"), _matched(given.item_names, lists.item_ids, "item")
+    row, item = rows[given.users], items[given.items]
+    both = (row >= 0) & (item >= 0)
+    shape = (len(lists), lists.n_items)
+    return sp.coo_array((values[both], (row[both], item[both])), shape=shape).tocsr()
+
+
+def _grades(lists: Recommendations, truth: Interactions) -> sp.csr_array:
+    return _in_numbers_of(lists, truth, 1.0 + truth.values)
 
 
 def _popularity(lists: Recommendations, train: Interactions, place: Ints | None) -> Ints:
@@ -72,7 +99,7 @@ def _popularity(lists: Recommendations, train: Interactions, place: Ints | None)
     return own.astype(np.int64)
 
 
-def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
+def _vectors(lists: Recommendations, vectors: AnyArray) -> Floats:
     refuse_masked(vectors, "`item_vectors`")
     given = np.asarray(vectors, dtype=np.float64)
     if given.ndim != 2 or len(given) != lists.n_items:
@@ -83,7 +110,7 @@ def _of_length_one(lists: Recommendations, vectors: AnyArray) -> Floats:
     if bad.any():
         item = lists.item_ids.tolist()[int(np.argmax(bad))]
         raise InputError(f"`item_vectors` must be finite and not 0, but that of item {item!r} is not.")
-    return given / np.where(lengths > 0, lengths, 1)[:, None]
+    return given
 
 
 class Measured(NamedTuple):
@@ -282,7 +309,9 @@ class IntraListDistance(PerListMetric):
             raise self.needed("`item_vectors`, one row per item")
         sizes = lists.sizes.astype(np.float64)
         shape, ones = (len(lists), lists.n_items), np.ones(lists.items.size)
-        totals = sp.csr_array((ones, lists.items, lists.indptr), shape=shape) @ given.vectors
+        lengths = np.linalg.norm(given.vectors, axis=1, keepdims=True)
+        unit = given.vectors / np.where(lengths > 0, lengths, 1)
+        totals = sp.csr_array((ones, lists.items, lists.indptr), shape=shape) @ unit
         # |sum of vectors|^2 is the sum of all cosines, those of items with themselves included
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(sizes > 1, 1 - (np.square(totals).sum(axis=1) - sizes) / (sizes * (sizes - 1)), np.nan)
@@ -312,6 +341,127 @@ class Overlap(PerListMetric):
         return np.bincount(lists.users[shared], minlength=len(lists)) / longer
 
 
+@dataclass(frozen=True)
+class Personalisation(ListMetric):
+    """One minus the mean cosine between the lists of two users: 0 if all have the same items, 1 if none share any.
+
+    Empty lists are left out. Its standard error is that of the jackknife over users.
+    """
+
+    name = "personalisation"
+    k: int
+
+    def measure(self, lists: Recommendations, given: Surroundings) -> Measured:
+        """Return the mean over all pairs of users."""
+        some = lists.sizes > 0
+        n, own = int(some.sum()), np.flatnonzero(some)
+        if n < 2:
+            return Measured(math.nan, math.nan, n, is_mean=False)
+        weights = 1 / np.sqrt(lists.sizes[lists.users])
+        total = np.bincount(lists.items, weights, minlength=lists.n_items)
+        # the squared length of a sum of unit vectors is the sum of all cosines, those with themselves included
+        cosines = float(total @ total) - n
+        of_user = np.bincount(lists.users, total[lists.items] * weights, minlength=len(lists))[own] - 1
+        without = 1 - (cosines - 2 * of_user) / max((n - 1) * (n - 2), 1)
+        error = math.sqrt((n - 1) * without.var()) if n > 2 else math.nan
+        return Measured(1 - cosines / (n * (n - 1)), error, n, is_mean=False)
+
+
+@dataclass(frozen=True)
+class Serendipity(PerListMetric):
+    """Mean over a list of how unexpected its relevant items are: their place by popularity minus that in the list.
+
+    Places are divided by the number of items, and what popularity puts above the list's own place counts 0, as in
+    RecTools; divided by k. An item is relevant if its grade is above 0. Of equally popular items, the one with the
+    lower number is more expected.
+    """
+
+    name = "serendipity"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        popularity, grades = _known_popularity(self, given), _known_grades(self, given)
+        place = np.empty(popularity.size, np.int64)
+        place[np.argsort(-popularity, kind="stable")] = np.arange(1, popularity.size + 1)
+        rank = np.arange(lists.items.size) - lists.indptr[lists.users] + 1
+        gap = np.maximum(place[lists.items] - rank, 0) / popularity.size
+        relevant = _stored(grades, lists) > 1
+        return _sums(lists, gap * relevant) / self.k
+
+
+@dataclass(frozen=True)
+class Calibration(PerListMetric):
+    """How far the categories in a list are from those in the user's training items; 0 if they have the same shares.
+
+    The Kullback-Leibler divergence of the list's shares from the history's, in nats; a share `mix` of the list's is
+    replaced by the history's, so that it is finite. `item_vectors` has a row per item with its weight in each category;
+    an item in several belongs to each with its share. Undefined for users without training items.
+
+    References
+    ----------
+    Steck, RecSys 2018.
+    """
+
+    name = "calibration"
+    k: int
+    mix: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.mix < 1:
+            raise InputError(f"the mix of {self.name} must lie between 0 and 1, got {self.mix:g}.")
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        if given.history is None or given.vectors is None:
+            raise self.needed("`train`, and the categories of items as `item_vectors`")
+        if (given.vectors < 0).any():
+            raise InputError(f"{self} needs `item_vectors` of weights from 0.")
+        totals = given.vectors.sum(axis=1, keepdims=True)
+        shares = given.vectors / np.where(totals > 0, totals, 1)
+        shape = (len(lists), lists.n_items)
+        own = sp.csr_array((np.ones(lists.items.size), lists.items, lists.indptr), shape=shape)
+        past, shown = (_rows_to_one(matrix @ shares) for matrix in (given.listed(lists), own))
+        mixed = (1 - self.mix) * shown + self.mix * past
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = np.where(past > 0, past * np.log(past / mixed), past)  # NaN where there is no history
+        return parts.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Judged(PerListMetric):
+    """Share of the first k places that hold an item of which the truth says whether it is relevant.
+
+    Grades of 0 are judgements. Divided by k, also for shorter lists, as in ir-measures.
+    """
+
+    name = "judged"
+    k: int
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        return _sums(lists, _stored(_known_grades(self, given), lists) > 0) / self.k
+
+
+def _rows_to_one(values: Floats) -> Floats:
+    totals = values.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return values / np.where(totals > 0, totals, np.nan)
+
+
+def _stored(matrix: sp.csr_array, lists: Recommendations) -> Floats:
+    """Return the entries of a matrix at the items of the lists, 0 where it has none."""
+    return np.asarray(matrix[lists.users, lists.items], dtype=np.float64).ravel() if lists.items.size else np.zeros(0)
+
+
+def _sums(lists: Recommendations, values: AnyArray) -> Floats:
+    return np.bincount(lists.users, values, minlength=len(lists)).astype(np.float64)
+
+
+def _known_grades(metric: PerListMetric, given: Surroundings) -> sp.csr_array:
+    if given.grades is None:
+        raise metric.needed("`truth`, the relevant items")
+    return given.grades
+
+
 def _matched(names: AnyArray, among: AnyArray, role: str) -> Ints:
     place = match_names(names, among, np.zeros(0, np.int64), role)
     return np.arange(names.size) if place is None else place
@@ -338,6 +488,10 @@ LIST_METRICS: Registry[ListMetric] = Registry(
         "arp": "popularity", "average-popularity": "popularity", "aplt": "tail-share",
         "mean-self-information": "novelty", "miuf": "novelty",
         "ild": "intra-list-distance", "intra-list-diversity": "intra-list-distance", "intersection": "overlap",
+        "personalization": "personalisation", "kl": "calibration", "miscalibration": "calibration",
     },
 )  # fmt: skip
-LIST_METRICS.add_built_in(Coverage, Gini, Entropy, MeanPopularity, TailShare, Novelty, IntraListDistance, Overlap)
+LIST_METRICS.add_built_in(
+    Coverage, Gini, Entropy, MeanPopularity, TailShare, Novelty, IntraListDistance, Overlap,
+    Personalisation, Serendipity, Calibration, Judged,
+)  # fmt: skip

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "corrected_by_rank",
+    "differences",
     "error_by_budget",
     "expected_by_rank",
     "metric_by_m",
+    "metrics",
     "metrics_by_rank",
     "orders_by_m",
     "rank_distribution",
@@ -348,6 +350,93 @@ def orders_by_m(
         axes.set(title=title, ylabel=f"expected {shown_name(name)}")
     left.legend(title="recommender")
     return left, right
+
+
+@styled
+def metrics(evaluation: tr.Evaluation, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """Draw the means of a table as dots with their intervals, a row per recommender and group, a mark per metric.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `truerank.evaluate` returns, of at most six metrics.
+    level : float
+        Confidence level of the intervals.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = {"A": tr.Ranks.from_ranks([1, 2, 9] * 20, n=50), "B": tr.Ranks.from_ranks([4, 4, 8] * 20, n=50)}
+    >>> axes = tr.plots.metrics(tr.evaluate(ranks, ["ndcg@10", "rr"]))
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['A', 'B']
+    """
+    check_kind("evaluation", evaluation, tr.Evaluation)
+    rows = [
+        {**row, "name": " ".join(filter(None, (row["recommender"], row.get("group"))))}
+        for row in evaluation.rows(level)
+    ]
+    return _dots(_axes(ax), rows, [str(row["metric"]) for row in rows], "mean", f"metric, {100 * level:g} % interval")
+
+
+@styled
+def differences(comparison: tr.Comparison, *, ax: Axes | None = None) -> Axes:
+    """Draw differences as dots with their intervals, adjusted as in the comparison, and a line at no difference.
+
+    Dots are hollow where no difference was found or the sample does not determine one.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `truerank.compare` returns, of at most six metrics.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = {"A": tr.Ranks.from_ranks([1, 2, 9] * 20, n=50), "B": tr.Ranks.from_ranks([4, 4, 8] * 20, n=50)}
+    >>> axes = tr.plots.differences(tr.compare(ranks, "rr"))
+    >>> axes.get_xlabel(), [label.get_text() for label in axes.get_yticklabels()]
+    ('difference, 95 % interval', ['B - A'])
+    """
+    check_kind("comparison", comparison, tr.Comparison)
+    rows = [
+        {
+            **each.record(),
+            "name": " ".join(filter(None, (f"{each.recommender} - {each.baseline}", each.group))),
+            "hollow": each.finding.winner is None,
+        }
+        for each in comparison.differences
+    ]
+    axes = _axes(ax)
+    axes.axvline(0, color="0.5", linewidth=0.8, linestyle=":")
+    metrics = [each.metric for each in comparison.differences]
+    return _dots(axes, rows, metrics, "difference", f"difference, {100 * comparison.level:g} % interval")
+
+
+def _dots(axes: Axes, rows: Sequence[Mapping[str, Any]], of: Sequence[str], value: str, label: str) -> Axes:
+    """Draw a dot and an interval per row; those of a name share a line, from top to bottom."""
+    names, shown = (list(dict.fromkeys(each)) for each in ((row["name"] for row in rows), of))
+    _check_count("metrics", dict.fromkeys(shown, np.zeros(0)), len(LOOKS))
+    for number, metric in enumerate(shown):
+        own = [row for row, name in zip(rows, of, strict=True) if name == metric]
+        at = [names.index(row["name"]) + 0.6 * ((number + 0.5) / len(shown) - 0.5) for row in own]
+        colour = LOOKS[number][0]
+        axes.hlines(at, [row["low"] for row in own], [row["high"] for row in own], color=colour, linewidth=1.2)
+        faces = ["white" if row.get("hollow") else colour for row in own]
+        centres = [row[value] for row in own]
+        axes.scatter(
+            centres, at, s=22, c=faces, edgecolors=colour, marker=_MARKS[number], label=shown_name(metric), zorder=3
+        )
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set(xlabel=label)
+    axes.legend()
+    return axes
+
+
+_MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 @styled
