@@ -15,5 +15,5 @@ from .literature import Multinomial as Multinomial
 from .pooled import ExpectationMaximisation as ExpectationMaximisation
 from .pooled import Monotone as Monotone
 from .pooled import Smooth as Smooth
-from .pooled import Unbiased as Unbiased
 from .solvers import Law as Law
+from .unbiased import Unbiased as Unbiased

@@ -12,9 +12,8 @@ from truerank.core.caching import cached
 from truerank.core.checks import Floats, Ints, distinct_columns, frozen
 from truerank.core.ranks import Ranks
 from truerank.estimators.bias_variance import BiasVariance
-from truerank.estimators.corrected import Assumption, Case, Correction, CorrectionTable, require_design
+from truerank.estimators.corrected import Assumption, Case, Correction, CorrectionTable, ValueTerm, require_design
 from truerank.estimators.draws import Draws, Ended, FixedDraws, HitTimes, Readings, readings, rounded_down, rounded_up
-from truerank.estimators.pooled import ValueTerm
 from truerank.estimators.worst_laws import Setting, reference, setting
 from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import Stops

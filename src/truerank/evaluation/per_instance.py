@@ -19,7 +19,7 @@ from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.metrics.definitions import Metric, Term, Terms
-from truerank.sampling.sums import GROWTH, POINTS, on_ladder, rule
+from truerank.sampling.sums import GROWTH, POINTS, rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -387,7 +387,7 @@ def _smooth_mean_over_orders(items: _Items, term: Term) -> Floats:
     live = np.flatnonzero(start < end)
     while live.size:
         longest = np.maximum(np.minimum(GROWTH * (items.rank + start - 1), limit), POINTS)[live]
-        length, points, weights = _rules(np.minimum(longest, (end - start)[live]))
+        length, points, weights = rules(np.minimum(longest, (end - start)[live]))
         spread = items.take(live[:, None])
         lost = start[live, None] + points
         total[live] += (weights * spread.chance(lost) * spread.term(term, lost)).sum(axis=1)
@@ -401,21 +401,6 @@ def _longest(items: _Items) -> Floats:
     few = np.maximum(items.block // 8, 1)
     deviations = np.sqrt(np.minimum(items.place, items.block - items.place + 1)) / items.block
     return np.maximum(items.tied // few + 1, 3.5 * items.tied * deviations)
-
-
-def _rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return lengths of blocks within their limits, and points and weights for each, filled up to 16 with weight 0."""
-    if (longest <= POINTS).all():  # short enough to take every number
-        lengths = np.maximum(longest.astype(np.int64), 1)
-        inside = np.arange(POINTS) < lengths[:, None]
-        return lengths, np.where(inside, np.arange(float(POINTS)), 0.0), inside.astype(np.float64)
-    distinct, which = np.unique(longest, return_inverse=True)
-    lengths = np.array([on_ladder(length) for length in distinct], dtype=np.int64)
-    table = np.zeros((2, distinct.size, POINTS))
-    for row, length in enumerate(lengths.tolist()):
-        points, weights = rule(length)
-        table[0, row, : points.size], table[1, row, : points.size] = points, weights
-    return lengths[which], table[0][which], table[1][which]
 
 
 def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:
