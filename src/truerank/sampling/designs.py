@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_number, as_rng, check_whole
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    Rng,
+    as_number,
+    as_rng,
+    check_whole,
+    distinct_columns,
+)
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design
@@ -24,6 +35,8 @@ from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreO
 # candidates of each instance in the first batch; each further one adds a quarter of what was drawn, which bounds the
 # waste
 _FIRST, _GROWTH = 16, 0.25
+# shares of the candidates that plans choose from
+_BEYOND = (0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01)
 
 
 class Stops(NamedTuple):
@@ -112,6 +125,10 @@ class SamplingDesign(Design):
     def inclusion(self, count: AnyCounts, n_irrelevant: AnyCounts) -> Floats:
         """Return the chance that an item with this many above, fewer than `decides_below`, is known exactly."""
         return np.ones(np.broadcast_shapes(np.shape(count), np.shape(n_irrelevant)))
+
+    def variants(self) -> Sequence[SamplingDesign]:
+        """Return what may be planned in its place, from few scores with large errors to many with small ones."""
+        return (self,)
 
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
@@ -441,6 +458,9 @@ class InverseSampling(SequentialDesign):
     def decides_below(self) -> int:
         return self.hits if self.decide is None else self.decide
 
+    def variants(self) -> Sequence[SamplingDesign]:
+        return (self,) if self.decide is None else [replace(self, beyond=beyond) for beyond in _BEYOND]
+
     def line(self, n_irrelevant: AnyCounts) -> Ints:
         """Return after how many draws items with fewer than `hits` above go on, for each number of candidates.
 
@@ -460,7 +480,10 @@ class InverseSampling(SequentialDesign):
         """Return the chance that fewer than `hits` of those above are drawn up to the line."""
         if self.decide is None:
             return super().inclusion(count, n_irrelevant)
-        return HYPERGEOMETRIC.cdf(self.hits - 1, count, self.line(n_irrelevant), n_irrelevant)
+        g, N = np.broadcast_arrays(count, n_irrelevant)
+        first, which = distinct_columns(g.ravel(), N.ravel())  # few differ
+        few, own = g.ravel()[first], N.ravel()[first]
+        return HYPERGEOMETRIC.cdf(self.hits - 1, few, self.line(own), own)[which].reshape(g.shape)
 
     def ended(self, above: Ints, drawn: AnyCounts, n_irrelevant: AnyCounts) -> Bools:
         return above >= np.where(drawn <= self.line(n_irrelevant), self.hits, self.decides_below)
