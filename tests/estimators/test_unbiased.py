@@ -34,7 +34,7 @@ def record(hits: set[int], N: int, design: tr.InverseSampling, line: int, ends: 
     count = 0
     for drawn in range(1, N + 1):
         count += drawn in hits
-        enough = design.hits if drawn <= line else design.decide
+        enough = design.hits if drawn <= line else design.decides_below
         if count >= enough and drawn in ends:
             return drawn, count
     return N, count

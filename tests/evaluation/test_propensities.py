@@ -126,7 +126,7 @@ def logged(rng: np.random.Generator) -> tuple[tr.Ranks, tr.Ranks, float, float]:
 
 
 def test_bias_is_removed_and_intervals_cover() -> None:
-    chance = tr.Propensity(np.arange(N_ITEMS), (np.arange(N_ITEMS) + 1.0) ** -0.5)
+    chance = tr.Propensity(np.arange(N_ITEMS), 1 / np.sqrt(np.arange(N_ITEMS) + 1.0))
     rng, times = np.random.default_rng(0), 200
     found, plain, covered, differs = [], [], 0, 0
     for _ in range(times):
@@ -147,7 +147,7 @@ def test_bias_is_removed_and_intervals_cover() -> None:
 def test_comparisons_have_the_means_of_evaluations() -> None:
     rng = np.random.default_rng(1)
     one, other, *_ = logged(rng)
-    chance = tr.Propensity(np.arange(N_ITEMS), (np.arange(N_ITEMS) + 1.0) ** -0.5)
+    chance = tr.Propensity(np.arange(N_ITEMS), 1 / np.sqrt(np.arange(N_ITEMS) + 1.0))
     both = {"A": one, "B": other}
     gap, means = (
         tr.compare(both, "ndcg@10", propensity=chance)["B", "A", "ndcg@10"],

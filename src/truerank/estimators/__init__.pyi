@@ -16,4 +16,5 @@ from .pooled import ExpectationMaximisation as ExpectationMaximisation
 from .pooled import Monotone as Monotone
 from .pooled import Smooth as Smooth
 from .solvers import Law as Law
+from .unbiased import Possible as Possible
 from .unbiased import Unbiased as Unbiased

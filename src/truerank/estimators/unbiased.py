@@ -1,4 +1,4 @@
-"""Exactly unbiased estimates from inverse sampling, whatever the law of the ranks.
+"""Estimates that assume nothing of the ranks: exactly unbiased ones, and the middle of what is possible.
 
 An item whose count above is known exactly adds its term over the chance that it is known (Horvitz and Thompson, 1952).
 Every metric that looks no deeper than the design decides is a sum of such terms. What is proportional to 1 / rank, or
@@ -37,6 +37,7 @@ class Unbiased(Estimator):
     """Exactly unbiased estimates under inverse sampling without a cap.
 
     They exist for AP, RR, AUC and the mean rank; and for every metric with a cut-off of at most `decide`, or `hits`.
+    Where candidates had unequal chances, AUC and the mean rank have them.
 
     Examples
     --------
@@ -56,6 +57,8 @@ class Unbiased(Estimator):
         return most is None or bool(np.all(ranks.item_irrelevant <= most))
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        if ranks.estimated is not None:
+            return _weighted_terms(parts, ranks, name, ranks.estimated)
         design, plain = _inverse(ranks, name), name.partition("~")[0]
         if not all(has_unbiased_form(part.term, ranks) for part in parts):
             raise InputError(f"{plain} has no useful unbiased estimate under {design}; use {plain}~smooth.")
@@ -79,6 +82,42 @@ class Unbiased(Estimator):
                 np.maximum(largest, _known(part.term, ranks, np.full_like(ranks.above, count), design), out=largest)
             most += largest if part.weight is None else largest * part.weight
         return 0.0, float(np.bincount(ranks.instance, most).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Possible(Estimator):
+    """The middle of what a sample leaves possible, for designs whose law is not known; its interval is all of that.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_scores([0.5, 0.1], [[0.1, 0.9], [0.4, 0.2]], n=4, inclusion=[[0.5, 0.9], [0.5, 0.9]])
+    >>> tr.values(ranks, "recall@2").tolist()          # one of three is above the first item, and one below
+    [0.5, 0.0]
+    """
+
+    name = "possible"
+
+    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
+        if ranks.drawn is None:
+            design = require_design(ranks, name)
+            raise InputError(f"{name} is for draws that are known item by item, but these were sampled by {design}.")
+        from truerank.estimators.bounds import possible  # which imports what solves tables of bounds
+
+        places = np.arange(ranks.above.size)
+        ends = [[possible(part.term, ranks, upper).values for upper in (False, True)] for part in parts]
+        middles = [ValueTerm((low + high) / 2) for low, high in ends]
+        return tuple(Terms(middle, places, part.weight) for middle, part in zip(middles, parts, strict=True))
+
+
+def _weighted_terms(parts: tuple[Terms, ...], ranks: Ranks, name: str, count: Floats) -> tuple[Terms, ...]:
+    """Return affine terms at the estimated counts, which are unbiased."""
+    plain, places = name.partition("~")[0], np.arange(ranks.above.size)
+    if not all(has_unbiased_form(part.term, ranks) for part in parts):
+        raise InputError(
+            f"{plain} has no unbiased estimate from candidates with unequal chances; use {plain}~possible."
+        )
+    return tuple(Terms(ValueTerm(_exact(part.term, ranks, count)), places, part.weight) for part in parts)
 
 
 def _inverse(ranks: Ranks, name: str) -> InverseSampling:
@@ -202,4 +241,4 @@ def unbiased_reciprocal(drawn: AnyArray, i: Ints, n_irrelevant: Ints, hits: int)
     return estimates
 
 
-CORRECTIONS.add_built_in(Unbiased)
+CORRECTIONS.add_built_in(Unbiased, Possible)

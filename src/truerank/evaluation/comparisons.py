@@ -264,8 +264,7 @@ def compare(
         method = RandomisedTukey(method, replicates, rng, progress)
     if engine is None:
         groups = None if by is None else Groups.of(by)
-        options = {"propensity": seen, "ties": ties, "rng": rng}
-        entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, **options)
+        entrants, dropped = entrants_of(ranks, chosen, groups, propensity=seen, unmatched=unmatched, ties=ties, rng=rng)
         if adjustment == "tukey" and any(len(each.runs) > 1 or each.is_sampled for each in entrants.values()):
             raise InputError("adjustment='tukey' needs one run of exact ranks for each recommender.")
         parts = paired_parts(entrants, chosen, task, method, assume)

@@ -407,7 +407,11 @@ class Entrant:
     @property
     def sampled(self) -> bool:
         """Whether its candidates are sampled by a design that determines how much its values vary."""
-        return all(run.design is not None and (run.drawn is not None or run.design.keeps_unbiased) for run in self.runs)
+        return all(
+            run.design is not None
+            and (run.design.keeps_unbiased or (run.drawn is not None and not run.design.needs_weights))
+            for run in self.runs
+        )
 
     @property
     def is_sampled(self) -> bool:

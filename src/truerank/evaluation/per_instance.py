@@ -252,11 +252,11 @@ def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]
         return [totals[part.rows] for part in parts]
     added, row, n = item_terms(ranks, terms), ranks.instance, len(ranks)
 
-    def totals(part: Part) -> Floats:
+    def total(part: Part) -> Floats:
         own = added[part.items] if part.inverse is None else added[part.items] * part.inverse
         return np.bincount(row[part.items], own, minlength=n)[part.rows].astype(np.float64)
 
-    return [totals(part) for part in parts]
+    return [total(part) for part in parts]
 
 
 def split_by(ranks: Ranks, groups: Groups | None, propensity: Propensity | None = None) -> tuple[Part, ...]:

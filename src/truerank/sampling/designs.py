@@ -615,7 +615,30 @@ class StoppedSampling(SamplingDesign):
         return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
 
 
-DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, HeadFirst)
+@dataclass(frozen=True)
+class WeightedSampling(StoppedSampling):
+    """Candidates drawn with known, unequal chances, so that each counts with 1 / its chance.
+
+    For data from elsewhere, see `Ranks.from_scores` and its `inclusion`.
+
+    Parameters
+    ----------
+    replace : bool
+        Whether a candidate may have been sampled more than once.
+    """
+
+    name = "weighted"
+    law_of_draws = None  # type: ignore[assignment]
+    needs_weights = True
+    replace: bool = False
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        if not self.replace:
+            return super().possible_counts(above, drawn, n_irrelevant)
+        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
+
+
+DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, WeightedSampling, HeadFirst)
 
 
 AnyDesign = SamplingDesign | str | int
