@@ -49,6 +49,8 @@ from .evaluation.paired_tests import PairedTest as PairedTest
 from .evaluation.paired_tests import Randomisation as Randomisation
 from .evaluation.per_instance import values as values
 from .evaluation.per_instance import values_frame as values_frame
+from .evaluation.propensities import Propensity as Propensity
+from .evaluation.propensities import popularity_propensity as popularity_propensity
 from .metrics.definitions import Metric as Metric
 from .ranking.among_samples import rank_sampled as rank_sampled
 from .ranking.batches import RankCounter as RankCounter

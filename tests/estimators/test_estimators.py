@@ -13,8 +13,8 @@ import pytest
 import truerank as tr
 from tests.sampling.test_every_design import looked_at
 from truerank.estimators import rank_laws as posteriors
-from truerank.estimators.pooled import unbiased_reciprocal
 from truerank.estimators.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
+from truerank.estimators.unbiased import unbiased_reciprocal
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 UNBIASED = ["ap", "rr", "auc", "mean-rank"]

@@ -25,6 +25,7 @@ DRAWN = [
     tr.InverseSampling(3, most=4),
     tr.InverseSampling(most=4),
     tr.InverseSampling(1, whole=True),
+    tr.InverseSampling(1, decide=4, beyond=0.5),
 ]
 """Designs that draw from exact ranks."""
 
@@ -110,7 +111,7 @@ def test_draws_can_go_on_to_the_end_of_their_batch(tmp_path: Path) -> None:
     long.save(tmp_path / "ranks.parquet")
     assert tr.Ranks.load(tmp_path / "ranks.parquet") == long
     assert tr.evaluate(long, "ap").metrics == ("ap~smooth",)
-    with pytest.raises(tr.InputError, match=r"but inverse\(1, whole\) ends them later; use ap~smooth"):
+    with pytest.raises(tr.InputError, match=r"no useful unbiased estimate under inverse\(1, whole\); use ap~smooth"):
         tr.values(long, "ap~unbiased")
 
 

@@ -93,6 +93,7 @@ def plan_scores(
     like: Ranks | Scoreable | None = None,
     metric: AnyMetric = "ndcg@10",
     users: int | None = None,
+    error: float | None = None,
     cost_per_score: float | None = None,
     rng: Rng = 0,
 ) -> ScorePlan:
@@ -115,6 +116,9 @@ def plan_scores(
         With the recommended estimator, if it has none.
     users : int, optional
         How many users will be ranked, all by default.
+    error : float, optional
+        The wanted `PlannedScores.error`: of a design that decides the top, the largest `beyond` is planned, hence the
+        fewest scores, that comes down to it; the smallest, if none does.
     cost_per_score : float, optional
         What a score costs, in any currency.
     rng : int or numpy.random.Generator
@@ -127,16 +131,22 @@ def plan_scores(
     >>> plan = tr.plan_scores([100, "inverse(2)"], like=pilot, users=500, cost_per_score=0.001)
     >>> [(each.design, each.scores < 60_000, each.determined) for each in plan.designs]
     [('all candidates', False, True), ('uniform(100)', True, False), ('inverse', True, True)]
+    >>> plan = tr.plan_scores("inverse(decide=10)", like=pilot, users=2_000, metric="recall@10", error=0.025)
+    >>> print(plan.designs[1].design)
+    inverse(decide=10, beyond=0.3)
     """
     generator, asked = as_rng(rng), as_metric(metric)
     pilot, notes = _pilot(split, like, generator)
     n_users = _number(split, pilot, users)
     if cost_per_score is not None and not 0 <= as_number(cost_per_score) < math.inf:
         raise InputError(f"`cost_per_score` must be a number from 0, got {cost_per_score!r}.")
+    if error is not None and not 0 < as_number(error) < math.inf:
+        raise InputError(f"`error` must be a number above 0, got {error!r}.")
     several = [designs] if isinstance(designs, AnyDesign) else as_list("designs", designs)
     future = _like(pilot, n_users, generator)
     n_pilot = None if like is None else len(pilot)
-    work = _Work(future, asked, math.nan if cost_per_score is None else cost_per_score, n_pilot, generator)
+    cost, wanted = (math.nan if each is None else each for each in (cost_per_score, error))
+    work = _Work(future, asked, cost, wanted, n_pilot, generator)
     chosen = [as_design(each) for each in several]
     return ScorePlan(n_users, (work.exact(), *map(work.row, chosen)), (*notes, *_doubts(chosen)))
 
@@ -186,6 +196,7 @@ class _Work:
     ranks: Ranks
     metric: Metric
     cost: float
+    error: float
     n_pilot: int | None
     rng: np.random.Generator
 
@@ -194,6 +205,15 @@ class _Work:
         return self._planned(_ALL, (total, total, total), [self.ranks])
 
     def row(self, design: SamplingDesign) -> PlannedScores:
+        """Return the plan of a design or, if an error is wanted, of the cheapest variant of it that is as good."""
+        several = [design] if math.isnan(self.error) else design.variants()
+        planned = map(self._row, several)
+        found = next(planned)
+        while found.error > self.error and (better := next(planned, None)) is not None:
+            found = better
+        return found
+
+    def _row(self, design: SamplingDesign) -> PlannedScores:
         if isinstance(design, SequentialDesign):
             return self._planned(str(design), self._range(design), self._drawn(design))
         total = len(self.ranks) * design.size + self.ranks.above.size

@@ -271,6 +271,7 @@ class Ranks:
         *,
         n: ArrayLike | None = None,
         replace: bool = False,
+        inclusion: Any = None,
         positive_mask: Any = None,
         negative_mask: Any = None,
         ids: ArrayLike | None = None,
@@ -290,6 +291,11 @@ class Ranks:
             ranks are sampled ranks, and can be corrected. None: the given ones are all that there are.
         replace : bool
             With `n`: whether a candidate may have been sampled more than once.
+        inclusion : array or tensor of the shape of `negative`, optional
+            With `n`, where candidates were sampled with unequal chances, by popularity for instance: the chance that
+            the sample contains the candidate or, with `replace`, how often on average, so that each of its draws
+            counts. Every candidate of the catalogue must have had one above 0. AUC and the mean rank are then unbiased;
+            other metrics have only bounds, by what the sample leaves possible.
         positive_mask, negative_mask : arrays of the shapes of `positive` and `negative`, optional
             True, or not 0, for the candidates that count; the other scores may be anything. None: all count.
         ids : array, optional
@@ -307,20 +313,38 @@ class Ranks:
         >>> tr.Ranks.from_scores(np.array([0.5, 0.3]), negative, n=2_500_604)
         Ranks(2 instances, 2 relevant items, 5 of 2500604 candidates sampled, 50.0 % of instances tied)
 
+        Where they were sampled by popularity, each counts with 1 / its chance:
+
+        >>> chance = np.array([[0.5, 0.1, 0.2, 0.5], [0.1, 0.5, 0.1, 0.2]])
+        >>> ranks = tr.Ranks.from_scores(np.array([0.5, 0.3]), negative, n=25, inclusion=chance)
+        >>> ranks.estimated.tolist()
+        [10.0, 16.0]
+        >>> tr.evaluate(ranks, ["auc", "recall@10"]).metrics
+        ('auc~unbiased', 'recall@10~possible')
+
         Several relevant candidates per row, padded, and one pool of irrelevant ones:
 
         >>> positive, mask = np.array([[0.5, 0.8], [0.3, 0.0]]), np.array([[1, 1], [1, 0]])
         >>> tr.Ranks.from_scores(positive, np.array([0.6, 0.4]), positive_mask=mask).above.tolist()
         [0, 1, 2]
         """
-        fields = count_scores(positive, negative, positive_mask, negative_mask)
+        most = np.inf if replace else 1.0
+        fields = count_scores(positive, negative, positive_mask, negative_mask, inclusion, most)
+        estimated = fields.pop("estimated")
+        if n is None and inclusion is not None:
+            raise InputError("`inclusion` is about a sample: give `n`, the candidates that it was drawn from.")
         if n is None:
             return cls(**fields, ids=ids)
         size = fields["indptr"].size - 1
+        if estimated is not None:
+            draws = np.diff(fields["indptr"])
+            drawn = np.repeat(fields["n_candidates"] - draws, draws)
+            sample = Sample(DESIGNS.get("weighted")(replace), checks.per_instance("n", n, size), drawn, estimated)
+            return cls(**fields, ids=ids, sample=sample, notes=_pool_notes(size, negative))
         one = np.unique(fields["n_candidates"] - np.diff(fields["indptr"]))
         design = DESIGNS.get("uniform")(int(one[0]) if one.size == 1 and one[0] else None, replace)
-        notes = (_SHARED_POOL,) if size > 1 and np.ndim(negative) == 1 else ()
-        return cls(**fields, ids=ids, sample=Sample(design, checks.per_instance("n", n, size)), notes=notes)
+        sample = Sample(design, checks.per_instance("n", n, size))
+        return cls(**fields, ids=ids, sample=sample, notes=_pool_notes(size, negative))
 
     @classmethod
     def in_batch(cls, scores: Any, *, items: ArrayLike | None = None, ids: ArrayLike | None = None) -> Ranks:
@@ -378,7 +402,7 @@ class Ranks:
         design = parts[0].design
         return parts[0]._with(
             **{name: joined(name) for name in (*PER_ITEM, *PER_INSTANCE)},
-            sample=None if design is None else Sample(design, joined("n_catalogue"), joined("drawn")),
+            sample=None if design is None else Sample(design, *map(joined, ("n_catalogue", "drawn", "estimated"))),
             indptr=bounds(np.concatenate([part.n_relevant for part in parts])),
             depth=min((part.depth for part in parts if part.depth is not None), default=None),
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
@@ -433,7 +457,8 @@ class Ranks:
         of_instances = {name: _taken(getattr(self, name), chosen) for name in PER_INSTANCE}
         sample = None
         if self.sample is not None:
-            sample = self.sample.with_arrays(self.n_catalogue[chosen], _taken(self.drawn, rows))
+            per_item = (_taken(each, rows) for each in (self.drawn, self.estimated))
+            sample = self.sample.with_arrays(self.n_catalogue[chosen], *per_item)
         part = self._with(indptr=indptr, sample=sample, **of_items, **of_instances)
         if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
             vars(part)["truth_rank"] = self.truth_rank[rows]
@@ -453,6 +478,11 @@ class Ranks:
     def drawn(self) -> Ints | None:
         """Candidates that each relevant item was counted among, where those of an instance need not share them."""
         return None if self.sample is None else self.sample.drawn
+
+    @property
+    def estimated(self) -> Floats | None:
+        """Estimated number of irrelevant candidates above each relevant item, where sampling chances were unequal."""
+        return None if self.sample is None else self.sample.estimated
 
     @cached_property
     def n_relevant(self) -> Ints:
@@ -707,6 +737,10 @@ def check_ranks(*given: object) -> None:
 
 def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:
     return None if array is None else array[at]
+
+
+def _pool_notes(size: int, negative: Any) -> tuple[str, ...]:
+    return (_SHARED_POOL,) if size > 1 and np.ndim(negative) == 1 else ()
 
 
 def _spread(n: Ints) -> str:

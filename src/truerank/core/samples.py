@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.core import checks
-from truerank.core.checks import InputError, Ints, as_ints, frozen
+from truerank.core.checks import Floats, InputError, Ints, as_ints, frozen
 from truerank.core.text_forms import Named, Registry
 
 
@@ -50,6 +50,11 @@ class Design(Named, ABC):
         """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
         return False
 
+    @property
+    def needs_weights(self) -> bool:
+        """Whether candidates had unequal chances, so that ranks need `Sample.estimated`."""
+        return False
+
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         """Refuse draws per relevant item (`Sample.drawn`) that the design can't have made."""
         if drawn is not None:
@@ -81,6 +86,9 @@ class Sample:
     drawn : array of int, one per relevant item, optional
         The candidates among which the item was counted, where the relevant items of an instance need not share them.
         None: all that were sampled for the instance.
+    estimated : array of float, one per relevant item, optional
+        Where candidates had unequal chances: how many irrelevant candidates are above the item, from the sampled ones
+        that are, each counted with 1 / its chance, and those that tie with half of it.
 
     Examples
     --------
@@ -93,35 +101,49 @@ class Sample:
     design: Design
     n_catalogue: Ints
     drawn: Ints | None
+    estimated: Floats | None
 
-    def __init__(self, design: Design | str, n_catalogue: ArrayLike, drawn: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        design: Design | str,
+        n_catalogue: ArrayLike,
+        drawn: ArrayLike | None = None,
+        estimated: ArrayLike | None = None,
+    ) -> None:
         given: object = DESIGNS.read(design) if isinstance(design, str) else design
         if not isinstance(given, Design):
             raise InputError(f"`design` must be a sampling design, or a text such as 'uniform(100)', got {given!r}.")
         catalogue = n_catalogue if np.ndim(n_catalogue) == 0 else frozen(as_ints("n_catalogue", n_catalogue))
         looked = None if drawn is None else frozen(as_ints("drawn", drawn))
-        vars(self).update(design=given, n_catalogue=catalogue, drawn=looked)
+        weighed = None if estimated is None else frozen(checks.as_floats("estimated", estimated))
+        vars(self).update(design=given, n_catalogue=catalogue, drawn=looked, estimated=weighed)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sample):
             return NotImplemented
-        arrays = ((self.n_catalogue, other.n_catalogue), (self.drawn, other.drawn))
-        return self.design == other.design and all(checks.same_arrays(*pair) for pair in arrays)
+        names = ("n_catalogue", "drawn", "estimated")
+        same = all(checks.same_arrays(getattr(self, name), getattr(other, name)) for name in names)
+        return self.design == other.design and same
 
-    def with_arrays(self, n_catalogue: Ints, drawn: Ints | None) -> Sample:
+    def with_arrays(self, n_catalogue: Ints, drawn: Ints | None, estimated: Floats | None) -> Sample:
         """Return a sample by the same design with other arrays, which must be valid already."""
         new = object.__new__(Sample)
-        looked = None if drawn is None else frozen(drawn)
-        vars(new).update(design=self.design, n_catalogue=frozen(n_catalogue), drawn=looked)
+        arrays = {"n_catalogue": n_catalogue, "drawn": drawn, "estimated": estimated}
+        fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
+        vars(new).update(design=self.design, **fixed)
         return new
 
     def fitted(self, above: Ints, tied: Ints, n: Ints, indptr: Ints) -> Sample:
         """Return the sample with one catalogue per instance, or raise `InputError` unless it fits the counts."""
         sizes = np.diff(indptr)
         catalogue, draws = checks.per_instance("n_catalogue", self.n_catalogue, sizes.size), n - sizes
+        for name, each in (("drawn", self.drawn), ("estimated", self.estimated)):
+            if each is not None and each.size != above.size:
+                raise InputError(f"`{name}` must have the length of `above` ({above.size}), got {each.size}.")
+        if (self.estimated is not None) != self.design.needs_weights:
+            rule = "needs" if self.design.needs_weights else "has no"
+            raise InputError(f"a sample by {self.design} {rule} `estimated` counts.")
         if self.drawn is not None:
-            if self.drawn.size != above.size:
-                raise InputError(f"`drawn` must have the length of `above` ({above.size}), got {self.drawn.size}.")
             checks.require_within("drawn", self.drawn, above + tied, np.repeat(draws, sizes))
         if self.design.m is not None:
             rule = f"be m + relevant items (m = {self.design.m})"
@@ -129,4 +151,4 @@ class Sample:
         filled = sizes > 0
         self.design.check((catalogue - sizes)[filled], draws[filled])
         self.design.check_drawn(above, self.drawn)
-        return self.with_arrays(catalogue, self.drawn)
+        return self.with_arrays(catalogue, self.drawn, self.estimated)

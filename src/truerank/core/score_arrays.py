@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, as_plain, counted, slices, to_numpy
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, as_plain, counted, slices, to_numpy
 from truerank.core.csr import bounds
 
 BLOCK = 2**24
 """Comparisons that are made at a time."""
 
 
-def count_scores(positive: Any, negative: Any, positive_mask: Any, negative_mask: Any) -> dict[str, Any]:
-    """Return above, tied, n_candidates, indptr and notes; see `Ranks.from_scores`."""
+def count_scores(
+    positive: Any, negative: Any, positive_mask: Any, negative_mask: Any, inclusion: Any = None, most: float = 1.0
+) -> dict[str, Any]:
+    """Return above, tied, n_candidates, indptr and the estimated counts above, if any; see `Ranks.from_scores`."""
     own, others = to_numpy(positive, "`positive`"), to_numpy(negative, "`negative`")
     own = own[:, None] if own.ndim == 1 else own
     if own.ndim != 2:
@@ -29,12 +31,38 @@ def count_scores(positive: Any, negative: Any, positive_mask: Any, negative_mask
     own, is_relevant = (np.take_along_axis(each, order, axis=1) for each in (own, is_relevant))
     above, tied = _in_pool(own, others[counts]) if others.ndim == 1 else _in_rows(own, others, counts)
     n_relevant = is_relevant.sum(axis=1)
+    weights = None if inclusion is None else _weights(inclusion, others, counts, most)
     return {
+        "estimated": None if weights is None else _weighed(own, others, weights)[is_relevant],
         "above": above[is_relevant],
         "tied": tied[is_relevant],
         "n_candidates": n_relevant + counts.sum(axis=-1),
         "indptr": bounds(n_relevant),
     }
+
+
+def _weights(inclusion: Any, others: AnyArray, counts: Bools, most: float) -> Floats:
+    """Return 1 / inclusion of the candidates that count, 0 for others."""
+    chance = to_numpy(inclusion, "`inclusion`").astype(np.float64)
+    if chance.shape != others.shape:
+        raise InputError(f"`inclusion` must have the shape of `negative`, {others.shape}, got {chance.shape}.")
+    rules = {"above 0 and finite": (chance > 0) & np.isfinite(chance), "at most 1 without replacement": chance <= most}
+    for rule, right in rules.items():
+        if (wrong := np.argwhere(counts & ~right)).size:
+            at = tuple(wrong[0].tolist())
+            raise InputError(f"`inclusion` must be {rule}, got {chance[at]} at {list(at)}.")
+    return np.divide(1.0, chance, out=np.zeros_like(chance), where=counts)
+
+
+def _weighed(own: AnyArray, others: AnyArray, weights: Floats) -> Floats:
+    """Return the weights of the candidates above each relevant one, with half of those that tie."""
+    total = np.zeros(own.shape)
+    for rows in slices(len(own), BLOCK // max(others.shape[-1], 1)):
+        pool, each = (others, weights) if others.ndim == 1 else (others[rows], weights[rows])
+        for at in range(own.shape[1]):
+            mine = own[rows, at, None]
+            total[rows, at] = (((pool > mine) + 0.5 * (pool == mine)) * each).sum(axis=-1)
+    return total
 
 
 def count_in_batch(scores: Any, items: ArrayLike | None) -> dict[str, Any]:

@@ -74,6 +74,8 @@ def _argument(field: Field[Any], value: Any, needed: bool) -> str:
     needed = (needed and value is not None) or field.metadata.get("always_written", False)
     if value == field.default and not (needed and _is_positional(field)):
         return ""
+    if _by_name(field):
+        return f"{field.name}={_number(value)}"
     return _number(value) if _is_positional(field) else field.name
 
 
@@ -81,8 +83,13 @@ def _is_readable(field: Field[Any]) -> bool:
     return not field.metadata.get("only_in_code", False)
 
 
+def _by_name(field: Field[Any]) -> bool:
+    """Whether it is always given with its name, as in ``inverse(2, decide=10)``."""
+    return bool(field.metadata.get("by_name", False))
+
+
 def _is_positional(field: Field[Any]) -> bool:
-    return _is_readable(field) and not isinstance(field.default, bool) and field.name != "k"
+    return _is_readable(field) and not isinstance(field.default, bool) and field.name != "k" and not _by_name(field)
 
 
 def _number(value: Any) -> str:

@@ -15,5 +15,6 @@ from .literature import Multinomial as Multinomial
 from .pooled import ExpectationMaximisation as ExpectationMaximisation
 from .pooled import Monotone as Monotone
 from .pooled import Smooth as Smooth
-from .pooled import Unbiased as Unbiased
 from .solvers import Law as Law
+from .unbiased import Possible as Possible
+from .unbiased import Unbiased as Unbiased

@@ -12,9 +12,8 @@ from truerank.core.caching import cached
 from truerank.core.checks import Floats, Ints, distinct_columns, frozen
 from truerank.core.ranks import Ranks
 from truerank.estimators.bias_variance import BiasVariance
-from truerank.estimators.corrected import Assumption, Case, Correction, CorrectionTable, require_design
+from truerank.estimators.corrected import Assumption, Case, Correction, CorrectionTable, ValueTerm, require_design
 from truerank.estimators.draws import Draws, Ended, FixedDraws, HitTimes, Readings, readings, rounded_down, rounded_up
-from truerank.estimators.pooled import ValueTerm
 from truerank.estimators.worst_laws import Setting, reference, setting
 from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.designs import Stops
@@ -68,7 +67,7 @@ class Bound(Correction):
     def _read(self, term: Term, ranks: Ranks, stops: Stops | None) -> BoundTerm:
         """Return what the draws of each item say of it; None: it is not known what ended them."""
         if stops is None:
-            return _possible(term, ranks, self.upper)
+            return possible(term, ranks, self.upper)
         found = BoundTerm(*(np.empty(ranks.above.size) for _ in range(3)))
         for draws, items in _alike(ranks, stops):
             cases, which = _cases(ranks, items)
@@ -237,7 +236,7 @@ def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readi
     return ranks.fits.get(("readings", draws), lambda: readings(draws, Ended(*own).only(items)))
 
 
-def _possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
+def possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
     """Return the most extreme that each item could add, by what its draws leave possible, whatever ended them."""
     N, n_relevant, i = ranks.item_irrelevant, ranks.item_n_relevant, ranks.i
     first, which = distinct_columns(i, n_relevant, N)
@@ -245,8 +244,11 @@ def _possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
     least, most = ends.reshape(-1, 2)[which].T
     if term.shape == "any":
         return BoundTerm(most if upper else least, least, most)
-    # all others are monotone
-    counts = ranks.above, N - (ranks.item_draws - ranks.above - ranks.tied)
+    # all others are monotone; those that tie are above or below
+    design = require_design(ranks, "a bound")
+    least_count, _ = design.possible_counts(ranks.above, ranks.item_draws, N)
+    _, most_count = design.possible_counts(ranks.above + ranks.tied, ranks.item_draws, N)
+    counts = least_count, most_count
     both = [term.term(count + i, i, n_relevant, N + n_relevant) for count in counts]
     return BoundTerm(np.maximum(*both) if upper else np.minimum(*both), least, most)
 

@@ -62,6 +62,9 @@ class Corrected(Metric):
     def hidden_error(self, ranks: Ranks) -> float:
         return self.correction.hidden_error(self.metric.terms(ranks), ranks)
 
+    def attainable(self, ranks: Ranks) -> tuple[float, float] | None:
+        return self.correction.attainable(self.metric.terms(ranks), ranks)
+
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         if not np.any(ranks.n_relevant):
             return ()
@@ -142,6 +145,8 @@ def recommended(metric: Metric, ranks: Ranks) -> Metric:
     ended = capped(ranks)
     if not ended.any() and all(has_unbiased_form(part.term, ranks) for part in metric.terms(ranks)):
         return Corrected(metric, CORRECTIONS.read("unbiased"))
+    if ranks.estimated is not None:
+        return Corrected(metric, CORRECTIONS.read("possible"))
     deepest = int(ranks.item_draws[ended].max(initial=0))
     shallow = ended.any() and _SHALLOW * deepest < np.median(ranks.item_irrelevant)
     return Corrected(metric, CORRECTIONS.read("monotone" if shallow else "smooth"))
@@ -154,14 +159,18 @@ def capped(ranks: Ranks) -> Bools:
 
 
 def has_unbiased_form(term: Term, ranks: Ranks) -> bool:
-    """Whether a term has an unbiased estimate in closed form where draws end once `hits` candidates stand above.
+    """Whether a term has an unbiased estimate: where the design decides the top, or in closed form.
 
-    Draws that go on to the end of a batch have none.
+    A closed form needs draws that end as soon as `hits` candidates stand above.
     """
-    from truerank.sampling.designs import InverseSampling
+    from truerank.sampling.designs import InverseSampling, as_design
 
-    design = ranks.design
-    if not isinstance(design, InverseSampling) or design.whole or term.cutoff(ranks.n_relevant) is not None:
+    design, cutoff = as_design(cast("Design", ranks.design)), term.cutoff(ranks.n_relevant)
+    if ranks.estimated is not None:
+        return term.shape == "affine"
+    if cutoff is not None:
+        return design.decides_below > 0 and bool(np.all(cutoff <= design.decides_below))
+    if not isinstance(design, InverseSampling) or design.whole:
         return False
     return term.shape == "reciprocal" or (term.shape == "affine" and design.hits > 1)
 
@@ -242,7 +251,9 @@ def register(new: New | TermFunction) -> New | FunctionMetric:
 CORRECTIONS: Registry[Estimator] = Registry(
     "correction",
     "'~bv(0.1)', '~cls' or '~rank(interpolate)'",
-    homes=tuple(f"truerank.estimators.{home}" for home in ("bias_variance", "least_squares", "literature", "pooled")),
+    homes=tuple(
+        f"truerank.estimators.{home}" for home in ("bias_variance", "least_squares", "literature", "pooled", "unbiased")
+    ),
 )
 """Every correction by its name."""
 
@@ -285,6 +296,10 @@ class Estimator(Named, ABC):
         It is 0 if each instance is estimated on its own.
         """
         return 0.0
+
+    def attainable(self, parts: tuple[Terms, ...], ranks: Ranks) -> tuple[float, float] | None:
+        """Return the least and the largest estimate that an instance could have; None: as for exact ranks."""
+        return None
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
         """What to know before trusting the corrected metric called `name`."""
@@ -396,6 +411,16 @@ class TableTerm(Term):
     def extremes(self, *, upper: bool) -> Floats:
         """Return the largest or least value that the table of each case holds."""
         return np.nanmax(_tables(self), axis=1) if upper else np.nanmin(_tables(self), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTerm(Term):
+    """Gives each relevant item a value of its own; what a term is given as n is here the place of the item."""
+
+    values: Floats
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return self.values[n]
 
 
 @cached

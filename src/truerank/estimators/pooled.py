@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betaln, gammaln
 
 from truerank.core.checks import Floats, InputError, Ints, as_number, slices
 from truerank.core.ranks import Ranks
 from truerank.estimators import rank_laws
-from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, fitted, has_unbiased_form, require_design
+from truerank.estimators.corrected import CORRECTIONS, Estimator, capped, fitted, require_design
 from truerank.estimators.rank_laws import Observed, RankLaws, Seen, SmoothFit, observed
-from truerank.metrics.definitions import Term, Terms
-from truerank.sampling.designs import InverseSampling
+from truerank.metrics.definitions import Terms
 from truerank.sampling.laws import draw_counts
 
 # chances held at once: 64 MB
@@ -242,96 +240,4 @@ class Smooth(Pooled):
         return (*notes, f"{name} and {other} ({monotone:.4f}) differ by more than twice their error")
 
 
-@dataclass(frozen=True, eq=False)
-class ValueTerm(Term):
-    """Gives each relevant item a value of its own; what a term is given as n is here the place of the item."""
-
-    values: Floats
-
-    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        return self.values[n]
-
-
-@dataclass(frozen=True)
-class Unbiased(Estimator):
-    """Exactly unbiased estimates: under inverse sampling without a cap of AP, RR, AUC and the mean rank.
-
-    Examples
-    --------
-    >>> import numpy as np, truerank as tr
-    >>> exact = tr.Ranks.from_ranks([[3, 40], [500]], n=1_000)
-    >>> draws = [tr.InverseSampling(2).draw(exact, rng=seed) for seed in range(300)]
-    >>> estimates = [tr.estimate(sampled, "ap~unbiased").mean for sampled in draws]
-    >>> round(np.mean(estimates).item(), 1), round(tr.estimate(exact, "ap").mean, 1)
-    (0.1, 0.1)
-    """
-
-    name = "unbiased"
-
-    def unbiased(self, ranks: Ranks) -> bool:
-        """Whether no draw could have reached a cap."""
-        most = getattr(ranks.design, "most", None)
-        return most is None or bool(np.all(ranks.item_irrelevant <= most))
-
-    def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
-        hits, plain = _hits(ranks, name), name.partition("~")[0]
-        if not all(has_unbiased_form(part.term, ranks) for part in parts):
-            raise InputError(f"{plain} has no useful unbiased estimate under {ranks.design}; use {plain}~smooth.")
-        if number := int(capped(ranks).sum()):
-            raise InputError(
-                f"{name} needs every draw to be finished, but the cap of {ranks.design} stopped {number} of "
-                f"{ranks.above.size} relevant items; use {plain}~smooth."
-            )
-        places = np.arange(ranks.above.size)
-        return tuple(Terms(ValueTerm(_values(part.term, ranks, hits)), places, part.weight) for part in parts)
-
-
-def _hits(ranks: Ranks, name: str) -> int:
-    design = require_design(ranks, name)
-    if not isinstance(design, InverseSampling):
-        raise InputError(f"{name} needs inverse sampling, but these ranks were sampled by {design}.")
-    if design.whole:
-        needed = f"draws that end when enough stand above, but {design} ends them later"
-        raise InputError(f"{name} needs {needed}; use {name.partition('~')[0]}~smooth.")
-    if ranks.tied.any():
-        raise InputError(f"{name} needs ranks without ties; use `break_ties` first.")
-    return design.hits
-
-
-def _values(term: Term, ranks: Ranks, hits: int) -> Floats:
-    n = ranks.item_irrelevant + ranks.item_n_relevant
-    all_drawn = ranks.above < hits
-    if term.shape == "affine":
-        with np.errstate(divide="ignore"):
-            rate = (hits - 1) / (ranks.item_draws - 1)
-        count = np.where(all_drawn, ranks.above, ranks.item_irrelevant * rate)
-        return term.term(count + ranks.i, ranks.i, ranks.item_n_relevant, n)
-    # what is proportional to 1 / rank is known from its value at the best rank
-    factor = ranks.i * term.term(ranks.i, ranks.i, ranks.item_n_relevant, n)
-    found = unbiased_reciprocal(ranks.item_draws, ranks.i, ranks.item_irrelevant, hits)
-    return factor * np.where(all_drawn, 1.0 / ranks.rank, found)
-
-
-def unbiased_reciprocal(drawn: Ints, i: Ints, n_irrelevant: Ints, hits: int) -> Floats:
-    """Return an unbiased estimate of 1 / (a + i) from the number of draws until `hits` stood above.
-
-    Examples
-    --------
-    Of 4 candidates 2 stand above. The first of these is the 1st, 2nd or 3rd that is drawn with chances 3/6, 2/6, 1/6:
-
-    >>> estimates = unbiased_reciprocal(np.arange(1, 4), np.full(3, 2), np.full(3, 4), hits=1)
-    >>> round(float(estimates @ [3, 2, 1] / 6), 12), 1 / (2 + 2)
-    (0.25, 0.25)
-    """
-    estimates = np.empty(drawn.size)
-    for place in np.unique(i).tolist():
-        at = np.flatnonzero(i == place)
-        t, N = drawn[at, None].astype(np.float64), n_irrelevant[at, None].astype(np.float64)
-        k, trials = np.arange(place), place - 1
-        choices = gammaln(trials + 1.0) - gammaln(k + 1.0) - gammaln(trials - k + 1.0)
-        log = choices + betaln(k + t + 1, trials - k + N + 1 - t) - betaln(t + 1, N + 1 - t)
-        estimates[at] = (t / (N + 1))[:, 0] * (np.exp(log) / (hits + k)).sum(axis=1)
-    return estimates
-
-
-CORRECTIONS.add_built_in(ExpectationMaximisation, Monotone, Smooth, Unbiased)
+CORRECTIONS.add_built_in(ExpectationMaximisation, Monotone, Smooth)

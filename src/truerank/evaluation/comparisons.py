@@ -24,6 +24,7 @@ from truerank.evaluation.orders import Order
 from truerank.evaluation.paired_tests import Adjustment, PairedTest, TestName, as_test
 from truerank.evaluation.paired_values import Entrant, Key, PairedPart, Task, paired_parts
 from truerank.evaluation.per_instance import Ties, parts_by, untied
+from truerank.evaluation.propensities import Propensity, check_weighted
 from truerank.metrics.definitions import Metric
 
 Unmatched = Literal["refuse", "drop"]
@@ -159,6 +160,7 @@ def compare(
     *,
     baseline: str | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
+    propensity: Propensity | Mapping[Any, float] | Any | None = None,
     test: TestName | PairedTest = "likelihood",
     adjustment: Adjustment = "holm",
     level: float = 0.95,
@@ -184,6 +186,8 @@ def compare(
         The recommender that all others are compared with; all pairs by default, the later minus the earlier.
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
+    propensity : Propensity, dict or dataframe, optional
+        How likely each relevant item was to be logged, as for `truerank.evaluate`.
     test : {"likelihood", "t", "bootstrap", "randomisation", "anytime"} or PairedTest
         Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
         exchange of the two recommenders; bets that are valid however often one looks while users are added at the end.
@@ -254,12 +258,13 @@ def compare(
         same_candidates=same_candidates,
         lower_is_better=tuple(metric.lower_is_better for metric in chosen),
     )
+    seen = None if propensity is None else Propensity.of(propensity)
     engine, method = engine_of(ranks), AnytimeTest() if test == "anytime" else as_test(test, replicates, rng, progress)
     if adjustment == "tukey":
         method = RandomisedTukey(method, replicates, rng, progress)
     if engine is None:
         groups = None if by is None else Groups.of(by)
-        entrants, dropped = entrants_of(ranks, chosen, groups, unmatched=unmatched, ties=ties, rng=rng)
+        entrants, dropped = entrants_of(ranks, chosen, groups, propensity=seen, unmatched=unmatched, ties=ties, rng=rng)
         if adjustment == "tukey" and any(len(each.runs) > 1 or each.is_sampled for each in entrants.values()):
             raise InputError("adjustment='tukey' needs one run of exact ranks for each recommender.")
         parts = paired_parts(entrants, chosen, task, method, assume)
@@ -268,7 +273,7 @@ def compare(
         entrants = {}
 
         def step(some: Mapping[str, Ranks], within: Groups | None, seed: Rng) -> dict[Key, PairedPart]:
-            own, _ = entrants_of(some, chosen, within, ties=ties, rng=seed)
+            own, _ = entrants_of(some, chosen, within, propensity=seen, ties=ties, rng=seed)
             return paired_parts(own, chosen, task, method, assume)
 
         parts, shown, dropped = engine.compared(ranks, chosen, step, by=by, rng=rng, unmatched=unmatched, test=method)
@@ -379,6 +384,7 @@ def entrants_of(
     metrics: Sequence[Metric],
     groups: Groups | None,
     *,
+    propensity: Propensity | None = None,
     unmatched: Unmatched = "refuse",
     ties: Ties,
     rng: Rng,
@@ -392,11 +398,13 @@ def entrants_of(
     runs = {label: run for name, own in several.items() for label, run in zip(labels[name], own, strict=True)}
     same, notes = matched(runs, unmatched)
     broken = untied(same, ties, rng)
-    parts = parts_by(broken, groups)
+    parts = parts_by(broken, groups, propensity)
     entrants = {}
     for name, own_labels in labels.items():
         first, *_ = own = [broken[label] for label in own_labels]
         taken = tuple(recommended(metric, first) for metric in metrics)
+        for metric in taken if propensity is not None else ():
+            check_weighted(metric, first)
         entrants[name] = Entrant(tuple(own), taken, tuple(parts[label] for label in own_labels))
     return entrants, notes
 

@@ -32,9 +32,9 @@ _FEW = 30
 _MANY_TIES = 0.1  # as the note says
 # fields that records lack: the first is among the notes, the second a label, the others say how the interval was found
 _HIDDEN = (
-    "caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range", "attainable", "chance", "base",
-    "link",
-)  # fmt: skip
+    *("caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range"),
+    *("attainable", "chance", "by_propensity", "base", "link"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +100,16 @@ class Estimate(Tabular[Record]):
     """The least and the largest value that an instance could have; those that were seen, if that is not known."""
     chance: ChanceLevel | None = None
     """What a random order of the same candidates scores, and the best one, if it was asked for."""
+    by_propensity: bool = False
+    """Whether relevant items are weighted by 1 / propensity."""
+
+    @property
+    def n_effective(self) -> float:
+        """Independent units of equal weight that would know the mean about as well: (sum of w)^2 / sum of w^2."""
+        if self.weight is None or self.units is None:
+            return float(self.n_users or self.n)
+        squares = float((self.units.sizes**2 / self.units.counts).sum())
+        return self.units.total**2 / squares if squares else 0.0
 
     @property
     def n_instances(self) -> int:
@@ -115,6 +125,8 @@ class Estimate(Tabular[Record]):
     def notes(self) -> tuple[str, ...]:
         """Reasons to distrust the numbers."""
         notes = [*self.caveats, *self._range_notes()]
+        if self.by_propensity:
+            notes.append(f"weighted by 1 / propensity: effective sample size {self.n_effective:.0f} of {self.n}")
         if self.n_undefined:
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if self.n_users is not None:
@@ -190,8 +202,9 @@ class Estimate(Tabular[Record]):
         if (self.metric, self.ties) != (other.metric, other.ties):
             both = f"{self.metric!r} ({self.ties}) and {other.metric!r} ({other.ties})"
             raise InputError(f"only estimates of one metric and tie policy add up, got {both}.")
-        for name, what in (("exact_range", "with an exact range"), ("weight", "of groups of items")):
-            if (getattr(self, name) is None) != (getattr(other, name) is None):
+        kinds = {"by_propensity": "by propensity", "exact_range": "with an exact range", "weight": "of groups of items"}
+        for name, what in kinds.items():
+            if (getattr(self, name) in (None, False)) != (getattr(other, name) in (None, False)):
                 raise InputError(f"only estimates {what}, or none, add up, got both for {self.metric!r}.")
         n, moments = self.n + other.n, self._merging + other._merging
         hidden = math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1)
@@ -211,6 +224,7 @@ class Estimate(Tabular[Record]):
             exact_range=_both(self.exact_range, other.exact_range),
             attainable=_either(self, other),
             chance=_both(self.chance, other.chance),
+            by_propensity=self.by_propensity,
         )
 
     @property
@@ -242,6 +256,8 @@ class Estimate(Tabular[Record]):
         """Return all numbers by name, with the ends of the interval."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _HIDDEN}
         derived = {"tied_share": self.tied_share, "determined": self.determined}
+        if self.by_propensity:
+            derived["n_effective"] = self.n_effective
         return own | derived | self.confidence_interval(level)._asdict()
 
     def cell(self, *, best: bool = False) -> Cell:
@@ -403,7 +419,7 @@ def summary(
     moments = Moments.of(mean, deviations, sizes)
     error = moments.standard_error if clusters is None else _clustered_error(deviations, clusters, moments.weight)
     whole = intervals.attainable(ranks, metric)
-    ends = whole if part is None else intervals.attainable_of_items(ranks, metric, part.counts, part.weights)
+    ends = whole if part is None else intervals.attainable_of_items(ranks, metric, *part.extremes)
     found = Estimate(
         metric=str(metric),
         mean=mean,
@@ -412,7 +428,7 @@ def summary(
         n_undefined=values.size - n,
         n_tied=int(ranks.tied_instances.sum()),
         ties=ties,
-        caveats=(*metric.notes(ranks), *_advice(metric, ranks), *_part_caveats(metric, part, whole, ends)),
+        caveats=(*metric.notes(ranks), *_advice(metric, ranks), *_part_caveats(metric, ranks, part, whole, ends)),
         weight=None if weights is None else moments.weight,
         n_users=None if clusters is None else units.n,
         moments=moments,
@@ -420,6 +436,7 @@ def summary(
         hidden_error=hidden,
         exact_range=exact_range,
         attainable=intervals.attainable_with(ends, own if sizes is None else own / sizes),
+        by_propensity=part is not None and part.inverse is not None,
     )
     if found.determined or exact_range is None:
         return found
@@ -437,13 +454,15 @@ def _advice(metric: Metric, ranks: Ranks) -> list[str]:
     return [advice(metric, ranks)]
 
 
-def _part_caveats(metric: Metric, part: Part | None, whole: Interval | None, own: Interval | None) -> list[str]:
+def _part_caveats(
+    metric: Metric, ranks: Ranks, part: Part | None, whole: Interval | None, own: Interval | None
+) -> list[str]:
     """Return what to know of a metric by groups of items."""
     if part is None:
         return []
-    if metric.estimated is not metric:
+    if metric.estimated is not metric and not metric.unbiased(ranks):
         return [f"{metric} by groups of items: its errors leave out the bias of the correction"]
-    if whole is not None and own is not None and own.high > whole.high:
+    if part.inverse is None and whole is not None and own is not None and own.high > whole.high:
         share = f"its share of {metric} over its share of the items"
         return [f"{metric} of a group is {share}: it can exceed {whole.high:g}"]
     return []

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from truerank.data.interactions import PerUser
     from truerank.evaluation.comparisons import Comparison
     from truerank.evaluation.exact_ranges import BoundValues, ExactRange
+    from truerank.evaluation.propensities import Propensity
     from truerank.formats.sources import Source
     from truerank.recommending.list_metrics import ListMetric
     from truerank.recommending.recommendations import Recommendations
@@ -51,6 +52,7 @@ def evaluate(
     truth: Source = None,
     item_vectors: AnyArray | None = None,
     by: Groups | Mapping[Any, Any] | Any | None = None,
+    propensity: Propensity | Mapping[Any, float] | Any | None = None,
     ties: Ties = "expected",
     rng: Rng = None,
     assume: Assumption = "nothing",
@@ -78,6 +80,11 @@ def evaluate(
         Groups to show separately: from the id of an instance to the name of its group, or from `truerank.by_activity`,
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown". Lists have groups
         of users only.
+    propensity : Propensity, dict or dataframe, optional
+        How likely each relevant item was to be logged, such as `truerank.popularity_propensity`; or from item to
+        propensity. What an item adds is divided by it, and so is its part in the weight of its instance. Errors allow
+        for the weights, and a note has the effective sample size. Metrics that depend on which other items are
+        relevant (AP, RR) are refused if there are several; docs/biased-logs.md says why, and what weights can't mend.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
     rng : int or numpy.random.Generator, optional
@@ -109,10 +116,13 @@ def evaluate(
     0.101
     """
     given = dict(ranks) if isinstance(ranks, Mapping) else {"recommender": ranks}
-    if by is not None and convention is not None:
-        raise InputError("give either `by` or `convention`, not both.")
+    for name, value in (("by", by), ("propensity", propensity)):
+        if value is not None and convention is not None:
+            raise InputError(f"give either `{name}` or `convention`, not both.")
     for_lists = {"train": train, "truth": truth, "item_vectors": item_vectors}
     if any(map(_is_lists, given.values())):
+        if propensity is not None:
+            raise InputError("`propensity` is for ranks, but these are recommended lists.")
         of_ranks = partial(evaluate, ties=ties, rng=rng, assume=assume, convention=convention, progress=progress)
         return _evaluate_lists(given, metrics, of_ranks, by=by, **for_lists)
     for name, value in for_lists.items():
@@ -122,7 +132,8 @@ def evaluate(
     if not named or not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     check_assumption(assume)
-    step = partial(cells_of, metrics=chosen, ties=ties, assume=assume)
+    seen = None if propensity is None else _as_propensity(propensity)
+    step = partial(cells_of, metrics=chosen, ties=ties, assume=assume, propensity=seen)
     if (engine := engine_of(named)) is not None:
         cells, shown = engine.evaluated(named, chosen, step, by=by, rng=rng, convention=convention, ties=ties)
         return _table(tuple(named), chosen, cells, shown, ties, dict.fromkeys(named, ()))
@@ -133,7 +144,7 @@ def evaluate(
     cells = step(named, groups, seed, progress=progress)
     shown = () if groups is None else tuple(dict.fromkeys(group for _, group, _ in cells))
     notes = {name: list(one.notes) for name, one in named.items()}
-    if not shown:
+    if not shown and seen is None:
         for name, one in named.items():
             taken = [recommended(metric, one) for metric in chosen]
             notes[name] += chance_notes(one, taken, [cells[name, "", at] for at in range(len(chosen))])
@@ -143,7 +154,7 @@ def evaluate(
     def contest() -> Comparison:
         from truerank.evaluation.comparisons import compare  # imports all corrections, as do the bounds below
 
-        return compare(per_instance.untied(named, ties, seed), compared, by=groups, assume=assume)
+        return compare(per_instance.untied(named, ties, seed), compared, by=groups, propensity=seen, assume=assume)
 
     return _table(tuple(named), chosen, cells, shown, ties, notes, contest if compared else None)
 
@@ -160,12 +171,15 @@ def cells_of(
     metrics: Sequence[Metric],
     ties: Ties,
     assume: Assumption,
+    propensity: Propensity | None = None,
     progress: bool = False,
 ) -> Cells:
     """Return the estimates of some instances."""
     broken = per_instance.untied(ranks, ties, rng)
-    parts = per_instance.parts_by(broken, groups)
+    parts = per_instance.parts_by(broken, groups, propensity)
     taken = [(name, at, recommended(each, one)) for name, one in broken.items() for at, each in enumerate(metrics)]
+    for name, _, metric in taken if propensity is not None else ():
+        _check_weighted(metric, broken[name])
     means = [each for each in taken if not each[2].of_all_instances]
     work = [(name, at, metric, per_instance.checked_terms(broken[name], metric)) for name, at, metric in means]
     cells: Cells = {
@@ -190,7 +204,7 @@ def cells_of(
     with progress_bar("metrics", progress, work, delay=1.0) as bar:
         for name, at, metric, terms in bar:
             for found, part in zip(values_by_part(broken[name], terms, parts[name]), parts[name], strict=True):
-                own = ranks[name][part.rows] if part.name else ranks[name]
+                own = ranks[name][part.rows] if part.name or part.inverse is not None else ranks[name]
                 known, items = exact_range(name, metric, part), None if part.items is None else part
                 cells[name, part.name, at] = summary(found, own, metric, ties, known, part=items)
     return cells
@@ -201,6 +215,18 @@ def _whole(broken: Ranks, ranks: Ranks, metric: WholeMetric, part: Part, ties: T
     if part.items is not None:
         raise InputError(f"{metric} is a metric of all instances together, which groups of items do not have.")
     return whole_estimate(*((broken[part.rows], ranks[part.rows]) if part.name else (broken, ranks)), metric, ties)
+
+
+def _as_propensity(given: Any) -> Propensity:
+    from truerank.evaluation.propensities import Propensity  # most evaluations do without
+
+    return Propensity.of(given)
+
+
+def _check_weighted(metric: Metric, ranks: Ranks) -> None:
+    from truerank.evaluation.propensities import check_weighted
+
+    check_weighted(metric, ranks)
 
 
 def _table(

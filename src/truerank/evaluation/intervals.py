@@ -474,7 +474,7 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
     """Return the least and the largest value that any of the instances could have, in any order of the candidates.
 
     None if they are not known, for metrics that may not be monotone in the rank. Of a corrected metric they are those
-    of the exact one; single values of it may lie beyond them.
+    of the exact one, unless the correction knows its own; single values of it may lie beyond them.
 
     Examples
     --------
@@ -483,6 +483,8 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
     >>> attainable(ranks, tr.metric("precision@10")), attainable(ranks, tr.metric("mean-rank"))
     (Interval(low=0.0, high=0.2), Interval(low=1.0, high=19.5))
     """
+    if (own := metric.attainable(ranks)) is not None:
+        return Interval(*own)
     exact = metric.estimated
     graded = ranks.grades is not None
     sizes, n = (ranks.n_relevant, _candidates(ranks, metric)) if graded else _extreme_kinds(ranks, metric)

@@ -315,8 +315,14 @@ def _check_same_items(entrants: Mapping[str, Entrant]) -> None:
     first = next(iter(entrants.values())).parts[0]
     for name, each in entrants.items():
         for own in each.parts:
-            if any(not np.array_equal(one.rows, other.rows) for one, other in zip(first, own, strict=True)):
+            if any(not _alike(one, other) for one, other in zip(first, own, strict=True)):
                 raise InputError(f"recommenders must have the same relevant items, but those of {name!r} differ.")
+
+
+def _alike(one: Part, other: Part) -> bool:
+    """Whether two parts have the same instances, which weigh the same."""
+    same = np.array_equal(one.rows, other.rows)
+    return same and (one.inverse is None or np.allclose(one.weights, other.weights, rtol=1e-9))
 
 
 def _paired_values(at: int, several: Sequence[Entrant], assume: Assumption) -> Iterator[PairedValues]:
@@ -366,7 +372,7 @@ def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> I
     part, run = entrant.parts[0][place], entrant.runs[0]
     if part.items is None:
         return whole
-    return attainable_of_items(run[part.rows], entrant.metrics[at], part.counts, part.weights)
+    return attainable_of_items(run[part.rows], entrant.metrics[at], *part.extremes)
 
 
 def _ends(runs: Sequence[Floats], part: Part, ends: Sequence[Interval | None]) -> Interval:
@@ -401,7 +407,11 @@ class Entrant:
     @property
     def sampled(self) -> bool:
         """Whether its candidates are sampled by a design that determines how much its values vary."""
-        return all(run.design is not None and (run.drawn is not None or run.design.keeps_unbiased) for run in self.runs)
+        return all(
+            run.design is not None
+            and (run.design.keeps_unbiased or (run.drawn is not None and not run.design.needs_weights))
+            for run in self.runs
+        )
 
     @property
     def is_sampled(self) -> bool:

@@ -19,12 +19,14 @@ from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
 from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.metrics.definitions import Metric, Term, Terms
-from truerank.sampling.sums import GROWTH, POINTS, on_ladder, rule
+from truerank.sampling.sums import GROWTH, POINTS, rules
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from truerank.evaluation.propensities import Propensity
 
 Ties = Literal["expected", "optimistic", "pessimistic", "random"]
 
@@ -223,6 +225,10 @@ class Part:
         How many of the relevant items of each of its instances it has.
     weights : array of float
         Their share of the relevant items; 1 if it has its instances as a whole.
+    inverse : array of float or None
+        1 / propensity of each of its items, which multiplies what it adds and its part in the weight of its instance.
+    alone : array of float or None
+        What one relevant item of each instance weighs, before that.
     """
 
     name: str
@@ -230,6 +236,13 @@ class Part:
     items: Ints | None
     counts: Ints
     weights: Floats
+    inverse: Floats | None = None
+    alone: Floats | None = None
+
+    @property
+    def extremes(self) -> tuple[Ints, Floats]:
+        """Numbers of items and their weights between which all means of the part lie: of all its items, or of one."""
+        return (self.counts, self.weights) if self.alone is None else (np.ones_like(self.counts), self.alone)
 
 
 def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]) -> list[Floats]:
@@ -238,33 +251,48 @@ def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]
         totals = sums(ranks, terms)
         return [totals[part.rows] for part in parts]
     added, row, n = item_terms(ranks, terms), ranks.instance, len(ranks)
-    totals_of = [np.bincount(row[part.items], added[part.items], minlength=n)[part.rows] for part in parts]
-    return [totals.astype(np.float64) for totals in totals_of]
+
+    def total(part: Part) -> Floats:
+        own = added[part.items] if part.inverse is None else added[part.items] * part.inverse
+        return np.bincount(row[part.items], own, minlength=n)[part.rows].astype(np.float64)
+
+    return [total(part) for part in parts]
 
 
-def split_by(ranks: Ranks, groups: Groups | None) -> tuple[Part, ...]:
+def split_by(ranks: Ranks, groups: Groups | None, propensity: Propensity | None = None) -> tuple[Part, ...]:
     """Return the part of each group, followed by the part without a group; the whole if there are no groups."""
+    inverse = None if propensity is None else propensity.weights(ranks)
     if groups is None:
-        return (_of_instances("", np.arange(len(ranks)), ranks),)
+        if inverse is None:
+            return (_of_instances("", np.arange(len(ranks)), ranks),)
+        return (_of_items("", np.arange(inverse.size), ranks, inverse),)
     codes = groups.codes_of(ranks)
+    if inverse is not None and not groups.of_items:
+        codes = codes[ranks.instance]
     chosen = [(name, np.flatnonzero(codes == code)) for code, name in enumerate((*groups.names, UNKNOWN))]
-    if not groups.of_items:
+    if inverse is None and not groups.of_items:
         return tuple(_of_instances(name, rows, ranks) for name, rows in chosen)
-    return tuple(_of_items(name, items, ranks) for name, items in chosen)
+    return tuple(_of_items(name, items, ranks, inverse) for name, items in chosen)
 
 
 def _of_instances(name: str, rows: Ints, ranks: Ranks) -> Part:
     return Part(name, rows, None, ranks.n_relevant[rows], np.ones(rows.size))
 
 
-def _of_items(name: str, items: Ints, ranks: Ranks) -> Part:
-    rows, counts = np.unique(ranks.instance[items], return_counts=True)
-    return Part(name, rows, items, counts, counts / ranks.n_relevant[rows])
+def _of_items(name: str, items: Ints, ranks: Ranks, inverse: Floats | None) -> Part:
+    rows, which, counts = np.unique(ranks.instance[items], return_inverse=True, return_counts=True)
+    alone = 1.0 / ranks.n_relevant[rows]
+    if inverse is None:
+        return Part(name, rows, items, counts, counts / ranks.n_relevant[rows])
+    own = inverse[items]
+    return Part(name, rows, items, counts, np.bincount(which, own, minlength=rows.size) * alone, own, alone)
 
 
-def parts_by(ranks: Mapping[str, Ranks], groups: Groups | None) -> dict[str, list[Part]]:
+def parts_by(
+    ranks: Mapping[str, Ranks], groups: Groups | None, propensity: Propensity | None = None
+) -> dict[str, list[Part]]:
     """Return the parts of each recommender, without groups that are empty for all of them."""
-    found = {name: split_by(one, groups) for name, one in ranks.items()}
+    found = {name: split_by(one, groups, propensity) for name, one in ranks.items()}
     kept = [at for at in range(len(next(iter(found.values())))) if any(own[at].rows.size for own in found.values())]
     return {name: [own[at] for at in kept or [0]] for name, own in found.items()}
 
@@ -387,7 +415,7 @@ def _smooth_mean_over_orders(items: _Items, term: Term) -> Floats:
     live = np.flatnonzero(start < end)
     while live.size:
         longest = np.maximum(np.minimum(GROWTH * (items.rank + start - 1), limit), POINTS)[live]
-        length, points, weights = _rules(np.minimum(longest, (end - start)[live]))
+        length, points, weights = rules(np.minimum(longest, (end - start)[live]))
         spread = items.take(live[:, None])
         lost = start[live, None] + points
         total[live] += (weights * spread.chance(lost) * spread.term(term, lost)).sum(axis=1)
@@ -401,21 +429,6 @@ def _longest(items: _Items) -> Floats:
     few = np.maximum(items.block // 8, 1)
     deviations = np.sqrt(np.minimum(items.place, items.block - items.place + 1)) / items.block
     return np.maximum(items.tied // few + 1, 3.5 * items.tied * deviations)
-
-
-def _rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return lengths of blocks within their limits, and points and weights for each, filled up to 16 with weight 0."""
-    if (longest <= POINTS).all():  # short enough to take every number
-        lengths = np.maximum(longest.astype(np.int64), 1)
-        inside = np.arange(POINTS) < lengths[:, None]
-        return lengths, np.where(inside, np.arange(float(POINTS)), 0.0), inside.astype(np.float64)
-    distinct, which = np.unique(longest, return_inverse=True)
-    lengths = np.array([on_ladder(length) for length in distinct], dtype=np.int64)
-    table = np.zeros((2, distinct.size, POINTS))
-    for row, length in enumerate(lengths.tolist()):
-        points, weights = rule(length)
-        table[0, row, : points.size], table[1, row, : points.size] = points, weights
-    return lengths[which], table[0][which], table[1][which]
 
 
 def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:

@@ -18,7 +18,7 @@ from truerank.core.samples import Sample
 from truerank.formats import arrow_tables, sources, writing
 from truerank.formats.columns import RANKS, some
 
-PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "items")
+PER_ITEM = ("above", "tied", "grades", "same_score", "drawn", "estimated", "items")
 PER_INSTANCE = ("ids", "n_candidates", "n_catalogue", "scored")
 _COLUMNS = {"ids": "id"}
 ARRAYS = (*PER_ITEM, *PER_INSTANCE, "indptr")
@@ -63,10 +63,10 @@ def _arrays(ranks: Ranks) -> dict[str, AnyArray]:
 
 def _from_fields(fields: dict[str, Any]) -> Ranks:
     """Return ranks from stored fields, those of a sample among them."""
-    design, catalogue, drawn = (fields.pop(name, None) for name in ("design", "n_catalogue", "drawn"))
+    design, catalogue, *per_item = (fields.pop(name, None) for name in ("design", "n_catalogue", "drawn", "estimated"))
     if (design is None) != (catalogue is None):
         raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
-    return Ranks(**fields, sample=None if design is None else Sample(design, catalogue, drawn))
+    return Ranks(**fields, sample=None if design is None else Sample(design, catalogue, *per_item))
 
 
 def to_arrow(ranks: Ranks) -> pa.Table:
@@ -115,7 +115,13 @@ def _values(name: str, column: pa.Array) -> AnyArray:
 
 
 _NAMES = ("biufUOTM", "numbers or text")
-_KINDS = {"grades": ("f", "numbers"), "same_score": ("b", "true or false"), "ids": _NAMES, "items": _NAMES}
+_KINDS = {
+    "grades": ("f", "numbers"),
+    "estimated": ("f", "numbers"),
+    "same_score": ("b", "true or false"),
+    "ids": _NAMES,
+    "items": _NAMES,
+}
 
 
 def _checked(name: str, array: AnyArray) -> AnyArray:

@@ -97,6 +97,13 @@ class Metric(ABC):
         """Return the standard error of the mean that the spread over instances does not show; 0 for plain metrics."""
         return 0.0
 
+    def attainable(self, ranks: Ranks) -> tuple[float, float] | None:
+        """Return the least and the largest value of an instance where they are not those of the best and worst order.
+
+        None: they are.
+        """
+        return None
+
     def biased(self, ranks: Ranks) -> bool:
         """Whether its mean over these ranks is biased, because they are sampled and it is not corrected."""
         design = ranks.design

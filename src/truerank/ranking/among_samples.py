@@ -425,7 +425,7 @@ class _Rounds:
 
     def _still_needed(self) -> int:
         """Return about how many candidates of all open instances are still to be scored, as hits have come so far."""
-        missing = (self.design.enough - self.above) * (self.drawn + 1) / (self.above + 1)
+        missing = np.maximum(self.design.enough - self.above, 1) * (self.drawn + 1) / (self.above + 1)
         most = self.ranks.item_irrelevant if self.design.cap is None else self.design.cap
         needed = np.zeros(len(self.ranks))
         np.maximum.at(needed, self.ranks.instance, np.where(self.open, np.minimum(missing, most - self.drawn), 0))
@@ -472,11 +472,14 @@ class _Rounds:
         self.tied[at] += (equal & steps).sum(axis=1)
         self.drawn[at] = start + ends
         # an instance whose candidates have run out is not asked again
-        self.open[at] = (self.above[at] < self.design.enough) & (sizes == table.shape[1])
+        ended = self.design.ended(self.above[at], self.drawn[at], self.ranks.item_irrelevant[at])
+        self.open[at] = ~ended & (sizes == table.shape[1])
 
     def _ends(self, at: Ints, higher: Bools, sizes: Ints) -> tuple[Bools, Ints]:
         """Return which candidates count, and how many: those up to the one after which enough is known, or all."""
-        reached = self.above[at, None] + np.cumsum(higher, axis=1) >= self.design.enough
+        counts = self.above[at, None] + np.cumsum(higher, axis=1)
+        draws = self.drawn[at, None] + np.arange(1, higher.shape[1] + 1)
+        reached = self.design.ended(counts, draws, self.ranks.item_irrelevant[at, None])
         done = reached.any(axis=1) & (not self.design.counts_whole_batches)
         ends = np.where(done, reached.argmax(axis=1) + 1, sizes)
         return np.arange(higher.shape[1]) < ends[:, None], ends

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, Rng, as_number, as_rng, check_whole
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    Rng,
+    as_number,
+    as_rng,
+    check_whole,
+    distinct_columns,
+)
+from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, AnyCounts, Law, draw_counts, draw_until
@@ -23,6 +35,8 @@ from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreO
 # candidates of each instance in the first batch; each further one adds a quarter of what was drawn, which bounds the
 # waste
 _FIRST, _GROWTH = 16, 0.25
+# shares of the candidates that plans choose from
+_BEYOND = (0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01)
 
 
 class Stops(NamedTuple):
@@ -102,6 +116,19 @@ class SamplingDesign(Design):
     def stops(self, ranks: Ranks) -> Stops | None:
         """Return what ended the draws for each relevant item of ranks that this design made; None: that isn't known."""
         return None
+
+    @property
+    def decides_below(self) -> int:
+        """Counts above below this are known exactly, with the chance of `inclusion`; 0: none are."""
+        return 0
+
+    def inclusion(self, count: AnyCounts, n_irrelevant: AnyCounts) -> Floats:
+        """Return the chance that an item with this many above, fewer than `decides_below`, is known exactly."""
+        return np.ones(np.broadcast_shapes(np.shape(count), np.shape(n_irrelevant)))
+
+    def variants(self) -> Sequence[SamplingDesign]:
+        """Return what may be planned in its place, from few scores with large errors to many with small ones."""
+        return (self,)
 
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
@@ -263,8 +290,8 @@ class PopularitySampling(SamplingDesign):
 class SequentialDesign(SamplingDesign):
     """A design under which each relevant item has a number of draws of its own, found while scoring.
 
-    A subclass says in which order candidates are scored (`order`), how many above an item end its draws (`enough`),
-    and turns the counts into ranks (`found`).
+    A subclass says in which order candidates are scored (`order`), how many above an item end its draws (`enough`, or
+    `ended` where it is not one number), and turns the counts into ranks (`found`).
     """
 
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
@@ -277,6 +304,10 @@ class SequentialDesign(SamplingDesign):
     @abstractmethod
     def enough(self) -> int:
         """How many candidates above a relevant item end its draws."""
+
+    def ended(self, above: Ints, drawn: AnyCounts, n_irrelevant: AnyCounts) -> Bools:
+        """Whether the draws for an item end when `above` of `drawn` stand above it; arguments broadcast."""
+        return above >= self.enough
 
     @property
     def cap(self) -> int | None:
@@ -315,11 +346,18 @@ class SequentialDesign(SamplingDesign):
         self.check(ranks.draws[ranks.n_relevant > 0], 1)
         generator = as_rng(rng)
         untied = ranks.break_ties("random", rng=generator) if ranks.has_ties else ranks
-        ends = batch_ends(int(ranks.draws.max(initial=0))) if self.counts_whole_batches else None
-        drawn, above = draw_until(untied.above, ranks.indptr, ranks.draws, self.enough, self.cap, generator, ends)
+        drawn, above = self._draw_counts(untied, generator)
         scored = np.zeros(len(ranks), dtype=np.int64)
         np.maximum.at(scored, ranks.instance, drawn)
         return self.found(untied, above=above, tied=np.zeros_like(above), drawn=drawn, scored=scored)
+
+    def _draw_counts(self, ranks: Ranks, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Return the draws for each relevant item of exact ranks without ties, and how many of them are above it."""
+        return draw_until(ranks.above, ranks.indptr, ranks.draws, self.enough, self.cap, rng, self._ends(ranks))
+
+    def _ends(self, ranks: Ranks) -> Ints | None:
+        """Return after how many draws those for an item can end; None: after any."""
+        return batch_ends(int(ranks.draws.max(initial=0))) if self.counts_whole_batches else None
 
 
 @dataclass(frozen=True)
@@ -331,15 +369,28 @@ class InverseSampling(SequentialDesign):
     its own end. Candidates with the score of a relevant item stand above or below it at random, so these ranks have no
     ties.
 
+    With `decide` items that may be in the top go on: those that have fewer than `hits` above after a share `beyond` of
+    their candidates. Their draws end when `decide` stand above, or all candidates are drawn and the rank is known.
+    An item with g < `decide` above goes on with the chance that at most `hits` - 1 of them are among those first draws.
+    That chance is known, and divides what the item adds. So every metric cut at `decide` or less has an exactly
+    unbiased estimate, whatever the law of the ranks, and AP, RR and AUC keep theirs.
+
     Parameters
     ----------
     hits : int
         Number of candidates above at which the draws for a relevant item end. If fewer exist, all candidates are drawn.
     most : int, optional
-        Largest number of draws. Items that reach this cap have no unbiased estimate.
+        Largest number of draws. Items that reach this cap have no unbiased estimate. With `decide`: the largest number
+        of draws after which items go on, where `beyond` is a larger one.
     whole : bool
         Whether draws go on to the end of the batch in which enough stand above. `truerank.rank_sampled` has to score
-        that batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates don't exist.
+        that batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates exist only for
+        metrics cut at `decide`.
+    decide : int, optional
+        Number of candidates above at which draws end for items that may be in the top; above `hits`.
+    beyond : float
+        Share of the candidates, between 0 and 1, after which items with fewer than `hits` above go on: smaller ones
+        give smaller errors, and take more scores. `truerank.plan_scores` compares them.
 
     Examples
     --------
@@ -353,21 +404,39 @@ class InverseSampling(SequentialDesign):
     >>> ranks = tr.InverseSampling(hits=2, whole=True).draw(exact, rng=1)
     >>> ranks.above.tolist(), ranks.drawn.tolist(), ranks.n_scored.tolist()
     ([2, 2, 7], [998, 125, 16], [1000, 17])
+
+    An item at rank 3 of 1,000 has two above it. It is decided unless both are among the first 200 draws:
+
+    >>> design = tr.InverseSampling(hits=2, decide=10, beyond=0.2)
+    >>> float(design.inclusion(2, 999).round(2))
+    0.96
+    >>> print(design)
+    inverse(decide=10)
+    >>> ranks = design.draw(exact, rng=1)
+    >>> ranks.above.tolist(), ranks.drawn.tolist()
+    ([2, 2, 2], [998, 6, 5])
+    >>> tr.values(ranks, "recall@10").round(2).tolist()
+    [0.52, 0.0]
     """
 
     name = "inverse"
     needs_estimator = True
     law_of_draws = HYPERGEOMETRIC
     breaks_ties: ClassVar[bool] = True
-    can_end_anywhere: ClassVar[bool] = True
     hits: int = 2
     most: int | None = None
     whole: bool = False
+    decide: int | None = field(default=None, metadata={"by_name": True})
+    beyond: float = field(default=0.2, metadata={"by_name": True})
 
     def __post_init__(self) -> None:
         check_whole("hits", self.hits, floats=True)
         if self.most is not None:
             check_whole("most", self.most, floats=True)
+        if self.decide is not None:
+            check_whole("decide", self.decide, self.hits + 1, floats=True)
+        if not 0 < as_number(self.beyond) < 1:
+            raise InputError(f"`beyond` must be a share of the candidates between 0 and 1, got {self.beyond!r}.")
 
     @property
     def enough(self) -> int:
@@ -375,11 +444,60 @@ class InverseSampling(SequentialDesign):
 
     @property
     def cap(self) -> int | None:
-        return self.most
+        return self.most if self.decide is None else None
+
+    @property
+    def can_end_anywhere(self) -> bool:  # type: ignore[override]
+        return self.decide is None
 
     @property
     def counts_whole_batches(self) -> bool:
         return self.whole
+
+    @property
+    def decides_below(self) -> int:
+        return self.hits if self.decide is None else self.decide
+
+    def variants(self) -> Sequence[SamplingDesign]:
+        return (self,) if self.decide is None else [replace(self, beyond=beyond) for beyond in _BEYOND]
+
+    def line(self, n_irrelevant: AnyCounts) -> Ints:
+        """Return after how many draws items with fewer than `hits` above go on, for each number of candidates.
+
+        So many others are left that every item with fewer than `decide` above may go on.
+        """
+        N = np.asarray(n_irrelevant)
+        if self.decide is None:
+            return N
+        latest = np.minimum((self.beyond * N).astype(np.int64), N - (self.decide - self.hits))
+        latest = np.maximum(latest if self.most is None else np.minimum(latest, self.most), 0)
+        if not self.whole:
+            return latest
+        batches = np.append(0, batch_ends(int(latest.max(initial=0))))
+        return batches[np.searchsorted(batches, latest, side="right") - 1]
+
+    def inclusion(self, count: AnyCounts, n_irrelevant: AnyCounts) -> Floats:
+        """Return the chance that fewer than `hits` of those above are drawn up to the line."""
+        if self.decide is None:
+            return super().inclusion(count, n_irrelevant)
+        g, N = np.broadcast_arrays(count, n_irrelevant)
+        first, which = distinct_columns(g.ravel(), N.ravel())  # few differ
+        few, own = g.ravel()[first], N.ravel()[first]
+        return HYPERGEOMETRIC.cdf(self.hits - 1, few, self.line(own), own)[which].reshape(g.shape)
+
+    def ended(self, above: Ints, drawn: AnyCounts, n_irrelevant: AnyCounts) -> Bools:
+        return above >= np.where(drawn <= self.line(n_irrelevant), self.hits, self.decides_below)
+
+    def _draw_counts(self, ranks: Ranks, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        if self.decide is None:
+            return super()._draw_counts(ranks, rng)
+        N, ends = ranks.draws, self._ends(ranks)
+        line = self.line(N)
+        drawn, above = draw_until(ranks.above, ranks.indptr, N, self.hits, line, rng, ends)
+        on = np.flatnonzero(above < self.hits)
+        indptr = bounds(np.bincount(ranks.instance[on], minlength=len(ranks)))
+        drawn[on], above[on] = draw_until(ranks.above[on], indptr, N, self.decide, None, rng, ends, (line, above[on]))
+        return drawn, above
 
     def order(self, pool: Pool, rng: np.random.Generator) -> Order:
         return RandomOrder(pool, rng)
@@ -388,6 +506,8 @@ class InverseSampling(SequentialDesign):
         return ranks.sampled(self, scored, above=above, tied=tied, drawn=drawn)
 
     def stops(self, ranks: Ranks) -> Stops | None:
+        if self.decide is not None:
+            return None
         N, drawn = ranks.item_irrelevant, ranks.item_draws
         limit = N if self.most is None else np.minimum(N, self.most)
         open_until, ends = drawn - 1, drawn
@@ -401,9 +521,10 @@ class InverseSampling(SequentialDesign):
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         _require_drawn(self, drawn)
-        if not self.whole and np.any(above > self.hits):
-            at = int(np.argmax(above > self.hits))
-            raise InputError(f"`above` must be at most {self.hits} under {self}, got {above[at]} at position {at}.")
+        most = self.decides_below
+        if not self.whole and np.any(above > most):
+            at = int(np.argmax(above > most))
+            raise InputError(f"`above` must be at most {most} under {self}, got {above[at]} at position {at}.")
 
     def law(self, what: str) -> Any:
         rule = f"the same number of draws for each item of an instance, but {self} draws until enough stand above"
@@ -494,7 +615,30 @@ class StoppedSampling(SamplingDesign):
         return InputError(f"{self} describes data from elsewhere; sample by UniformSampling or InverseSampling.")
 
 
-DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, HeadFirst)
+@dataclass(frozen=True)
+class WeightedSampling(StoppedSampling):
+    """Candidates drawn with known, unequal chances, so that each counts with 1 / its chance.
+
+    For data from elsewhere, see `Ranks.from_scores` and its `inclusion`.
+
+    Parameters
+    ----------
+    replace : bool
+        Whether a candidate may have been sampled more than once.
+    """
+
+    name = "weighted"
+    law_of_draws = None  # type: ignore[assignment]
+    needs_weights = True
+    replace: bool = False
+
+    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
+        if not self.replace:
+            return super().possible_counts(above, drawn, n_irrelevant)
+        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
+
+
+DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, WeightedSampling, HeadFirst)
 
 
 AnyDesign = SamplingDesign | str | int
@@ -506,8 +650,8 @@ def as_design(design: AnyDesign | Design) -> SamplingDesign:
 
     Examples
     --------
-    >>> as_design("inverse(2)"), as_design(100)
-    (InverseSampling(m=None, hits=2, most=None, whole=False), UniformSampling(m=100, replace=False))
+    >>> as_design("inverse(2)").hits, as_design(100)
+    (2, UniformSampling(m=100, replace=False))
     """
     given: Any = design
     if isinstance(given, int | np.integer) and not isinstance(given, bool):

@@ -425,9 +425,10 @@ def draw_until(
     indptr: Ints,
     n_irrelevant: Ints,
     hits: int,
-    most: int | None,
+    most: AnyCounts | None,
     rng: np.random.Generator,
     ends: Ints | None = None,
+    since: tuple[Ints, Ints] | None = None,
 ) -> tuple[Ints, Ints]:
     """Return how many candidates are drawn for each relevant item until `hits` stand above it, and how many do.
 
@@ -443,29 +444,42 @@ def draw_until(
     n_irrelevant : array of int, one per instance
     hits : int
         Number of candidates above that ends the draws for an item.
-    most : int, optional
+    most : int or array of int, one per instance, optional
         Largest number of draws.
     rng : numpy.random.Generator
     ends : array of int, optional
         Numbers of draws, increasing, at which draws can end; any by default.
+    since : pair of arrays of int, optional
+        Draws that each instance has behind it, and how many of them are above each item: fewer than `hits`.
     """
-    drawn, seen = np.zeros_like(above), np.zeros_like(above)
-    sizes = np.diff(indptr)
+    drawn, sizes = np.zeros_like(above), np.diff(indptr)
+    limit = n_irrelevant if most is None else np.minimum(n_irrelevant, most)
+    before, known = (np.zeros_like(n_irrelevant), np.zeros_like(above)) if since is None else since
+    seen = known.copy()
     for size in np.unique(sizes[sizes > 0]):
         users = np.flatnonzero(sizes == size)
         items = indptr[users][:, None] + np.arange(size)
-        limit = n_irrelevant[users] if most is None else np.minimum(n_irrelevant[users], most)
-        drawn[items], seen[items] = _until(above[items], n_irrelevant[users], hits, limit, rng, ends)
+        start = before[users].copy(), seen[items]
+        drawn[items], seen[items] = _until(above[items], n_irrelevant[users], hits, limit[users], rng, ends, *start)
     return drawn, seen
 
 
 def _until(
-    above: Ints, n_irrelevant: Ints, hits: int, limit: Ints, rng: np.random.Generator, ends: Ints | None
+    above: Ints,
+    n_irrelevant: Ints,
+    hits: int,
+    limit: Ints,
+    rng: np.random.Generator,
+    ends: Ints | None,
+    time: Ints,
+    seen: Ints,
 ) -> tuple[Ints, Ints]:
-    """Draw for instances with equally many relevant items: a row each, and all arrays are theirs."""
-    left = above.copy()  # candidates above each item that have not been drawn
-    drawn, seen = np.repeat(limit[:, None], above.shape[1], axis=1), np.zeros_like(above)
-    time = np.zeros_like(limit)
+    """Draw for instances with equally many relevant items: a row each, and all arrays are theirs.
+
+    `time` and `seen`, the draws so far and how many of them are above, are changed.
+    """
+    left = above - seen  # candidates above each item that have not been drawn
+    drawn = np.repeat(limit[:, None], above.shape[1], axis=1)
     lowest = np.full(limit.size, above.shape[1] - 1)  # the last item that is still open
     rows = np.arange(limit.size)
     while rows.size:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from truerank.core.caching import cached
-from truerank.core.checks import Floats, frozen
+from truerank.core.checks import Floats, Ints, frozen
 
 if TYPE_CHECKING:
     from truerank.sampling.laws import Law
@@ -68,6 +68,21 @@ def rule(length: int) -> Rule:
     points, vectors = linalg.eigh_tridiagonal(np.zeros(POINTS), off)
     both = points * length + (length - 1) / 2, length * vectors[0] ** 2
     return Rule(*(np.asarray(each, dtype=np.float64) for each in both))
+
+
+def rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return lengths of blocks within their limits, and points and weights for each, filled up to 16 with weight 0."""
+    if (longest <= POINTS).all():  # short enough to take every number
+        lengths = np.maximum(longest.astype(np.int64), 1)
+        inside = np.arange(POINTS) < lengths[:, None]
+        return lengths, np.where(inside, np.arange(float(POINTS)), 0.0), inside.astype(np.float64)
+    distinct, which = np.unique(longest, return_inverse=True)
+    lengths = np.array([on_ladder(length) for length in distinct], dtype=np.int64)
+    table = np.zeros((2, distinct.size, POINTS))
+    for row, length in enumerate(lengths.tolist()):
+        points, weights = rule(length)
+        table[0, row, : points.size], table[1, row, : points.size] = points, weights
+    return lengths[which], table[0][which], table[1][which]
 
 
 # A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the

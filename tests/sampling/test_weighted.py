@@ -1,0 +1,149 @@
+"""Candidates sampled with unequal chances: what is unbiased, what has bounds, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import truerank as tr
+from truerank.core.checks import Floats
+
+SCORES = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
+CHANCES = np.array([0.9, 0.3, 0.5, 0.2, 0.6, 0.4])
+RELEVANT = np.array([3.5, 1.0])
+EXACT = tr.Ranks.from_scores(RELEVANT[None], SCORES[None])
+
+
+def every_sample() -> tuple[list[tr.Ranks], list[float]]:
+    """Return the ranks in all samples that contain each candidate by a chance of its own, and how likely each is.
+
+    Ranks need a candidate: where there is none, one below all relevant items stands for it.
+    """
+    found, chances = [], []
+    for chosen in product([False, True], repeat=SCORES.size):
+        inside = np.array(chosen)
+        chances.append(float(np.where(inside, CHANCES, 1 - CHANCES).prod()))
+        mask = inside[None] if inside.any() else None
+        if mask is None:
+            found.append(tr.Ranks.from_scores(RELEVANT[None], [[-1.0]], n=8, inclusion=[[1.0]]))
+        else:
+            found.append(
+                tr.Ranks.from_scores(RELEVANT[None], SCORES[None], n=8, inclusion=CHANCES[None], negative_mask=mask)
+            )
+    return found, chances
+
+
+@pytest.mark.parametrize("metric", ["auc", "mean-rank"])
+def test_unbiased_over_all_samples(metric: str) -> None:
+    found, chances = every_sample()
+    mean = sum(chance * tr.values(one, metric).item() for one, chance in zip(found, chances, strict=True))
+    assert mean == pytest.approx(tr.values(EXACT, metric).item(), rel=1e-12)
+
+
+def test_draws_with_replacement_count_each_time() -> None:
+    """All pairs of draws, by chances that add up to 1; how often a candidate is drawn on average is twice its own."""
+    each = CHANCES / CHANCES.sum()
+    mean = 0.0
+    for one, other in product(range(SCORES.size), repeat=2):
+        drawn = [[one, other]]
+        ranks = tr.Ranks.from_scores([3.5], SCORES[drawn], n=7, replace=True, inclusion=2 * each[drawn])
+        mean += each[one] * each[other] * tr.values(ranks, "auc").item()
+    assert mean == pytest.approx(1 - 2 / 6, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["recall@2", "ndcg@3", "ap", "rr@4"])
+def test_bounds_hold_in_every_sample(metric: str) -> None:
+    truth = tr.values(EXACT, metric).item()
+    for one in every_sample()[0]:
+        low, high = (tr.values(one, tr.estimators.Corrected(tr.metric(metric), bound)).item() for bound in bounds())
+        assert low <= truth + 1e-12
+        assert truth - 1e-12 <= high
+        assert tr.values(one, metric).item() == pytest.approx((low + high) / 2)
+
+
+def bounds() -> list[Any]:
+    from truerank.estimators.bounds import Bound
+
+    return [Bound(upper=False), Bound(upper=True)]
+
+
+def logged(rng: np.random.Generator, users: int) -> tuple[tr.Ranks, Floats]:
+    """Return ranks among candidates drawn by popularity mixed with uniform draws, and the exact AUC of each user."""
+    n_items, m = 300, 40
+    popularity = 1.0 / (1 + np.arange(n_items))
+    each = 0.7 * popularity / popularity.sum() + 0.3 / n_items
+    scores = rng.normal(size=(users, n_items)) + 2.0 * popularity
+    relevant = rng.normal(size=users) + 0.8
+    drawn = np.stack([rng.choice(n_items, m, p=each) for _ in range(users)])
+    negative = np.take_along_axis(scores, drawn, axis=1)
+    ranks = tr.Ranks.from_scores(relevant, negative, n=n_items + 1, replace=True, inclusion=m * each[drawn])
+    return ranks, (scores < relevant[:, None]).mean(axis=1)
+
+
+def test_mixed_designs_are_weighted_and_covered() -> None:
+    rng, times, covered, gaps, plain = np.random.default_rng(0), 150, 0, [], []
+    truth = stats.norm.cdf((0.8 - 2.0 / (1 + np.arange(300))) / 2**0.5).mean()
+    for _ in range(times):
+        ranks, exact = logged(rng, 100)
+        found = tr.estimate(ranks, "auc")
+        low, high = found.confidence_interval()
+        covered += low <= truth <= high
+        gaps.append(found.mean - exact.mean())
+        plain.append((1 - ranks.above / ranks.draws).mean() - exact.mean())
+    assert abs(np.mean(gaps)) < 5 * np.std(gaps) / times**0.5
+    assert np.mean(plain) < -0.05, "popular candidates score higher"
+    assert covered / times > 0.95 - 5 * (0.95 * 0.05 / times) ** 0.5
+
+
+def test_files_slices_and_joins_keep_the_estimates(tmp_path: Path) -> None:
+    ranks, _ = logged(np.random.default_rng(1), 6)
+    for name in ("ranks.parquet", "ranks.npz"):
+        ranks.save(tmp_path / name)
+        assert tr.Ranks.load(tmp_path / name) == ranks
+    again = tr.Ranks.concatenate([ranks[[0, 1]], ranks[2:]])
+    assert again == ranks
+    assert again.estimated is not None
+    assert tr.values(ranks[[3]], "auc").item() == tr.values(ranks, "auc")[3]
+
+
+def test_one_pool_for_all_rows() -> None:
+    pool, chance = np.array([0.2, 0.6, 0.6]), np.array([0.5, 0.25, 0.1])
+    ranks = tr.Ranks.from_scores([0.4, 0.6, 0.1], pool, n=30, inclusion=chance)
+    assert ranks.estimated is not None
+    assert ranks.estimated.tolist() == [14.0, 7.0, 16.0]
+    assert "errors are not independent" in ranks.notes[0]
+
+
+def test_what_can_not_be_said() -> None:
+    ranks, _ = logged(np.random.default_rng(1), 50)
+    with pytest.raises(tr.InputError, match=r"recall@10 has no unbiased estimate .*; use recall@10~possible"):
+        tr.values(ranks, "recall@10~unbiased")
+    for correction in ("smooth", "bv(0.1)"):
+        with pytest.raises(tr.InputError, match="needs uniform sampling"):
+            tr.values(ranks, f"recall@10~{correction}")
+    found = tr.estimate(ranks, "recall@10")
+    assert not found.determined
+    assert found.metric == "recall@10~possible"
+    both = tr.compare({"A": ranks, "B": ranks}, ["auc", "recall@10"])
+    assert {each.verdict for each in both.differences} == {"no difference found", "not determined by this sample"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"inclusion": [[0.5]]}, "`inclusion` is about a sample: give `n`"),
+        ({"n": 9, "inclusion": [0.5]}, r"`inclusion` must have the shape of `negative`, \(1, 1\), got \(1,\)"),
+        ({"n": 9, "inclusion": [[0.0]]}, r"`inclusion` must be above 0 and finite, got 0.0 at \[0, 0\]"),
+        ({"n": 9, "inclusion": [[1.5]]}, r"`inclusion` must be at most 1 without replacement, got 1.5 at \[0, 0\]"),
+    ],
+)
+def test_wrong_chances(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.Ranks.from_scores([1.0], [[0.5]], **options)
+    with pytest.raises(tr.InputError, match="a sample by weighted needs `estimated` counts"):
+        tr.Ranks(above=[0], n_candidates=3, sample=tr.Sample("weighted", 9, [2]))
