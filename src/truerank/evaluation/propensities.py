@@ -182,7 +182,7 @@ def popularity_propensity(
 def check_weighted(metric: Metric, ranks: Ranks) -> None:
     """Refuse metrics that weights of items can't correct: those of other relevant items, and biased ones."""
     if metric.of_all_instances:
-        raise InputError(f"{metric} is a metric of all instances together; with `propensity` use recall@k, ndcg@k or auc.")
+        raise InputError(f"{metric} is of all instances together; with `propensity` use recall@k, ndcg@k or auc.")
     if not metric.unbiased(ranks):
         raise InputError(f"`propensity` needs exact ranks or unbiased estimates, but {metric} is estimated with bias.")
     later = ranks.i > 1
