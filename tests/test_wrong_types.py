@@ -64,10 +64,16 @@ VALID: dict[str, dict[str, Any]] = {
     "metric": {"text": "ap"},
     "plan": {"ranks": BOTH, "metrics": "ap", "design": [5]},
     "plan_scores": {"designs": 5, "like": RANKS, "metric": "ap"},
+    "position_bias": {
+        "ranks": tr.read_lists(LISTS, {"u": ["a"], "v": ["a"]}, candidates=LISTS),
+        "candidates": LISTS,
+        "replicates": 99,
+    },
     "race": {"recommenders": {"a": SCORES, "b": -SCORES}, "split": SPLIT, "metric": "ap"},
     "rank_triples": {"score": lambda heads, relations, tails: np.eye(1, 3), "test": [[0, 0, 1]]},
     "rank": {"scorer": SCORES, "test": [[0], [1]]},
     "rank_sampled": {"scorer": SCORES, "test": [[0], [1]], "design": 1},
+    "read_candidates": {"source": {"item": [0, 1], "user": [0, 0]}},
     "read_interactions": {"source": TIMES},
     "read_lists": {"run": LISTS, "truth": LISTS},
     "read_ranks": {"source": {"user": ["u"], "rank": [1], "n": [5]}},
@@ -140,7 +146,7 @@ MADE_ELSEWHERE = {
     **dict.fromkeys(
         ["Order", "Plan", "Race", "Risk", "ScorePlan", "Verdict", "Interval", "Recommendations"], "a result"
     ),
-    **dict.fromkeys(["Groups", "Interactions"], "made by `of` and the readers, which check"),
+    **dict.fromkeys(["Candidates", "Groups", "Interactions"], "made by `of` and the readers, which check"),
     **dict.fromkeys(["Metric", "PairedTest", "SamplingDesign", "Scorer"], "a base class"),
     **dict.fromkeys(["metrics.GradedMetric", "metrics.PlainMetric", "metrics.Term", "estimators.Law"], "a base class"),
     **dict.fromkeys(["estimators.Correction", "estimators.Estimator"], "a base class"),

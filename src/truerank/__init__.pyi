@@ -9,6 +9,7 @@ from .analysis.consistencies import consistency as consistency
 from .analysis.evaluator_checks import check_evaluator as check_evaluator
 from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
+from .analysis.position_bias import position_bias as position_bias
 from .analysis.races import Race as Race
 from .analysis.races import race as race
 from .analysis.risks import Risk as Risk
@@ -18,6 +19,8 @@ from .analysis.score_plans import plan_scores as plan_scores
 from .core import InputError as InputError
 from .core.ranks import Ranks as Ranks
 from .core.samples import Sample as Sample
+from .data.candidates import Candidates as Candidates
+from .data.candidates import read_candidates as read_candidates
 from .data.event_files import read_interactions as read_interactions
 from .data.interactions import Interactions as Interactions
 from .data.splits import Split as Split

@@ -87,3 +87,16 @@ def test_a_depth(factors: list[object], tmp_path: Path) -> None:
 def test_options_of_the_local_engine(factors: list[object], tmp_path: Path, option: str) -> None:
     arguments = ["-o", tmp_path / "ranks.npz", "--engine", "spark", option, "2"]
     assert refusal(*factors, *arguments).startswith(f"{option} is for the local engine; ")
+
+
+def test_candidates(factors: list[object], tmp_path: Path) -> None:
+    (tmp_path / "candidates.tsv").write_text("0\t0 1\n1\t2 1\n")
+    (tmp_path / "banned.txt").write_text("1\n")
+    options = [*factors, "--candidates", tmp_path / "candidates.tsv", "--exclude", tmp_path / "banned.txt"]
+    assert run_here(*options, "-o", tmp_path / "ranks.npz").exit_code == 0
+    scorer = tr.Factors(np.load(tmp_path / "users.npy"), np.load(tmp_path / "items.npy"))
+    train, test = ([[2], []], [[0], [0]])
+    expected = tr.rank(scorer, train=train, test=test, candidates=[[0, 1], [2, 1]], exclude=[1])
+    assert tr.Ranks.load(tmp_path / "ranks.npz").n_candidates.tolist() == expected.n_candidates.tolist()
+    (tmp_path / "candidates.tsv").write_text("0\t0 9\n1\t2 1\n")
+    assert "--candidates must hold items 0..2, got 9." in refusal(*options, "-o", tmp_path / "ranks.npz")

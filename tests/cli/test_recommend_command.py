@@ -70,3 +70,19 @@ def test_a_bias_needs_factors(tmp_path: Path) -> None:
     tr.Popularity().fit([[0, 1], [1]]).save(tmp_path / "model.npz")
     options = ["--model", tmp_path / "model.npz", "--bias", tmp_path / "bias.npy", "-o", tmp_path / "lists.csv"]
     assert refusal("recommend", *options) == "--bias applies only to --factors."
+
+
+def test_candidates_and_what_a_model_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("user,item\nann,a\nann,b\nbob,b\neve,c\n")
+    tr.Popularity().fit(tr.read_interactions(tmp_path / "train.csv")).save(tmp_path / "model.npz")
+    (tmp_path / "stock.txt").write_text("c\na\nnew\n")
+    options = ["--model", tmp_path / "model.npz", "--train", tmp_path / "train.csv", "-o", tmp_path / "lists.csv"]
+    given = ["recommend", *options, "--candidates", tmp_path / "stock.txt"]
+    assert "the scorer does not know item 'new'" in refusal(*given)
+    assert run_here(*given, "--unknown", "last").exit_code == 0
+    lists = tr.read_recommendations(tmp_path / "lists.csv")
+    assert [lists.of_user(user).tolist() for user in ("ann", "bob")] == [["c", "new"], ["a", "c", "new"]]
+    (tmp_path / "banned.csv").write_text("user,item\nbob,a\n")
+    assert run_here(*given, "--unknown", "drop", "--exclude", tmp_path / "banned.csv").exit_code == 0
+    lists = tr.read_recommendations(tmp_path / "lists.csv")
+    assert [lists.of_user(user).tolist() for user in ("ann", "bob")] == [["c"], ["c"]]

@@ -339,10 +339,10 @@ def test_repeats_count_once_and_take_their_place() -> None:
     run, truth = {"q": ["a", "a", "b", "x", "b", "c"]}, {"q": ["a", "b", "c"]}
     with pytest.raises(tr.InputError, match="item 'a' of user 'q' is in the list more than once"):
         tr.read_lists(run, truth)
-    ranks = tr.read_lists(run, truth, repeats="count once")
+    ranks = tr.read_lists(run, truth, invalid="count")
     assert ranks.rank.tolist() == [1, 3, 6]
-    with pytest.raises(tr.InputError, match="`repeats` must be 'refuse' or 'count once', got 'drop'"):
-        tr.read_lists(run, truth, repeats="drop")  # type: ignore[arg-type]
+    with pytest.raises(tr.InputError, match="`invalid` must be one of 'refuse', 'count', 'last', got 'drop'"):
+        tr.read_lists(run, truth, invalid="drop")  # type: ignore[arg-type]
 
 
 def test_a_table_belongs_to_a_part() -> None:

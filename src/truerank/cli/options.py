@@ -534,6 +534,18 @@ def formats_option(*sources: str) -> Decorator:
     )  # fmt: skip
 
 
+def candidates_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for what may be recommended."""
+    forms = "a column of items, and of users or times (since, until); or a user, a tab and items on each line"
+    for option in (
+        choice_option("--unknown", ["refuse", "last", "drop"], "What to do with items and users that a model lacks."),
+        path_option("--exclude", help="Items that are not candidates, in the same forms."),
+        path_option("--candidates", help=f"Which items are candidates: {forms}."),
+    ):
+        command = option(command)
+    return command
+
+
 ranks_output_option = output_option(".parquet or .npz", callback=writable("formats.rank_files"))
 page_option = output_option(".html", "path", callback=writable("formats.writing", "PAGE_ENDINGS"))
 per_instance_option = path_option(

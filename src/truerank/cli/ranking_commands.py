@@ -17,6 +17,7 @@ from truerank.cli.output import describe_and_write, show_table
 @options.path_option("--train", help="Training pairs (user_id, item_id); they are not candidates.")
 @options.path_option("--test", required=True, help="Held-out pairs (user_id, item_id).")
 @options.formats_option("train", "test")
+@options.candidates_options
 @click.option(
     "--depth", type=int, metavar="K", help="Know ranks down to K only: enough for metrics @K, and several times faster."
 )
@@ -34,6 +35,9 @@ def rank(
     train: str | None,
     test: str,
     formats: dict[str, Any],
+    candidates: str | None,
+    exclude: str | None,
+    unknown: Any,
     depth: int | None,
     output: str,
     threads: int | None,
@@ -50,13 +54,14 @@ def rank(
     truerank rank --model ials.npz --train train.csv --test test.csv -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
-    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train, test)
+    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train, test, candidates, exclude)
     _check_scorer(factors, model, bias=bias, names=names)
     if engine == "spark":
         from truerank.engines.spark_ranks import rank_files
 
         local = {"names": names, "model": model, "resume": resume or None, "formats": formats or None}
-        _refuse_local_options(threads=threads, bias=bias, depth=depth, **local)
+        limits = {"depth": depth, "candidates": candidates, "exclude": exclude}
+        _refuse_local_options(threads=threads, bias=bias, **limits, **local)
         ranks = rank_files(cast("tuple[str, str]", factors), train, test)
         describe_and_write(ranks, output, ranks.save)
         return
@@ -67,7 +72,8 @@ def rank(
             if factors is None
             else _read_factors(factors, bias, names, formats, **pairs)
         )
-        ranks = tr.rank(scorer, train=seen, test=held, depth=depth, threads=threads, progress=True, checkpoint=folder)
+        chosen = {"candidates": candidates, "exclude": exclude, "unknown": unknown, "depth": depth}
+        ranks = tr.rank(scorer, train=seen, test=held, **chosen, threads=threads, progress=True, checkpoint=folder)
         describe_and_write(ranks, output, ranks.save)
 
 
@@ -76,6 +82,8 @@ def _refuse_local_options(**given: Any) -> None:
         "resume": "Spark repeats lost tasks itself",
         "threads": "Spark uses the cores of its executors",
         "bias": "on Spark add it to the factors, with a 1 for every user",
+        "candidates": "on Spark all items are candidates",
+        "exclude": "on Spark all items are candidates",
         "depth": "on Spark ranks are always known to the end",
         "formats": "Spark reads Parquet",
         "names": "on Spark the factors have ids of their own",
@@ -129,6 +137,7 @@ def _read_model(model: str, formats: dict[str, Any], **pairs: str | None) -> Any
 @options.model_option
 @options.path_option("--train", help="Training pairs (user_id, item_id); they are not recommended.")
 @options.formats_option("train")
+@options.candidates_options
 @options.whole_option("-k", default="10", show_default=True, help="Items per user.")
 @options.output_option(
     ".csv, .tsv, .jsonl, .parquet, .trec or .run", callback=options.writable("recommending.recommendations")
@@ -142,6 +151,9 @@ def recommend(
     model: str | None,
     train: str | None,
     formats: dict[str, Any],
+    candidates: str | None,
+    exclude: str | None,
+    unknown: Any,
     k: int,
     output: str,
     threads: int | None,
@@ -158,7 +170,7 @@ def recommend(
     truerank recommend --model ials.npz --train train.csv -o lists.trec
     truerank evaluate lists.trec --truth test.tsv -m ndcg@10
     """
-    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train)
+    options.check_output(output, *(factors or ()), bias, *(names or ()), model, train, candidates, exclude)
     _check_scorer(factors, model, bias=bias, names=names)
     if factors is None:
         scorer = tr.load_model(str(model))
@@ -166,7 +178,8 @@ def recommend(
     else:
         scorer, seen = _read_factors(factors, bias, names, formats, train=train)
     with options.resuming(output, resume) as folder:
-        lists = tr.recommend(scorer, train=seen, k=k, threads=threads, progress=True, checkpoint=folder)
+        chosen = {"candidates": candidates, "exclude": exclude, "unknown": unknown}
+        lists = tr.recommend(scorer, train=seen, k=k, **chosen, threads=threads, progress=True, checkpoint=folder)
         describe_and_write(lists, output, lists.write)
 
 

@@ -171,13 +171,13 @@ def from_lists(
     if items.size and not 0 <= items.min() <= items.max() < width:
         raise InputError(f"`{name}` must hold items 0..{width - 1}, got {items.min()}..{items.max()}.")
     height = len(lists) if n_users is None else max(n_users, len(lists))
-    matrix = _of_pairs(users, items, (height, width))
+    matrix = of_pairs(users, items, (height, width))
     repeated, where = items.size - matrix.nnz, f"in a list of `{name}`"
     note = counted(repeated, f"item is repeated {where} and counts once", f"items are repeated {where} and count once")
     return matrix, (note,) if repeated else ()
 
 
-def _of_pairs(users: Ints, items: Ints, shape: tuple[int, int]) -> Csr:
+def of_pairs(users: Ints, items: Ints, shape: tuple[int, int]) -> Csr:
     """Return a matrix of ones; users ascend, and an item that one of them has several times counts once."""
     height, width = shape
     pairs = users * width + items

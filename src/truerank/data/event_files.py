@@ -14,7 +14,7 @@ from truerank.core.checks import AnyArray, InputError, Ints, first_true
 from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
-from truerank.formats.ids import as_names, first_not_a_number, numbered, shown
+from truerank.formats.ids import as_names, first_not_a_number, numbered, session_names, shown
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -28,6 +28,7 @@ def read_interactions(
     source: Source,
     *,
     user: Column = None,
+    session: Column = None,
     item: Column = None,
     time: Column = None,
     rating: Column = None,
@@ -48,6 +49,9 @@ def read_interactions(
         ``{user: [item, ...]}`` or ``{user: {item: rating}}``.
     user, item, time, rating : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones.
+    session : str or int, optional
+        A column of sessions, which is never guessed. Each session of a user is then a row of its own, called
+        ``user (session)``, which splits divide and models rank; its ranks have the user as id.
     weight : str or int, optional
         Column whose values become the values of the matrix, which are 1 otherwise.
     min_rating : float, optional
@@ -82,7 +86,7 @@ def read_interactions(
     >>> data.merged().notes
     ('1 event repeats a pair of user and item: the last row counts',)
     """
-    given = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
+    given = {"user": user, "session": session, "item": item, "time": time, "rating": rating, "weight": weight}
     (data,) = read_parts([source], given, with_header(format, header))
     return data if min_rating is None else _at_least(min_rating, data)
 
@@ -90,6 +94,8 @@ def read_interactions(
 def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: Format | None) -> list[Interactions]:
     """Read one source, or training and test data that share users and items, and number these consistently."""
     parts = [load(source, INTERACTIONS, columns, given) for source in sources]
+    if columns.get("session") is not None:
+        return [_by_session(part) for part in parts]
     ids, codes = {}, {}
     for role, many in (("user", 1), ("item", _MANY)):
         ids[role], codes[role] = _encode(parts, role)
@@ -101,15 +107,27 @@ def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: 
     return found
 
 
+def _by_session(part: Rows) -> Interactions:
+    """Return the events of one source with a row for each session of a user."""
+    users = part.names("user")
+    key = session_names(part.table["user"], part.table["session"])
+    named = part.without("session")
+    named = replace(named, table=named.table.set_column(named.table.column_names.index("user"), "user", [key]))
+    (sessions, (session,)), (items, (item,)) = _encode([named], "user"), _encode([named], "item")
+    data = _interactions(named.without("user", "item"), session, item, sessions, items)
+    row = np.empty(sessions.size, np.int64)
+    row[session] = np.arange(session.size)  # one of each session
+    return replace(data, session_users=users[row])
+
+
 def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], ids: AnyArray, many: int) -> None:
-    """Refuse two parts without an id in common, if each has at least `many` distinct ids."""
-    if len(parts) < 2:
-        return
-    first, second = (np.bincount(part, minlength=ids.size) > 0 for part in codes)
-    if np.any(first & second) or min(first.sum(), second.sum()) < many:
-        return
-    examples = [shown(ids[part[0]].item()) for part in codes]
-    raise parts[1].without_match(parts[0], role, ("test", "train"), f"for example {examples[1]} and {examples[0]}")
+    """Refuse a part without an id in common with the first, if each has at least `many` distinct ids."""
+    there = [np.bincount(part, minlength=ids.size) > 0 for part in codes]
+    for at, name in zip(range(1, len(parts)), ("test", "validation"), strict=False):
+        if np.any(there[0] & there[at]) or min(there[0].sum(), there[at].sum()) < many:
+            continue
+        examples = [shown(ids[codes[which][0]].item()) for which in (at, 0)]
+        raise parts[at].without_match(parts[0], role, (name, "train"), f"for example {examples[0]} and {examples[1]}")
 
 
 def read_pairs(
@@ -206,6 +224,22 @@ def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray
     )
 
 
+def joined_events(parts: Sequence[Interactions]) -> Interactions:
+    """Return the events of several parts with the same users and items; rows of later parts come after the others."""
+    users, items = (np.concatenate([getattr(part, role) for part in parts]) for role in ("users", "items"))
+    order, indptr, columns = grouped(users, items, parts[0].shape)
+    known = {name: [getattr(part, name) for part in parts] for name in ("times", "ratings")}
+    both = {name: np.concatenate(each)[order] for name, each in known.items() if all(one is not None for one in each)}
+    starts = np.cumsum([0, *(part.items.size for part in parts[:-1])])
+    rows = [np.zeros(0) if part.positions is None else part.positions for part in parts]
+    positions = np.concatenate([own + start for own, start in zip(rows, starts, strict=True)]).astype(np.int64)[order]
+    matrix = sp.csr_array(
+        (np.concatenate([part.values for part in parts])[order], columns, indptr), shape=parts[0].shape
+    )
+    notes = tuple(note for part in parts for note in part.notes)
+    return replace(parts[0], events=matrix, **{"times": None, "ratings": None} | both, positions=positions, notes=notes)
+
+
 def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Ints, AnyArray, AnyArray]:
     """Order rows by user, then item, then position, by counting rather than comparing.
 
@@ -239,4 +273,6 @@ def _at_least(least: float, data: Interactions) -> Interactions:
     arrays = kept.values, (np.cumsum(items) - 1)[kept.items], np.append(0, kept.indptr[1:][users])
     matrix = sp.csr_array(arrays, shape=(int(users.sum()), int(items.sum())))
     notes = (*data.notes, note) if lost[0] else data.notes
-    return replace(kept, events=matrix, user_ids=data.names[users], item_ids=data.item_names[items], notes=notes)
+    ids = {"user_ids": data.names[users], "item_ids": data.item_names[items]}
+    owners = None if data.session_users is None else data.session_users[users]
+    return replace(kept, events=matrix, **ids, session_users=owners, notes=notes)

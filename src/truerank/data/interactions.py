@@ -39,6 +39,8 @@ class Interactions:
         stored entries.
     positions : array of int, optional
         The row of the source, from 0, that contains each event.
+    session_users : array, optional
+        Where rows are sessions, the user of each. Ranks then have users as their ids, by which errors are clustered.
     notes : tuple of str
         What was dropped or merged.
 
@@ -63,6 +65,7 @@ class Interactions:
     ratings: Floats | None = None
     positions: Ints | None = None
     notes: tuple[str, ...] = ()
+    session_users: AnyArray | None = None
 
     def __post_init__(self) -> None:
         may_merge = all(getattr(self, name) is None for name in ALIGNED)
@@ -73,7 +76,8 @@ class Interactions:
         else:
             put(self, "events", matrices.ascending(self.events, "matrix", may_merge=may_merge))
             put(self, "_stored", self.events)
-        for name, size in (("user_ids", self.n_users), ("item_ids", self.n_items)):
+        sized = (("user_ids", self.n_users), ("item_ids", self.n_items), ("session_users", self.n_users))
+        for name, size in sized:
             if (given := getattr(self, name)) is not None:
                 put(self, name, as_ids(name, given, size))
         for name in ALIGNED:
@@ -170,6 +174,11 @@ class Interactions:
     def names(self) -> AnyArray:
         """Names of the users, or their numbers."""
         return np.arange(self.n_users) if self.user_ids is None else self.user_ids
+
+    @property
+    def owners(self) -> AnyArray:
+        """The user of each row: of each session where rows are sessions, and otherwise its name."""
+        return self.names if self.session_users is None else self.session_users
 
     @property
     def item_names(self) -> AnyArray:
@@ -281,7 +290,9 @@ class Interactions:
         values = self.values[chosen].astype(matrices.float_type(self.values.dtype), copy=False)
         matrix = matrices.Csr(values, self.items[chosen], indptr, self.shape)
         aligned = {name: None if (array := getattr(self, name)) is None else array[chosen] for name in ALIGNED}
-        return Interactions(matrix, self.user_ids, self.item_ids, **aligned, notes=notes)
+        return Interactions(
+            matrix, self.user_ids, self.item_ids, **aligned, notes=notes, session_users=self.session_users
+        )
 
     def overlap(self, other: Interactions) -> Ints:
         """Return how many items of each user are in both; `other`, which is looked up, should be the smaller one."""
@@ -295,16 +306,20 @@ class Interactions:
         >>> Interactions.of([[0, 2], [1]], "a").contains(Interactions.of([[1, 2], [1]], "b")).tolist()
         [False, True, True]
         """
-        rows, bounds = other.users, self.indptr
-        low, end = bounds[rows], bounds[rows + 1]
+        return self.has(other.users, other.items)
+
+    def has(self, users: Ints, items: AnyArray) -> Bools:
+        """Return for each pair of user and item whether it is here."""
+        bounds = self.indptr
+        low, end = bounds[users], bounds[users + 1]
         high = end
         # all binary searches at once, with as many steps as the longest list needs
         for _ in range(int(np.max(end - low, initial=0)).bit_length()):
             middle = (low + high) >> 1
-            less = (self.items.take(middle, mode="clip") < other.items) & (low < high)
+            less = (self.items.take(middle, mode="clip") < items) & (low < high)
             low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
         found: Bools = low < end
-        found[found] = self.items[low[found]] == other.items[found]
+        found[found] = self.items[low[found]] == items[found]
         return found
 
 

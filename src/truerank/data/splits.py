@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, check_choice, counted
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, check_choice, check_kind, counted
 from truerank.core.matrices import float_type
 from truerank.core.tables import Cell, Table
 from truerank.core.threads import Memory, bounded
@@ -49,6 +49,8 @@ class Split:
         in most studies and for recommenders that never recommend a known item. "hold out": they may recur (repeat
         consumption), and `rank` keeps training items as candidates, because known items that do not recur compete with
         those that do.
+    validation : Split, optional
+        A split of the training part, to choose settings by: `with_validation` makes it.
 
     Notes
     -----
@@ -68,9 +70,12 @@ class Split:
     test: Interactions
     notes: tuple[str, ...] = ()
     repeats: Repeats = "drop"
+    validation: Split | None = None
 
     def __post_init__(self) -> None:
         check_choice("repeats", self.repeats, get_args(Repeats))
+        if self.validation is not None:
+            check_kind("validation", self.validation, Split)
         for name, part in (("train", self.train), ("test", self.test)):
             if not isinstance(part, Interactions):
                 raise InputError(f"`{name}` must be Interactions, as `Interactions.of` makes them, got {part!r}.")
@@ -87,6 +92,36 @@ class Split:
         rows = [(name, *(part.get(name, "") for part in parts)) for name in names]
         cells = tuple(tuple(map(Cell, row)) for row in rows)
         return Table(("Split", "train", "test"), cells, (), self.notes).to_html()
+
+    def with_validation(self, split: Callable[[Interactions], Split]) -> Split:
+        """Return the same split with a split of its training part, so that train, validation and test are in one.
+
+        Choose settings by ranks of models that are fitted to ``split.validation.train``, on ``split.validation``; then
+        fit the chosen one to ``split.train``, which has the validation events, too, and rank on ``split``.
+
+        Parameters
+        ----------
+        split : function
+            Splits interactions, as `truerank.leave_last_out` does.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> log = tr.read_interactions({"user": [1, 1, 1, 1], "item": [4, 5, 6, 7], "time": [1, 2, 3, 4]})
+        >>> split = tr.leave_last_out(log).with_validation(tr.leave_last_out)
+        >>> parts = split.validation.train, split.validation.test, split.test
+        >>> [part.item_names[part.items].tolist() for part in parts]
+        [[4, 5], [6], [7]]
+        >>> later = tr.split_by_time(log, 4).with_validation(lambda train: tr.split_by_time(train, 3))
+        >>> later.validation.test.times.tolist()
+        [3]
+        """
+        if not callable(split):
+            raise InputError(f"`split` must be a function that splits interactions, got {split!r}.")
+        inner = split(self.train)
+        if not isinstance(inner, Split):
+            raise InputError(f"`split` must return a Split of what it is given, got {type(inner).__name__}.")
+        return replace(self, validation=inner)
 
     def check(self, *, time: Literal["user", "all", "ignore"] | None = None) -> Split:
         """Return the split itself, or raise `InputError` if training reveals what is held out.
@@ -117,6 +152,8 @@ class Split:
     def save(self, folder: str | Path) -> None:
         """Write train, test, users and items as Parquet files into a directory, which is created if needed.
 
+        A validation split goes into a directory `validation` inside.
+
         If saving over an older split is interrupted, `load` gives either of the two or refuses; it never mixes them.
 
         Examples
@@ -128,12 +165,17 @@ class Split:
         >>> tr.Split.load(folder).test.matrix.toarray().tolist() == split.test.matrix.toarray().tolist()
         True
         """
-        _save_parts(Path(folder), self.train, self.test, self.notes, self.repeats)
+        _save(Path(folder), self)
 
     @classmethod
     def load(cls, folder: str | Path) -> Split:
         """Read what `save` wrote."""
-        return cls(*_load_parts(Path(folder)))
+        train, test, notes, repeats, inner = _load_parts(Path(folder))
+        within = Path(folder) / "validation"
+        validation = None if inner is None else cls.load(within)
+        if inner is not None and _saved_digest(within) != inner:
+            raise InputError(f"{str(within)!r} belongs to another split: saving was interrupted; save it again.")
+        return cls(train, test, notes, repeats, validation)
 
 
 @bounded
@@ -141,6 +183,7 @@ def read_split(
     train: Source,
     test: Source = None,
     *,
+    validation: Source = None,
     user: Column = None,
     item: Column = None,
     time: Column = None,
@@ -157,6 +200,9 @@ def read_split(
         Training and held-out events in any form that `read_interactions` accepts. If `test` is not
         given, `train` is a directory written by `Split.save`, or one with a file called train and a
         file called test, such as `train.tsv.gz` and `ml-1m.test.rating`.
+    validation : path or dataframe, optional
+        Events to choose settings by. They become part of ``split.train``, and ``split.validation`` divides that into
+        what was given as `train` and `validation`.
     user, item, time, rating, weight : str or int, optional
         Columns as in `read_interactions`, the same for both parts.
     header : bool, optional
@@ -184,6 +230,8 @@ def read_split(
     from truerank.data.event_files import read_parts
     from truerank.formats.text_files import with_header
 
+    if test is None and validation is not None:
+        raise InputError("`validation` must come with `train` and `test`, as files or dataframes of their own.")
     if test is None:
         if not isinstance(train, str | Path) or not Path(train).is_dir():
             raise InputError(f"`test` must be given, unless `train` is a directory that holds both, got {train!r:.80}.")
@@ -191,8 +239,25 @@ def read_split(
             return Split.load(train)
         train, test = (_file_called(name, Path(train)) for name in ("train", "test"))
     columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
-    seen, held = (part.merged() for part in read_parts([train, test], columns, with_header(None, header)))
+    sources = [train, test] if validation is None else [train, test, validation]
+    seen, held, *others = read_parts(sources, columns, with_header(None, header))
+    inner = None if not others else _divided(seen, others[0])
+    seen = _together(seen, *others)
+    whole = _divided(seen, held)
+    return replace(whole, validation=inner)
+
+
+def _divided(train: Interactions, test: Interactions) -> Split:
+    """Return a split of these events, with notes on what is unusual."""
+    seen, held = train.merged(), test.merged()
     return Split(seen, held, (*describe(seen, held), *_leaks(seen, held)))
+
+
+def _together(first: Interactions, *others: Interactions) -> Interactions:
+    """Return the events of several parts with the same users and items; later parts come after earlier ones."""
+    from truerank.data.event_files import joined_events
+
+    return joined_events([first, *others]) if others else first
 
 
 def check_pairs(train: Interactions, test: Interactions) -> None:
@@ -264,18 +329,20 @@ _FILES = ("users", "items", "train", "test")
 _DIGEST = b"truerank_split"
 
 
-def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tuple[str, ...], repeats: str) -> None:
-    """Write both parts, and the names of users and items in their order."""
+def _save(folder: Path, split: Split) -> str:
+    """Write both parts, and the names of users and items in their order; return the digest of all of it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from truerank.formats import writing
 
     writing.make_folder(folder)
+    train, test = split.train, split.test
+    inner = None if split.validation is None else _save(folder / "validation", split.validation)
     named = {"user": train.user_ids is not None, "item": train.item_ids is not None}
-    about = json.dumps({"named": named, "notes": notes, "repeats": repeats})
+    about = json.dumps({"named": named, "notes": split.notes, "repeats": split.repeats, "validation": inner})
     tables = {
-        "users": pa.table({"user": train.names}).replace_schema_metadata({"truerank": about}),
+        "users": _rows_table(train).replace_schema_metadata({"truerank": about}),
         "items": pa.table({"item": train.item_names}),
         "train": _to_table(train),
         "test": _to_table(test),
@@ -285,6 +352,21 @@ def _save_parts(folder: Path, train: Interactions, test: Interactions, notes: tu
         for table, file in zip(tables.values(), files, strict=True):
             known = table.schema.metadata or {}
             pq.write_table(table.replace_schema_metadata({**known, _DIGEST: digest}), file)
+    return digest
+
+
+def _rows_table(train: Interactions) -> pa.Table:
+    """Return the names of the rows, and their users where they are sessions."""
+    import pyarrow as pa
+
+    owners = {} if train.session_users is None else {"session_user": train.session_users}
+    return pa.table({"user": train.names, **owners})
+
+
+def _saved_digest(folder: Path) -> str:
+    import pyarrow.parquet as pq
+
+    return (pq.read_schema(folder / "users.parquet").metadata or {}).get(_DIGEST, b"").decode()
 
 
 def _digest(about: str, train: Interactions, test: Interactions) -> str:
@@ -292,15 +374,16 @@ def _digest(about: str, train: Interactions, test: Interactions) -> str:
     for part in (train, test):
         found.update(json.dumps(part.notes).encode())
         columns = (part.indptr, part.items, part.values, part.times, part.ratings, part.positions)
-        for array in (train.names, train.item_names, *columns):
+        for array in (train.names, train.item_names, train.session_users, *columns):
             found.update(b"none" if array is None else str(array.dtype).encode() + array.tobytes())
     return found.hexdigest()
 
 
-def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...], Any]:
-    """Read what `_save_parts` wrote: both parts, the notes, and whether repeats are held out."""
+def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ...], Any, Any]:
+    """Read what `_save` wrote: both parts, the notes, whether repeats are held out, and the validation's digest."""
     from truerank.formats.arrow_tables import open_source
     from truerank.formats.columns import INTERACTIONS
+    from truerank.formats.ids import as_names
 
     paths = {name: folder / f"{name}.parquet" for name in _FILES}
     for path in paths.values():
@@ -316,7 +399,10 @@ def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ..
         raise InputError(f"{str(folder)!r} holds files of different splits: saving was interrupted; save it again.")
     names = {role: _names(tables[f"{role}s"], role, paths[f"{role}s"]) for role in ("user", "item")}
     train, test = (_from_table(tables[name], names, named, paths[name]) for name in ("train", "test"))
-    return train, test, _texts(notes, paths["users"]), extra.get("repeats", "drop")
+    if "session_user" in tables["users"].column_names:
+        owners = as_names(_column(tables["users"], "session_user", paths["users"]), "user")
+        train, test = (replace(part, session_users=owners) for part in (train, test))
+    return train, test, _texts(notes, paths["users"]), extra.get("repeats", "drop"), extra.get("validation")
 
 
 def _to_table(part: Interactions) -> pa.Table:

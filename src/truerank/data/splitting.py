@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, Rng, as_number, as_rng, check_whole, counted
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    InputError,
+    Ints,
+    Rng,
+    as_number,
+    as_rng,
+    check_choice,
+    check_whole,
+    counted,
+)
 from truerank.core.csr import places
 from truerank.data.event_files import grouped, read_interactions
 from truerank.data.interactions import Interactions
@@ -22,6 +33,9 @@ Moment = float | str | date | np.datetime64
 """A number, or a date such as "2019-01-01"."""
 Window = float | str | timedelta | np.timedelta64
 """A number, or a length of time such as "7d"."""
+
+Targets = Literal["all", "first", "last"]
+"""Which of a user's events after a cut are held out."""
 
 _DURATION = re.compile(r"\s*(\d{1,9})\s*([smhdw])\s*", re.IGNORECASE)
 _UNITS: dict[str, Literal["s", "m", "h", "D", "W"]] = {"s": "s", "m": "m", "h": "h", "d": "D", "w": "W"}
@@ -115,7 +129,12 @@ def hold_out_fraction(data: Events, fraction: float = 0.2, *, repeats: Repeats =
 
 
 def split_by_time(
-    data: Events, at: Moment | None = None, *, fraction: float | None = None, repeats: Repeats = "drop"
+    data: Events,
+    at: Moment | None = None,
+    *,
+    fraction: float | None = None,
+    targets: Targets = "all",
+    repeats: Repeats = "drop",
 ) -> Split:
     """Hold out all events from a given time on, the same for all users.
 
@@ -128,6 +147,9 @@ def split_by_time(
     fraction : float, optional
         Instead of a time: hold out the smallest number of last events that makes up this fraction.
         Events at the same time stay together.
+    targets : {"all", "first", "last"}
+        Which of a user's events after the cut are held out; others are left out, with a note. The choice may change the
+        order of models: "first" is what the user did next, "last" is furthest from what the model has seen.
     repeats : {"drop", "hold out"}
         What to do with held-out events whose item is among the user's training items; see `Split`.
 
@@ -140,7 +162,13 @@ def split_by_time(
     [9, 9]
     >>> tr.split_by_time(data, fraction=0.25).test.times.tolist()
     [9, 9]
+
+    References
+    ----------
+    Gusak et al. (2025), Time to split: exploring data splitting strategies for offline evaluation of sequential
+    recommenders, arXiv:2507.16289, on targets.
     """
+    check_choice("targets", targets, get_args(Targets))
     if (at is None) == (fraction is None):
         raise InputError("give either `at` or `fraction`.")
     events = _events(data)
@@ -155,10 +183,12 @@ def split_by_time(
     if held.all() or not held.any():
         part = "training" if held.all() else "test"
         raise InputError(f"a split at {moment} leaves no {part} events; times lie in {times.min()}..{times.max()}.")
-    return _split(events, held, repeats).check(time="all")
+    return _split(events, held, repeats, targets).check(time="all")
 
 
-def rolling_splits(data: Events, window: Window, n: int, *, repeats: Repeats = "drop") -> list[Split]:
+def rolling_splits(
+    data: Events, window: Window, n: int, *, targets: Targets = "all", repeats: Repeats = "drop"
+) -> list[Split]:
     """Return n splits by time that hold out the last n windows, one each, and train on everything before it.
 
     The windows have the same length, follow one another and end with the last event. So a recommender is evaluated as
@@ -173,6 +203,8 @@ def rolling_splits(data: Events, window: Window, n: int, *, repeats: Repeats = "
         (seconds), m (minutes), h (hours), d (days) and w (weeks).
     n : int
         Windows, at least 1.
+    targets : {"all", "first", "last"}
+        Which of a user's events in a window are held out, as in `split_by_time`.
     repeats : {"drop", "hold out"}
         What to do with held-out events whose item is among the user's training items; see `Split`.
 
@@ -195,22 +227,23 @@ def rolling_splits(data: Events, window: Window, n: int, *, repeats: Repeats = "
     [1, 1, 2]
     """
     check_whole("n", n)
+    check_choice("targets", targets, get_args(Targets))
     events = _events(data)
     times = _times(events, "rolling_splits")
     length, last = _length(window, times), times.max()
     # a window does not include its beginning, so that the last event is in the last one
     ends = [last - left * length for left in reversed(range(n))]
-    return [_window(events, times, end - length, end, repeats) for end in ends]
+    return [_window(events, times, end - length, end, repeats, targets) for end in ends]
 
 
-def _window(events: Interactions, times: AnyArray, start: Any, end: Any, repeats: Repeats) -> Split:
+def _window(events: Interactions, times: AnyArray, start: Any, end: Any, repeats: Repeats, targets: Targets) -> Split:
     past, held = times <= start, (times > start) & (times <= end)
     for part, chosen in (("training", past), ("held-out", held)):
         if not chosen.any():
             span = f"{times.min()}..{times.max()}"
             raise InputError(f"the window from {start} to {end} has no {part} events; times lie in {span}.")
     known = past | held
-    return _split(events.select(known, notes=events.notes), held[known], repeats).check(time="all")
+    return _split(events.select(known, notes=events.notes), held[known], repeats, targets).check(time="all")
 
 
 def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = None) -> list[Split]:
@@ -249,7 +282,7 @@ def _events(data: Events) -> Interactions:
     return Interactions.of(data, "data") if sp.issparse(data) else read_interactions(data)
 
 
-def _split(data: Interactions, held: Bools, repeats: Repeats) -> Split:
+def _split(data: Interactions, held: Bools, repeats: Repeats, targets: Targets = "all") -> Split:
     """Divide the events, and merge those of the same pair in each part, so that neither part sees the other."""
     train, test = data.select(~held).merged(), data.select(held)
     known = train.contains(test)
@@ -258,8 +291,23 @@ def _split(data: Interactions, held: Bools, repeats: Repeats) -> Split:
         one, many = "event repeats a training pair and is", "events repeat a training pair and are"
         notes.append(f"{counted(int(known.sum()), f'held-out {one}', f'held-out {many}')} dropped (repeats='drop')")
         test = test.select(~known)
+    if targets != "all":
+        wanted = _at_end(test, targets)
+        one, many = (
+            f"that {verb} not the {targets} of {whose} user" for verb, whose in (("is", "its"), ("are", "their"))
+        )
+        words = f"held-out event {one} is left out", f"held-out events {many} are left out"
+        if not wanted.all():
+            notes.append(f"{counted(int((~wanted).sum()), *words)} (targets={targets!r})")
+        test = test.select(wanted)
     test = test.merged()
     return Split(train, test, (*notes, *describe(train, test)), repeats)
+
+
+def _at_end(data: Interactions, targets: Targets) -> Bools:
+    """Return which events are the first, or the last, of their user."""
+    position = _positions(data, _by_time(data, "targets"))
+    return position == (0 if targets == "first" else _sizes(data) - 1)
 
 
 def _sizes(data: Interactions) -> Ints:

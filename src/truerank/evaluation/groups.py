@@ -138,9 +138,10 @@ def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
     ('no training events', '1 training event', '2 training events or more')
     """
     _check_split(split)
-    counts = np.diff(split.train.indptr)
-    held = np.diff(split.test.indptr) > 0
-    return _by_count(split.train.names, counts, counts[held], bounds)
+    # of a user, whose sessions may be rows of their own
+    users, which = np.unique(split.train.owners, return_inverse=True)
+    counts, held = (np.bincount(which, np.diff(part.indptr)).astype(np.int64) for part in (split.train, split.test))
+    return _by_count(users, counts, counts[held > 0], bounds)
 
 
 def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:

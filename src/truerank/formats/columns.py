@@ -19,6 +19,8 @@ _SAMPLED = ("m", "n_sampled", "samples", "n_negatives")
 _CANDIDATES = ("n_candidates", "n", "candidates", "n_items")
 _TIME = ("timestamp", "time", "datetime", "date", "unix_time", "ts")
 _RATING = ("rating", "ratings", "stars")
+_SINCE = ("since", "from", "start", "start_date", "available_from", "valid_from")
+_UNTIL = ("until", "to", "end", "end_date", "available_until", "valid_until")
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,17 @@ _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
 
 _PAIR: dict[str, tuple[str, ...]] = {"user": _USER, "item": _ITEM}
 # a column of weights is never guessed: it may be the weight of a parcel
-_EVENT = {**_PAIR, "time": _TIME, "rating": _RATING, "weight": ()}
+_EVENT = {**_PAIR, "session": (), "time": _TIME, "rating": _RATING, "weight": ()}
 INTERACTIONS = Contents("interactions", _EVENT, "rating", _EVENT_COLUMNS)
 PAIRS = Contents("pairs", _PAIR, "rating", _EVENT_COLUMNS)
-_LISTED = {**_PAIR, "score": _SCORE, "rank": _RANK, "m": _SAMPLED}
+# a column of sessions is never guessed: without it, instances are users
+_LISTED = {**_PAIR, "session": (), "score": _SCORE, "rank": _RANK, "m": _SAMPLED}
 LISTS = Contents("ranked lists", _LISTED, "score", {2: ("user", "item")}, "run", format_argument="run_format")
-_TRUE = {**_PAIR, "relevance": _RELEVANCE}
+_TRUE = {**_PAIR, "session": (), "relevance": _RELEVANCE}
 TRUTH = Contents("relevant items", _TRUE, "relevance", _EVENT_COLUMNS, "qrels", format_argument="truth_format")
-_RANKED = {"user": _USER, "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE}
+_MAY_BE_SHOWN = {**_PAIR, "session": (), "since": _SINCE, "until": _UNTIL}
+CANDIDATES = Contents("candidates", _MAY_BE_SHOWN, "score", {1: ("item",), 2: ("user", "item")}, needed=("item",))
+_RANKED = {"user": _USER, "session": (), "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE}
 _NEED = "; their truth (the relevant items) is also needed"
 RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED)
 

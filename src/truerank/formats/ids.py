@@ -111,6 +111,20 @@ def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     return [column.cast(kind) for column in columns]
 
 
+def session_names(users: pa.ChunkedArray, sessions: pa.ChunkedArray) -> pa.Array:
+    """Return a name for each session of a user.
+
+    Examples
+    --------
+    >>> session_names(pa.chunked_array([["ann", "bob"]]), pa.chunked_array([[1, 2]])).to_pylist()
+    ['ann (1)', 'bob (2)']
+    """
+    user, session = (decoded(column).cast(pa.large_string()) for column in (users, sessions))
+    before, after, nothing = (pa.scalar(text, pa.large_string()) for text in (" (", ")", ""))
+    names = pc.binary_join_element_wise(user, before, session, after, nothing)
+    return names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+
+
 def as_names(ids: pa.Array, role: str) -> AnyArray:
     """Return distinct ids as a NumPy array of numbers or fixed-width text, which can be stored without pickle."""
     if not is_text(ids.type):

@@ -13,13 +13,23 @@ from truerank.core.checks import AnyArray, Floats, InputError, Ints, counted, fi
 from truerank.core.csr import bounds, owners
 from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
-from truerank.formats.ids import decoded, first_not_a_number, id_column, is_text, is_words, missing, missing_word, shown
+from truerank.formats.ids import (
+    as_names,
+    decoded,
+    first_not_a_number,
+    id_column,
+    is_text,
+    is_words,
+    missing,
+    missing_word,
+    shown,
+)
 from truerank.formats.sources import Source, is_list
 from truerank.formats.text_files import Format
 
 Chosen = Mapping[str, Column] | None
 """Columns by role, as far as they are chosen."""
-_IDS = ("user", "item")
+_IDS = ("user", "item", "session")
 _DATES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
@@ -60,8 +70,16 @@ class Rows:
 
     def ids(self, role: str) -> pa.Array:
         """Return the ids of a role as a contiguous array."""
-        column = decoded(self.table[role])
+        column = self.column(role)
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def column(self, role: str) -> pa.ChunkedArray:
+        """Return the ids of a role as a column of plain values."""
+        return decoded(self.table[role])
+
+    def names(self, role: str) -> AnyArray:
+        """Return the ids of a role as an array of numbers or fixed-width text."""
+        return as_names(self.ids(role), role)
 
     def without_match(self, other: Rows, role: str, arguments: tuple[str, str], example: str) -> InputError:
         """Return the error that no id is in the other source; arguments name both if their own names are the same."""

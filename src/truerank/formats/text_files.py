@@ -375,6 +375,57 @@ def _delimiter(line: str) -> str:
     return best if best in line else " "
 
 
+_NCF_USER = re.compile(r"\(([^,()]+),[^()]*\)")
+
+
+def read_item_lines(source: Any, contents: Contents) -> pa.Table | None:
+    r"""Return the table in a text file with a user, a tab and items on each line, or with an item on each line.
+
+    None if it is anything else: a table with names of columns, or with other separators; or no text file. A user may
+    also be the pair ``(user,item)`` of the NCF format.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from truerank.formats.columns import CANDIDATES
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "candidates.tsv"
+    >>> _ = path.write_text("ann\ta b\nbob\tc\n")
+    >>> read_item_lines(path, CANDIDATES).to_pydict()
+    {'user': ['ann', 'bob'], 'item': [['a', 'b'], ['c']]}
+    """
+    if not isinstance(source, str | Path) or str(source) == "-":
+        return None
+    file = locate(source)
+    with unreadable(str(file)):
+        head = file.head()
+        if head.startswith((b"PAR1", b"{", b"[", b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
+            return None
+        lines = [line.strip() for line in _LINE_END.split(decode(file.read())[0])]
+    first = next((line for line in lines if line), "")
+    if not first or contents.recognises(re.split(r"[\t,;|]", first)):
+        return None
+    if "\t" in first:
+        return _users_and_items(file, lines)
+    plain = [line for line in lines if line]
+    return None if re.search(r"[,;| ]|::", first) else pa.table({"item": _ids(pa.chunked_array([plain]))})
+
+
+def _users_and_items(file: File, lines: Sequence[str]) -> pa.Table:
+    users, items = [], []
+    for number, line in enumerate(lines, start=1):
+        user, found, rest = line.partition("\t")
+        if line and not (found and rest.strip()):
+            raise InputError(f"{file}, line {number}: expected a user, a tab and items, got {line[:40]!r}.")
+        if line:
+            pair = _NCF_USER.fullmatch(user.strip())
+            users.append(pair[1] if pair else user)
+            items.append(rest.split())
+    sizes = np.array([len(own) for own in items])
+    flat = _ids(pa.chunked_array([[item for own in items for item in own]])).combine_chunks()
+    lists = pa.LargeListArray.from_arrays(np.append(0, np.cumsum(sizes)), flat)
+    return pa.table({"user": _ids(pa.chunked_array([users])), "item": lists})
+
+
 _LINE = re.compile(r"\(?([0-9]+)(?:,\s*[0-9]+\))?((?:\t[0-9]+)*)\s*")
 # more users without a line, for each user with one, must be a mistake; user numbers below the second are always allowed
 _GAPS = 1_000

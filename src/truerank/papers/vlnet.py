@@ -307,7 +307,7 @@ def read_vlnet(
         _check_complete(right, lists)
     rows = np.flatnonzero(np.diff(lists.lectures["user"].to_numpy(), prepend=-1, append=-1))
     longest = int(np.diff(rows).max())
-    ranks = tr.read_lists(lists.lectures, right.lectures, depth=max(depth, longest), repeats="count once")
+    ranks = tr.read_lists(lists.lectures, right.lectures, depth=max(depth, longest), invalid="count")
     _ = ranks.truth_rank  # computed now, because it needs a sort and the parts inherit it
     parts = {"all": ranks, "leaderboard": ranks[right.leaderboard], "rest": ranks[~right.leaderboard]}
     return {name: part for name, part in parts.items() if len(part)}

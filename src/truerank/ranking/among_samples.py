@@ -16,12 +16,13 @@ from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
 from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar, share
+from truerank.data.candidates import Listed
 from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
 from truerank.kernels.factors import count_sampled
 from truerank.kernels.user_blocks import Progress, check_pairs
-from truerank.ranking.held_out import HeldOut, RankOptions, Users, seed_with
+from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, seed_with
 from truerank.sampling import designs
 from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
 from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
@@ -73,7 +74,9 @@ def rank_sampled(
     negatives: Negatives | None = None,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    candidates: PerUser | None = None,
+    candidates: Listed | None = None,
+    exclude: Listed | None = None,
+    unknown: Unknown = "refuse",
     keep_train: bool | None = None,
     users: Users | None = None,
     rng: Rng = None,
@@ -90,7 +93,7 @@ def rank_sampled(
     scorer : as for `truerank.rank`, or a dict of name to scorer
         Also a function ``score(users, items)`` of two arrays of the same length, so that slow scorers
         (cross-encoders, language models) score only the sample. Several scorers given together see the same sample.
-    split, train, test, candidates, keep_train, users : as for `truerank.rank`
+    split, train, test, candidates, exclude, unknown, keep_train, users : as for `truerank.rank`
     design : SamplingDesign, str or int
         How to sample from each user's irrelevant candidates: all items, or `candidates`, except training and held-out
         ones. An int is the number to sample uniformly, and text forms will do, as in ``"uniform(100, replace)"`` or
@@ -147,7 +150,16 @@ def rank_sampled(
     fixed_order = None if store is None else int(generator.integers(2**63))
     given, n_ranked = [*scorers, *chosen.proxies], len(scorers)
     held = HeldOut.of(
-        given, split, train=train, test=test, candidates=candidates, keep_train=keep_train, users=users, rng=generator
+        given,
+        split,
+        train=train,
+        test=test,
+        candidates=candidates,
+        exclude=exclude,
+        unknown=unknown,
+        keep_train=keep_train,
+        users=users,
+        rng=generator,
     )
     fixed = None if negatives is None else _given(negatives, held)
     total = _n_scores(chosen, held) if fixed is None else fixed.total + held.test.items.size
@@ -279,7 +291,7 @@ def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None, seed: int | Non
         marks = marks[held.users]
     marks.sort_indices()
     indptr, items = marks.indptr.astype(np.int64), marks.indices.astype(np.int64)
-    more = (popularity, held.users, held.scorers[n_ranked:], seed)
+    more = (popularity, held.users, held.with_unknown(held.scorers[n_ranked:], n_ranked), seed)
     if held.listed is None:
         return Pool(held.test.n_items, ItemLists(indptr, items), *more)
     irrelevant = marks.data == 1
@@ -394,7 +406,7 @@ class _Rounds:
             above=np.zeros(scores.size, dtype=np.int64),
             n_candidates=held.n_candidates,
             indptr=bounds(n_relevant),
-            ids=held.test.names[held.users],
+            ids=held.test.owners[held.users],
             grades=None if held.grades is None else held.grades[down],
             notes=held.notes,
         )

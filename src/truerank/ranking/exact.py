@@ -13,10 +13,11 @@ from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng,
 from truerank.core.csr import bounds, owners, places
 from truerank.core.ranks import Ranks, cut_counts
 from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar
+from truerank.data.candidates import Listed
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
-from truerank.ranking.held_out import HeldOut, RankOptions, Users, is_candidate, seed_with
+from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, is_candidate, seed_with
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorers import Scorer
 
@@ -48,7 +49,9 @@ def rank(
     *,
     train: PerUser | None = None,
     test: PerUser | None = None,
-    candidates: PerUser | None = None,
+    candidates: Listed | None = None,
+    exclude: Listed | None = None,
+    unknown: Unknown = "refuse",
     keep_train: bool | None = None,
     users: Users | None = None,
     rng: Rng = None,
@@ -80,8 +83,17 @@ def rank(
         Training and held-out items; user u is row u. Without `train` every item is a candidate. A
         stored entry of `train` is a training item, whatever its value. Values of `test` are grades:
         items with a value above 0 are relevant; others are ordinary candidates.
-    candidates : Interactions, sparse matrix, or list of item numbers per user, optional
-        The candidates of each user, to which the held-out items are added.
+    candidates : optional
+        Which items are candidates; the user's held-out items always are. By name (by number where the data have no
+        names): a list of items for everybody, a dict of user to items, or anything that `truerank.read_candidates`
+        reads. Those with times, such as what was in stock, are the ones at the user's first held-out event. By number:
+        interactions, a sparse matrix, or a list of item numbers per user.
+    exclude : optional
+        Items that are not candidates, in the same forms: for everybody, for each user, or at certain times.
+    unknown : {"refuse", "last", "drop"}
+        What to do about users and items that a scorer with names does not know: refuse them; rank unknown items below
+        all others, and held-out ones last, as if they were never recommended; or drop them, with their held-out events.
+        Notes count them. Several scorers drop what any of them does not know, so that they rank the same.
     keep_train : bool, optional
         Whether training items are candidates as well; by default, only if ``split.repeats`` is "hold out".
     users : int, or list of ids, optional
@@ -120,8 +132,8 @@ def rank(
     -----
     If the scorer has names (`user_ids`, `item_ids`), its users and items are matched by them with
     those of the interactions, or with 0, 1, ... where these have none. Items that only the scorer
-    knows are not candidates, and a note counts them; items, and users with held-out items, that it
-    does not know are refused.
+    knows are not candidates, unless `candidates` names them, and a note counts them. `unknown` decides about items, and
+    users with held-out items, that it does not know.
 
     Examples
     --------
@@ -143,6 +155,8 @@ def rank(
         train=train,
         test=test,
         candidates=candidates,
+        exclude=exclude,
+        unknown=unknown,
         keep_train=keep_train,
         users=users,
         rng=seed_with(store, rng),
@@ -177,7 +191,7 @@ def _rank_all(scorer: Scorer, held: HeldOut, depth: int | None, threads: int, pr
     if depth is not None:
         above, tied = cut_counts(depth, above, tied, test.indptr, n_candidates)
     same = None if held.grades is None else same_scores(scorer, training, test, counts, threads, depth)
-    notes = _notes(held, int(both.sum()))
+    notes = _notes(held)
     return held.ranks(counts.order, above, tied, n_candidates[held.users], same, depth=depth, notes=notes)
 
 
@@ -201,9 +215,9 @@ def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
         scores = to_numpy(scorer.pairs(user, item), "scores")
         parts.append(rank_pairs(user, item, scores, relevant[block], grades))
-    ranks, notes = Ranks.concatenate(parts), _notes(held, int((marks.data >= 6).sum()))
+    ranks, notes = Ranks.concatenate(parts), _notes(held)
     items = None if ranks.items is None else test.item_names[ranks.items]
-    return dataclasses.replace(ranks, ids=test.names[held.users], items=items, notes=notes)
+    return dataclasses.replace(ranks, ids=test.owners[held.users], items=items, notes=notes)
 
 
 def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
@@ -212,12 +226,12 @@ def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
     return np.split(chosen, new_user[np.diff(new_user // fitting(_PAIRS, _BYTES_PER_PAIR), prepend=0) > 0])
 
 
-def _notes(held: HeldOut, n_both: int) -> tuple[str, ...]:
+def _notes(held: HeldOut) -> tuple[str, ...]:
     """Return the notes on what is held out, on users left out, and on held-out items that are training items too."""
     counts = (
         (held.n_without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
         (
-            n_both,
+            held.n_trained,
             "held-out item is also a training item of its user and is ranked",
             "held-out items are also training items of their user and are ranked",
         ),

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING, Any, TypedDict
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, counted
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, check_choice, counted
 from truerank.core.csr import bounds
 from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory
+from truerank.data.candidates import Listed, Listing, joined, listing, narrowed, new_items, repeated_for, widened
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
-from truerank.scoring.scorers import Scorer, measured
+from truerank.scoring.scorers import Scorer, UnknownLast, measured
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -30,13 +31,18 @@ if TYPE_CHECKING:
 Users = int | Sequence[Any] | AnyArray
 """A number of users to draw, or the ids of users."""
 
+Unknown = Literal["refuse", "last", "drop"]
+"""What to do about users and items that a scorer does not know."""
+
 
 class RankOptions(TypedDict, total=False):
     """What `rank` and `rank_sampled` both take by keyword."""
 
     train: PerUser | None
     test: PerUser | None
-    candidates: PerUser | None
+    candidates: Listed | None
+    exclude: Listed | None
+    unknown: Unknown
     keep_train: bool | None
     users: Users | None
     rng: Rng
@@ -75,6 +81,14 @@ class HeldOut:
         Whether training items are candidates.
     listed : Interactions, optional
         The candidates of each user, besides the relevant items; None: all items.
+    left_out : Interactions, optional
+        Further items that are not candidates of a user, unless they are relevant.
+    known : tuple of (array of bool, array of bool) or None
+        The users and items that each scorer knows; None if it knows all.
+    catalogue : Interactions, optional
+        Has the names of all items, where only some are candidates of anybody; None: they are those of `test`.
+    all_items : bool
+        Whether all items of the data are candidates, unless they are excluded.
     """
 
     scorers: tuple[Scorer, ...]
@@ -86,11 +100,21 @@ class HeldOut:
     n_unranked: tuple[int, ...] = ()
     keep_train: bool = False
     listed: Interactions | None = None
+    left_out: Interactions | None = None
+    known: tuple[tuple[Bools, Bools] | None, ...] = ()
+    catalogue: Interactions | None = None
+    all_items: bool = True
+
+    @cached_property
+    def excluded(self) -> Interactions | None:
+        """Items that are not candidates, unless they are relevant; None if all items are candidates."""
+        trained = None if self.keep_train else self.train
+        return trained if self.left_out is None else joined(trained, self.left_out)
 
     @property
-    def excluded(self) -> Interactions | None:
-        """Training items that are not candidates, unless they are relevant; None if all items are candidates."""
-        return None if self.keep_train else self.train
+    def n_trained(self) -> int:
+        """Relevant items that are also training items, which are candidates all the same."""
+        return 0 if self.keep_train or self.train is None else int(self.train.contains(self.test).sum())
 
     @property
     def users(self) -> Ints:
@@ -130,7 +154,7 @@ class HeldOut:
             tied=tied,
             n_candidates=n_candidates,
             indptr=bounds(np.diff(self.test.indptr)[self.users]),
-            ids=self.test.names[self.users],
+            ids=self.test.owners[self.users],
             grades=None if self.grades is None else self.grades[order],
             same_score=None if self.grades is None else same_score,
             items=self.test.item_names[self.test.items[order]],
@@ -142,10 +166,23 @@ class HeldOut:
     ) -> AbstractContextManager[tuple[Sequence[Scorer], bool]]:
         """Return scorers that use a store and show what they spend, and whether other progress is still to show."""
         if store is None and not progress:
-            return nullcontext((scorers, False))
+            return nullcontext((self.with_unknown(scorers), False))
+        return self._paying(given, scorers, store, progress, total)
+
+    @contextmanager
+    def _paying(
+        self, given: object, scorers: Sequence[Scorer], store: AnyStore | None, progress: bool, total: int | None
+    ) -> Iterator[tuple[Sequence[Scorer], bool]]:
         from truerank.scoring.score_store import paying  # with SQLite
 
-        return paying(given, scorers, self.test, store, progress, total)
+        with paying(given, scorers, self.test, store, progress, total, self.catalogue) as (paid, shown):
+            yield self.with_unknown(paid), shown
+
+    def with_unknown(self, scorers: Sequence[Scorer], first: int = 0) -> tuple[Scorer, ...]:
+        """Return scorers, of which the first has this number, that put what they do not know last."""
+        known = self.known[first:] or (None,) * len(scorers)
+        pairs = zip(scorers, known, strict=False)
+        return tuple(one if masks is None else UnknownLast(one, *masks, self.test) for one, masks in pairs)
 
     def finished(self, ranks: Sequence[Ranks], scorer: object) -> Ranks | dict[str, Ranks]:
         """Return the ranks by each scorer as they were asked for, with a note on its items that are not candidates."""
@@ -153,12 +190,31 @@ class HeldOut:
             "item of the scorer is not in the data and is not a candidate",
             "items of the scorer are not in the data and are not candidates",
         )
-        unranked = self.n_unranked if self.listed is None else (0,) * len(ranks)
+        own = [
+            (*self.unknown_notes(at), *((counted(number, *words),) if number else ()))
+            for at, number in enumerate(self.n_unranked)
+        ]
         noted = [
-            dataclasses.replace(one, notes=(*one.notes, counted(number, *words))) if number else one
-            for one, number in zip(ranks, unranked, strict=False)
+            dataclasses.replace(one, notes=(*one.notes, *notes)) if notes else one
+            for one, notes in zip(ranks, own, strict=False)
         ]
         return dict(zip(scorer, noted, strict=True)) if isinstance(scorer, Mapping) else noted[0]
+
+    def unknown_notes(self, at: int) -> list[str]:
+        """Count the users and items that the scorer with this number does not know and that are ranked last."""
+        if (masks := self.known[at]) is None:
+            return []
+        users, items = int((~masks[0][self.users]).sum()), int((~masks[1]).sum())
+        held = int((~masks[1][self.test.items]).sum())
+        rule = (
+            f"ranked below all others (unknown='last'){f', and {held} held-out events with them last' if held else ''}"
+        )
+        last, unknown = "all held-out items last (unknown='last')", "not known to the scorer and"
+        counts = (
+            (items, f"item is {unknown} {rule}", f"items are {unknown} {rule}"),
+            (users, f"user is {unknown} has {last}", f"users are {unknown} have {last}"),
+        )
+        return [counted(number, one, many) for number, one, many in counts if number]
 
     @classmethod
     def of(
@@ -168,7 +224,9 @@ class HeldOut:
         *,
         train: PerUser | None = None,
         test: PerUser | None = None,
-        candidates: PerUser | None = None,
+        candidates: Listed | None = None,
+        exclude: Listed | None = None,
+        unknown: Unknown = "refuse",
         keep_train: bool | None = None,
         users: Users | None = None,
         rng: Rng = None,
@@ -185,6 +243,7 @@ class HeldOut:
         >>> held.test, held.users.tolist(), held.grades
         (Interactions(3 users, 3 items, 3 events), [0, 2], None)
         """
+        check_choice("unknown", unknown, get_args(Unknown))
         train, test = _parts(split, train, test)
         keeps = split is not None and split.repeats == "hold out" if keep_train is None else keep_train
         given = [as_scorer(scorer, train) for scorer in scorers]
@@ -204,13 +263,123 @@ class HeldOut:
             kept, chosen = choose_users(relevant, users, rng)
             relevant, grades = relevant.select(kept), None if grades is None else grades[kept]
         repeated = () if held is test else held.notes
-        aligned = tuple(_aligned(scorer, relevant, np.flatnonzero(np.diff(relevant.indptr))) for scorer in given)
-        unranked = tuple(0 if one.n_items is None else one.n_items - relevant.n_items for one in given)
-        listed = None if candidates is None else Interactions.of(candidates, "candidates", **sizes)
-        if listed is not None:
-            check_same_names(listed, relevant, "`candidates` and `test`")
         notes = (*repeated, *dropped, *chosen)
-        return cls(aligned, seen, relevant, grades, notes, without, unranked, keeps, listed)
+        given = [_sized(scorer, relevant) for scorer in given]
+        plain = cls(tuple(given), seen, relevant, grades, notes, without, (), keeps)
+        ready = plain.limited(candidates, exclude, unknown)
+        return ready.matched(unknown, ready.users)
+
+    def limited(self, candidates: Listed | None, exclude: Listed | None, unknown: Unknown) -> HeldOut:
+        """Return what is held out among these candidates, without those to exclude and those to drop."""
+        if candidates is None and exclude is None and unknown != "drop":
+            return self
+        wider = self._with_items(new_items(candidates, self.test)) if candidates is not None else self
+        full = wider._without_unknown() if unknown == "drop" else wider
+        test, times = full.test, _times(full.test)
+        allowed, banned = (
+            Listing() if each is None else listing(each, name, test, times=times)
+            for name, each in (("candidates", candidates), ("exclude", exclude))
+        )
+        for_all = np.ones(test.n_items, dtype=np.bool_) if allowed.everybody is None else allowed.everybody.copy()
+        for_all &= full._known_to_all("item") if unknown == "drop" else True
+        for_all &= True if banned.everybody is None else ~banned.everybody
+        outside = ~for_all[test.items] | (False if banned.each is None else banned.each.contains(test))
+        words = (
+            "held-out item is not a candidate of its user and is ranked",
+            "held-out items are not candidates of their user and are ranked",
+        )
+        notes = (*full.notes, *allowed.notes, *banned.notes)
+        notes = (*notes, counted(int(outside.sum()), *words)) if outside.any() else notes
+        limited = dataclasses.replace(
+            full, listed=allowed.each, left_out=banned.each, notes=notes, all_items=candidates is None
+        )
+        limited._check_listed()
+        return limited._among(for_all)
+
+    def _among(self, for_all: Bools) -> HeldOut:
+        """Return what is held out with no other items than these and the relevant ones, which only their users have."""
+        used = for_all.copy()
+        used[self.test.items] = True
+        if used.all() and for_all.all():
+            return self
+        stray, held = used & ~for_all, np.diff(self.test.indptr) > 0
+        listed, left_out = self.listed, self.left_out
+        if listed is None and for_all.sum() < stray.sum():
+            listed = repeated_for(for_all, held)
+        elif stray.any():
+            left_out = joined(left_out, repeated_for(stray, held))
+        parts = {"train": self.train, "test": self.test, "listed": listed, "left_out": left_out}
+        narrow = {name: None if part is None else narrowed(part, used) for name, part in parts.items()}
+        scorers = tuple(_named(one, self.test) for one in self.scorers)
+        return dataclasses.replace(self, **narrow, scorers=scorers, catalogue=self.test)  # type: ignore[arg-type]
+
+    def _with_items(self, names: AnyArray) -> HeldOut:
+        """Return the same with further items, which no scorer without names knows."""
+        if not names.size:
+            return self
+        scorers = tuple(_named(one, self.test) for one in self.scorers)
+        train = None if self.train is None else widened(self.train, names)
+        return dataclasses.replace(self, scorers=scorers, train=train, test=widened(self.test, names))
+
+    def _known_to_all(self, role: str) -> Bools:
+        names = [_rows(one, self.test) if role == "user" else self.test.item_names for one in self.scorers]
+        return reduce(operator.and_, [one.knows(role, own) for one, own in zip(self.scorers, names, strict=True)])
+
+    def _without_unknown(self) -> HeldOut:
+        """Return what is held out of users and items that all scorers know, and notes on the others."""
+        users, items = self._known_to_all("user"), self._known_to_all("item")
+        lost_users, lost_items = int((~users[self.users]).sum()), int((~items).sum())
+        kept = users[self.test.users] & items[self.test.items]
+        events = int((users[self.test.users] & ~items[self.test.items]).sum())
+        what, rule = "not known to every scorer and", "dropped (unknown='drop')"
+        lost = f", and {events} held-out events with them" if events else ""
+        counts = (
+            (lost_users, f"user is {what} is {rule}", f"users are {what} are {rule}"),
+            (lost_items, f"item is {what} is {rule}{lost}", f"items are {what} are {rule}{lost}"),
+        )
+        notes = (*self.notes, *(counted(number, one, many) for number, one, many in counts if number))
+        grades = None if self.grades is None else self.grades[kept]
+        test = self.test.select(kept)
+        without = self.n_without + self.users.size - lost_users - int(np.count_nonzero(np.diff(test.indptr)))
+        return dataclasses.replace(self, test=test, grades=grades, notes=notes, n_without=without)
+
+    def _check_listed(self) -> None:
+        """Refuse users with relevant items who have no candidates, because these would be ranked among themselves."""
+        if self.listed is None:
+            return
+        empty = np.diff(self.listed.indptr)[self.users] == 0
+        if empty.any():
+            first = self.test.names[self.users[int(np.argmax(empty))]].tolist()
+            who = counted(int(empty.sum()), "user with held-out items has", "users with held-out items have")
+            raise InputError(f"{who} no candidates (first {first!r}); give them some, or choose others with `users`.")
+
+    def matched(self, unknown: Unknown, users: Ints) -> HeldOut:
+        """Return the same with scorers numbered as the data; these are the users whom they will score."""
+        test = self.test
+        each: tuple[tuple[Bools, Bools] | None, ...] = (None,) * len(self.scorers)
+        if unknown == "last":
+            masks = [(one.knows("user", _rows(one, test)), one.knows("item", test.item_names)) for one in self.scorers]
+            each = tuple(None if rows[users].all() and items.all() else (rows, items) for rows, items in masks)
+        scorers = tuple(_aligned(one, test, users, own) for one, own in zip(self.scorers, each, strict=True))
+        sizes = [test.n_items if one.n_items is None else one.n_items for one in self.scorers]
+        n_unranked = tuple(max(size - test.n_items, 0) if self.all_items else 0 for size in sizes)
+        return dataclasses.replace(self, scorers=scorers, known=each, n_unranked=n_unranked)
+
+
+def _times(test: Interactions) -> AnyArray | None:
+    """Return when each user has the first held-out event, NaN or NaT for others; None if no times are known."""
+    held = np.flatnonzero(np.diff(test.indptr))
+    if test.times is None or not held.size:
+        return None
+    times = test.times if test.times.dtype.kind == "M" else test.times.astype(np.float64)
+    first = np.full(test.n_users, np.nan if times.dtype.kind == "f" else np.datetime64("NaT"), dtype=times.dtype)
+    first[held] = np.minimum.reduceat(times, test.indptr[held])
+    return first
+
+
+def _named(scorer: Scorer, data: Interactions) -> Scorer:
+    """Return the scorer with the item names of the data, unless it has its own."""
+    return scorer if scorer.item_ids is not None else scorer.named(None, data.item_names)
 
 
 def is_candidate(marks: sp.csr_array) -> Bools:
@@ -320,8 +489,8 @@ def _find(test: Interactions, held: Ints, ids: AnyArray) -> Ints:
     return held[np.isin(names, ids)]
 
 
-def _aligned(scorer: Scorer, held: Interactions, users: Ints) -> Scorer:
-    """Return the scorer with its users and items numbered as those of the data."""
+def _sized(scorer: Scorer, held: Interactions) -> Scorer:
+    """Return the scorer with its number of items, or refuse one whose numbers of users and items are others."""
     sized = scorer if scorer.n_items is not None else scorer.sized(held.n_items)
     for role, ids, own, size in (
         ("users", sized.user_ids, sized.n_users, held.n_users),
@@ -329,4 +498,18 @@ def _aligned(scorer: Scorer, held: Interactions, users: Ints) -> Scorer:
     ):
         if ids is None and own not in (None, size):
             raise InputError(f"all scorers must have the {role} of `test` ({size}), got one with {own}.")
-    return sized.aligned(held.names, held.item_names, users)
+    return sized
+
+
+def _rows(scorer: Scorer, held: Interactions) -> AnyArray:
+    """Return the names by which a scorer knows the rows: those of sessions, or of users if it knows only users."""
+    if held.session_users is None or scorer.user_ids is None or np.isin(held.names, scorer.user_ids).any():
+        return held.names
+    return held.owners
+
+
+def _aligned(scorer: Scorer, held: Interactions, users: Ints, known: tuple[Bools, Bools] | None) -> Scorer:
+    """Return the scorer with its users and items numbered as those of the data; it need not know those that are not."""
+    if known is None:
+        return scorer.aligned(_rows(scorer, held), held.item_names, users)
+    return scorer.aligned(_rows(scorer, held), held.item_names, users[known[0][users]], np.flatnonzero(known[1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,14 @@ from truerank.core.conventions import Convention, EqualScores, find_convention
 from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory, bounded
+from truerank.data.candidates import Candidates, Listed, as_candidates
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.ids import as_names, comparable, is_words, shown
+from truerank.formats.ids import as_names, comparable, is_words, session_names, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
+from truerank.ranking.ranks_from_answers import Invalid, rank_answers
 from truerank.ranking.truth import Numbered, Truth, find, first_repeat, index_in
 
 # distinct items in each source from which it can't be chance that they have none in common
@@ -43,7 +45,10 @@ def read_lists(
     truth_header: bool | None = None,
     run_format: Format | None = None,
     truth_format: Format | None = None,
-    repeats: Literal["refuse", "count once"] = "refuse",
+    session: Column = None,
+    candidates: Listed | None = None,
+    n: int | None = None,
+    invalid: Invalid = "refuse",
     convention: str | None = None,
     memory: Memory | None = None,
 ) -> Ranks:
@@ -71,9 +76,21 @@ def read_lists(
     run_format, truth_format : {"csv", "movielens", "trec"}, optional
         The format of a text file, where it is not detected: delimited text with or without a header;
         user, item, rating and time without a header; a TREC run or qrels.
-    repeats : {"refuse", "count once"}
-        What to do about an item that is in a list more than once: raise an error, or count its first place only
-        and treat the others as irrelevant items.
+    session : str or int, optional
+        A column of sessions, requests or repetitions in the run. Each session of a user is then an instance, with the
+        user as its id, so that errors are clustered by user. If the truth has no such column, it holds for all sessions
+        of the user: those of the candidates, or else of the run.
+    candidates : optional
+        What was to be ordered, as for `truerank.rank`, by name: the same for everybody, or for each user or session.
+        Lists may then have any length: `invalid` decides about items that should not, or should, be in them.
+    n : int, optional
+        With `candidates`: how many there are in the catalogue, of which the irrelevant candidates are a uniform sample.
+        The ranks are then sampled ones, with honest intervals of the exact metrics.
+    invalid : {"refuse", "count", "last"}
+        What to do about items that are in a list more than once and, with `candidates`, about those that are not among
+        them (invented) or that a list lacks (missing): raise an error; count every repeated or invented item as an
+        irrelevant one that takes a place; or let them take no place. Missing candidates come last, relevant ones below
+        the others. Notes count all three.
     convention : str, optional
         A tool, as for `truerank.evaluate`, whose order of equal scores is followed, instead of calling them ties, and
         whose rule for users without a list.
@@ -99,30 +116,127 @@ def read_lists(
     ...
     truerank.InputError: recall@5 looks at rank 5, but these lists are cut at depth 3.
     """
-    check_choice("repeats", repeats, ("refuse", "count once"))
+    check_choice("invalid", invalid, get_args(Invalid))
+    if candidates is not None and (depth is not None or convention is not None):
+        raise InputError("give either `candidates`, which every list is about, or `depth` and `convention`, not both.")
+    if candidates is None and n is not None:
+        raise InputError("`n` is the size of the catalogue that `candidates` were sampled from; give these, too.")
     if depth is not None and depth != "all":
         check_whole("depth", depth, otherwise=", or 'all'")
     rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
-    of_run = {"user": user, "item": item, "score": score, "rank": rank}
-    of_truth = {"user": user, "item": item, "relevance": relevance}
+    of_run = {"user": user, "item": item, "score": score, "rank": rank, "session": session}
+    of_truth = {"user": user, "item": item, "relevance": relevance, "session": session}
     lists, facts = _load(
         (run, of_run, with_header(run_format, run_header, "run_header")),
         (truth, of_truth, with_header(truth_format, truth_header, "truth_header")),
     )
     if "m" in lists:
         raise InputError(f"{lists.name} has a column m, so it holds ranks among sampled candidates, not ranked lists.")
+    shown_items = None if candidates is None else _by_name(candidates)
+    if session is None:
+        return _ranked(lists, facts, shown_items, depth, invalid, n, rules)
+    by_session = _by_session(lists, facts, shown_items)
+    ranks = _ranked(*by_session[:3], depth, invalid, n, rules)
+    sessions, users = by_session[3:]
+    return dataclasses.replace(ranks, ids=users[np.searchsorted(sessions, np.asarray(ranks.ids))])
+
+
+def _by_name(given: Listed) -> Candidates:
+    found = as_candidates(given)
+    if not isinstance(found, Candidates) or found.timed:
+        kinds = "a list of items, a dict of user to items, or what tr.read_candidates reads, without times"
+        raise InputError(f"`candidates` must be given by name: {kinds}.")
+    return found
+
+
+def _ranked(
+    lists: Rows,
+    facts: Rows,
+    candidates: Candidates | None,
+    depth: int | Literal["all"] | None,
+    invalid: Invalid,
+    n: int | None,
+    rules: Convention,
+) -> Ranks:
+    """Return the ranks, one instance per user."""
+    if candidates is not None:
+        if candidates.sessions is not None:
+            raise InputError("`candidates` have sessions, so `session` must name the column of sessions in the run.")
+        return rank_answers(lists, _scores(lists), facts, candidates, invalid, n)
     users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
     grades = facts.numbers("relevance") if "relevance" in facts else None
     relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
     found = _RankedLists.of(_joined(users[0]), _joined(items[0]), _scores(lists), relevant, rules.equal_scores)
-    if repeats == "refuse":
-        found.refuse_repeats(lists)
-    else:
-        found = found.without_repeats()
+    repeated: tuple[str, ...] = ()
+    if (row := found.first_repeat()) is not None:
+        if invalid == "refuse":
+            raise found.repeats_error(lists, row)
+        found, repeated = found.without_repeats(invalid)
     _check_users(found, lists, facts)
-    notes = (*lists.notes, *facts.notes, *_item_notes(found, relevant, lists, facts))
+    notes = (*lists.notes, *facts.notes, *repeated, *_item_notes(found, relevant, lists, facts))
     ranks = _to_ranks(found, relevant, depth, notes, rules)
     return ranks[np.unique(found.user[found.user >= 0])] if rules.unlisted == "drop" else ranks
+
+
+def _by_session(
+    lists: Rows, facts: Rows, candidates: Candidates | None
+) -> tuple[Rows, Rows, Candidates | None, AnyArray, AnyArray]:
+    """Return the same with sessions in the place of users; the names of the sessions, ascending; and their users.
+
+    Relevant items and candidates without sessions hold for all sessions of the user. Sessions of a user ascend.
+    """
+    if "session" not in lists:
+        raise InputError(f"{lists.name} must have the column of sessions.")
+    known = listed = _sessions(lists.column("user"), lists.column("session"))
+    if candidates is not None and candidates.sessions is not None:
+        known = _sessions(*(pa.chunked_array([pa.array(ids)]) for ids in (candidates.users, candidates.sessions)))
+    own = _sessions(facts.column("user"), facts.column("session")) if "session" in facts else None
+    rows, names = _spread(facts.column("user"), known) if own is None else _in_order(own)
+    facts = _renamed(facts, rows, names)
+    sessions, first = np.unique(names.to_numpy(zero_copy_only=False).astype(np.str_), return_index=True)
+    users = facts.names("owner")[first]
+    lists = _renamed(lists, np.arange(len(lists)), listed["key"].combine_chunks())
+    if candidates is not None and candidates.users is not None:
+        given = pa.chunked_array([pa.array(candidates.users)])
+        rows, names = (
+            (np.arange(len(known)), known["key"].combine_chunks()) if candidates.sessions is not None
+            else _spread(given, known)
+        )  # fmt: skip
+        each = names.to_numpy(zero_copy_only=False).astype(np.str_)
+        candidates = dataclasses.replace(candidates, items=candidates.items[rows], users=each, sessions=None)
+    return lists, facts, candidates, sessions, users
+
+
+def _sessions(users: pa.ChunkedArray, sessions: pa.ChunkedArray) -> pa.Table:
+    """Return users as text, their sessions, and a name for each session of a user."""
+    key = pa.chunked_array([session_names(users, sessions)])
+    return pa.table({"user": users.cast(pa.large_string()), "session": sessions, "key": key})
+
+
+def _spread(users: pa.ChunkedArray, known: pa.Table) -> tuple[Ints, pa.Array]:
+    """Repeat rows for each session of their user; return the rows, and the names of the sessions."""
+    text = pa.table({"user": users.cast(pa.large_string()), "row": np.arange(len(users))})
+    distinct = known.group_by(["user", "session", "key"]).aggregate([])
+    joined = text.join(distinct, "user", join_type="left outer").sort_by(
+        [("session", "ascending"), ("row", "ascending")]
+    )
+    names = pc.coalesce(joined["key"], joined["user"]).combine_chunks()
+    return joined["row"].to_numpy(), names
+
+
+def _in_order(own: pa.Table) -> tuple[Ints, pa.Array]:
+    numbered = own.append_column("row", pa.array(np.arange(len(own)))).sort_by(
+        [("session", "ascending"), ("row", "ascending")]
+    )
+    return numbered["row"].to_numpy(), numbered["key"].combine_chunks()
+
+
+def _renamed(rows: Rows, taken: Ints, names: pa.Array) -> Rows:
+    """Return some rows with names of sessions in the place of users, who are kept as owners."""
+    table = rows.table.take(taken)
+    table = table.append_column("owner", table["user"])
+    table = table.set_column(table.column_names.index("user"), "user", pa.chunked_array([names]))
+    return dataclasses.replace(rows, table=table, place=lambda row: rows.place(int(taken[row])))
 
 
 _Given = tuple[Source, dict[str, Column], Format | None]
@@ -132,7 +246,7 @@ def _load(run: _Given, truth: _Given) -> tuple[Rows, Rows]:
     """Open both sources before either is read, and look for the chosen columns in both."""
     given = ((*run, LISTS), (*truth, TRUTH))
     opened = [open_source(source, contents, chosen_columns(columns), form) for source, columns, form, contents in given]
-    shared = {role: run[1][role] for role in ("user", "item")}
+    shared = {role: run[1][role] for role in ("user", "item", "session")}
     check_chosen(shared, *opened)
     parts = []
     for one, (_, columns, _, contents) in zip(opened, given, strict=True):
@@ -203,21 +317,40 @@ class _RankedLists:
         hits, found = find(user, bounds, codes, truth)
         return cls(bounds, user, scores if equal in ("tie", "arbitrary") else None, codes, hits, found, numbered, order)
 
-    def refuse_repeats(self, rows: Rows) -> None:
-        """Raise `InputError` naming an item that is in a list more than once."""
-        row = first_repeat(self.numbered, self.starts)
-        if row is not None:
-            source = row if self.order is None else int(self.order[row])
-            user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
-            raise rows.error(source, f"item {item} of user {user} is in the list more than once")
+    def first_repeat(self) -> int | None:
+        """Return a row whose item is in its list more than once, None if there is none."""
+        return first_repeat(self.numbered, self.starts)
 
-    def without_repeats(self) -> _RankedLists:
-        """Let only the first place of each relevant item be a hit."""
-        rows = np.arange(self.found.size)
-        first = np.zeros(self.found.max(initial=-1) + 1, dtype=np.int64)
-        first[self.found[::-1]] = rows[::-1]  # of several, the one assigned last stays
-        kept = first[self.found] == rows
-        return dataclasses.replace(self, hits=self.hits[kept], found=self.found[kept])
+    def repeats_error(self, rows: Rows, row: int) -> InputError:
+        """Return the error that an item is in a list more than once."""
+        source = row if self.order is None else int(self.order[row])
+        user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
+        hint = "choose what repeated items do with invalid='last' or 'count'"
+        return rows.error(source, f"item {item} of user {user} is in the list more than once; {hint}")
+
+    def without_repeats(self, invalid: Invalid) -> tuple[_RankedLists, tuple[str, ...]]:
+        """Let only the first place of each item count, and others be irrelevant items or take no place; and a note."""
+        keys = owners(self.starts) * self.numbered.span + self.numbered.numbers - self.numbered.low
+        first = np.zeros(keys.size, dtype=np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        fate = "take no place" if invalid == "last" else "count as irrelevant items"
+        words = f"listed item is repeated: such items {fate}", f"listed items are repeated: such items {fate}"
+        hits = first[self.hits]
+        kept = dataclasses.replace(self, hits=self.hits[hits], found=self.found[hits])
+        return kept._only(first) if invalid == "last" else kept, (counted(int((~first).sum()), *words),)
+
+    def _only(self, rows: Bools) -> _RankedLists:
+        """Return the lists with some of their rows, among them all hits."""
+        before = bounds(rows)
+        return dataclasses.replace(
+            self,
+            starts=before[self.starts],
+            scores=None if self.scores is None else self.scores[rows],
+            codes=self.codes[rows],
+            hits=before[self.hits],
+            numbered=dataclasses.replace(self.numbered, numbers=self.numbered.numbers[rows]),
+            order=np.flatnonzero(rows) if self.order is None else self.order[rows],
+        )
 
 
 def _to_ranks(

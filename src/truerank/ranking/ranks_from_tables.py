@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, check_whole
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
@@ -27,6 +27,7 @@ def read_ranks(
     n: int | str | None = None,
     replace: bool = False,
     user: Column = None,
+    session: Column = None,
     rank: Column = None,
     relevance: Column = None,
     header: bool | None = None,
@@ -49,6 +50,9 @@ def read_ranks(
         Whether the candidates were sampled with replacement.
     user, rank, relevance : str or int, optional
         Columns by name, or by number from 0, where their names are not the usual ones. `relevance` holds grades.
+    session : str or int, optional
+        A column of sessions: rows of the same user and session are then one instance, with the user as its id, so that
+        errors are clustered by user. It is never guessed.
     header : bool, optional
         Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv"}, optional
@@ -68,7 +72,7 @@ def read_ranks(
     """
     if isinstance(source, str | Path) and str(source).lower().endswith(".npz"):
         return _as_saved(Ranks.load(source), repr(str(source)), {"m": m, "n": n}, replace)
-    columns = {"user": user, "rank": rank, "relevance": relevance}
+    columns = {"user": user, "session": session, "rank": rank, "relevance": relevance}
     columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
     opened = open_source(source, RANKS, chosen_columns(columns), with_header(format, header))
     if {"above", "tied", "n_candidates"} <= set(opened.names):
@@ -152,8 +156,13 @@ def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
     """Return the instance of each row, their names, and how many there are."""
     if "user" in rows:
         distinct, (codes,) = numbered(rows.table["user"])
-        names = as_names(distinct, "user")
-        return codes.astype(np.int64), names, names.size
+        numbers, names = codes.astype(np.int64), as_names(distinct, "user")
+        if "session" not in rows:
+            return numbers, names, names.size
+        first, instance = distinct_columns(numbers, numbered(rows.table["session"])[1][0])
+        return instance, names[numbers[first]], first.size
+    if "session" in rows:
+        raise InputError(f"{rows.name} has sessions, but no column of users.")
     if rows.parents is not None:
         distinct, instance = np.unique(rows.parents, return_inverse=True)
         return instance, None, distinct.size

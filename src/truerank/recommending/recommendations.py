@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_kind, check_whole, counted, require
-from truerank.core.csr import bounds, owners, places
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    check_choice,
+    check_kind,
+    check_whole,
+    counted,
+    require,
+    to_numpy,
+)
+from truerank.core.csr import bounds, entries_of, owners, places
 from truerank.core.tables import Framed, fact_table
 from truerank.core.threads import Memory, bounded, check_threads, progress_bar, require_memory
+from truerank.data.candidates import Listed, widened
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.formats.columns import LISTS, Column
@@ -24,7 +37,8 @@ from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
 from truerank.kernels.scores import Best
-from truerank.kernels.user_blocks import Lists
+from truerank.kernels.user_blocks import Lists, check_pairs
+from truerank.ranking.held_out import HeldOut, Unknown
 from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.scorers import Scorer, measured
@@ -314,6 +328,9 @@ def recommend(
     k: int = 10,
     train: PerUser | None = None,
     users: Sequence[Any] | AnyArray | None = None,
+    candidates: Listed | None = None,
+    exclude: Listed | None = None,
+    unknown: Unknown = "refuse",
     keep_train: bool = False,
     threads: int | None = None,
     progress: bool = False,
@@ -337,6 +354,12 @@ def recommend(
         Training items instead of a split. With neither, nothing is left out.
     users : list of ids, optional
         Whom to recommend to; all users by default.
+    candidates, exclude : optional
+        Which items may be recommended, and which may not, in the forms of `truerank.rank`. Of candidates with times,
+        take those of one time: ``stock.at("2024-05-01")``.
+    unknown : {"refuse", "last", "drop"}
+        What to do about items that a scorer with names does not know: refuse them, list them after all others, or never
+        list them. A note counts them.
     keep_train : bool
         Whether training items may be recommended as well.
     threads : int, optional
@@ -369,19 +392,70 @@ def recommend(
     """
     workers = check_threads(threads)
     check_whole("k", k)
+    check_choice("unknown", unknown, get_args(Unknown))
     model = as_scorer(scorer, _training(split, train))
     data = _catalogue(model, _training(split, train))
     chosen, notes = _chosen(data, model, users)
-    aligned = _sized(model, data, chosen, train).aligned(data.names, data.item_names, chosen)
-    n_items = cast("int", aligned.n_items)
-    excluded = Lists(np.zeros_like(data.indptr), data.items[:0]) if keep_train else Lists(data.indptr, data.items)
-    what = f"a list of {min(int(k), n_items)} items for each of {chosen.size:,} users"
-    require_memory(_BYTES_PER_ITEM * min(int(k), n_items) * chosen.size, what)
-    (aligned,) = checkpointed([aligned], checkpoint)
+    sized = _sized(model, data, chosen, train)
+    if sized.n_items != data.n_items and sized.item_ids is None:
+        data = widened(data, np.arange(data.n_items, cast("int", sized.n_items)))
+    offer = _Offer.of(sized, data, chosen, candidates, exclude, unknown, keep_train)
+    most = min(int(k), offer.excluded.n_items)
+    require_memory(_BYTES_PER_ITEM * most * chosen.size, f"a list of {most} items for each of {chosen.size:,} users")
+    (aligned,) = checkpointed([offer.scorer], checkpoint)
     with progress_bar("users", progress, total=chosen.size) as bar:
-        best = aligned.best(chosen, excluded, min(int(k), n_items), threads=workers, progress=bar.update)
-    item_names = data.item_names if n_items == data.n_items else np.arange(n_items)
-    return _joined(best, int(k), data.names[chosen], item_names, notes)
+        if offer.listed is None:
+            excluded = Lists(offer.excluded.indptr, offer.excluded.items)
+            best = aligned.best(chosen, excluded, most, threads=workers, progress=bar.update)
+        else:
+            best = _best_among(aligned, offer.listed, chosen, int(k))
+    return _joined(best, int(k), data.names[chosen], offer.excluded.item_names, (*notes, *offer.notes))
+
+
+class _Offer(NamedTuple):
+    """What may be recommended, by a scorer that is numbered in the same way."""
+
+    scorer: Scorer
+    excluded: Interactions
+    listed: Interactions | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        model: Scorer,
+        data: Interactions,
+        users: Ints,
+        candidates: Listed | None,
+        exclude: Listed | None,
+        unknown: Unknown,
+        keep_train: bool,
+    ) -> _Offer:
+        """Bring the arguments of `recommend` together, as `HeldOut.of` does, with nothing held out."""
+        plain = HeldOut((model,), data, data.select(np.zeros(data.items.size, np.bool_)), None, keep_train=keep_train)
+        held = plain.limited(candidates, exclude, unknown).matched(unknown, users)
+        nothing = held.test
+        listed, excluded = held.listed, nothing if held.excluded is None else held.excluded
+        if listed is not None:
+            listed = listed.select(~excluded.contains(listed))
+        (scorer,) = held.with_unknown(held.scorers)
+        notes = (*held.notes, *held.unknown_notes(0))
+        return cls(scorer, replace(excluded, item_ids=nothing.item_names), listed, notes)
+
+
+def _best_among(scorer: Scorer, listed: Interactions, users: Ints, k: int) -> Best:
+    """Return the k best of the listed items of each user."""
+    at, indptr = entries_of(listed.indptr, users)
+    rows, items = owners(indptr), listed.items[at].astype(np.int64)
+    scores = to_numpy(scorer.pairs(users[rows], items), "scores")
+    check_pairs(scores, users[rows], items)
+    order = np.lexsort((items, -scores, rows))
+    top = order[places(indptr) <= k]
+    found = np.minimum(np.diff(indptr), k)
+    table, own = np.zeros((users.size, k), np.int32), np.zeros((users.size, k), scores.dtype)
+    inside = np.arange(k) < found[:, None]
+    table[inside], own[inside] = items[top], scores[top]
+    return Best(table, own, found)
 
 
 def _training(split: Split | None, train: PerUser | None) -> PerUser | None:

@@ -335,6 +335,7 @@ class PaidScorer(Scorer):
         self.scorer, self.store = scorer, store
         self.names_of_users, self.names_of_items = user_ids, item_ids
         self.n_users, self.n_items, self.batch_size = user_ids.size, item_ids.size, scorer.batch_size
+        self.takes_pairs = True  # only what is asked for is paid
         self.spent = _Spent(bar, scorer.cost_per_score)
 
     def scores(self, users: Ints) -> AnyArray:
@@ -426,7 +427,13 @@ class _Spent:
 
 @contextmanager
 def paying(
-    given: Any, scorers: Sequence[Scorer], test: Interactions, store: AnyStore | None, progress: bool, total: int | None
+    given: Any,
+    scorers: Sequence[Scorer],
+    test: Interactions,
+    store: AnyStore | None,
+    progress: bool,
+    total: int | None,
+    catalogue: Interactions | None = None,
 ) -> Iterator[tuple[Sequence[Scorer], bool]]:
     """Yield scorers that look scores up in the store and show what they spend, and whether progress is still to show.
 
@@ -443,9 +450,12 @@ def paying(
         Whether to show scores, users, calls and money, which is done for functions of pairs and if there is a store.
     total : int, optional
         Scores that each scorer is expected to be asked for, if that is known.
+    catalogue : Interactions, optional
+        Has the names of all items, if `test` has only some.
     """
     stores: Sequence[ScoreStore | None] = [None] * len(scorers) if store is None else stores_of(store, given)
-    ids = [n if own is None else own for own, n in zip((test.user_ids, test.item_ids), test.shape, strict=True)]
+    whole = catalogue or test
+    ids = [n if own is None else own for own, n in zip((whole.user_ids, whole.item_ids), whole.shape, strict=True)]
     shown = progress and any(one.takes_pairs or store is not None for one in scorers)
     with ExitStack() as stack:
         for each in stores:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_ids, check_whole, to_numpy
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, check_whole, to_numpy
+from truerank.core.csr import entries_of, owners
 from truerank.core.matrices import Matrix, as_dense, as_matrix, is_sparse
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
@@ -128,15 +129,15 @@ class Scorer(ABC):
         sized.n_items = n_items
         return sized
 
-    def aligned(self, user_ids: AnyArray, item_ids: AnyArray, users: Ints) -> Scorer:
+    def aligned(self, user_ids: AnyArray, item_ids: AnyArray, users: Ints, items: Ints | None = None) -> Scorer:
         """Return an equivalent scorer whose users and items are numbered in the order of these names.
 
         Parameters
         ----------
         user_ids, item_ids : arrays
             Names of the users and items in the data.
-        users : array of int
-            The users that will be scored; the scorer need not have the others.
+        users, items : arrays of int
+            The users and items that will be scored, all items by default; the scorer need not have the others.
 
         Raises
         ------
@@ -150,11 +151,17 @@ class Scorer(ABC):
         >>> factors.aligned(np.array([0]), np.array(["b", "a"]), np.array([0])).scores(np.array([0])).tolist()
         [[2.0, 1.0]]
         """
-        rows, columns = self._match("user", user_ids, users), self._match("item", item_ids, np.arange(len(item_ids)))
+        needed = np.arange(len(item_ids)) if items is None else items
+        rows, columns = self._match("user", user_ids, users), self._match("item", item_ids, needed)
         if rows is None and columns is None:
             return self
         everyone = np.arange(len(user_ids)) if rows is None else rows
         return self._renumbered(everyone, np.arange(len(item_ids)) if columns is None else columns)
+
+    def knows(self, role: str, names: AnyArray) -> Bools:
+        """Return which of these users or items the scorer knows; all of them, if it has no names of its own."""
+        found = self._match(role, names, np.zeros(0, dtype=np.int64))
+        return np.ones(len(names), dtype=np.bool_) if found is None else found >= 0
 
     def _match(self, role: str, names: AnyArray, needed: Ints) -> Ints | None:
         """Return the scorer's number of each user or item of the data; None if all are the same."""
@@ -483,8 +490,7 @@ class FunctionScorer(Scorer):
                 "the number of items can't be inferred from a function of users and items; give a sparse `test`, "
                 "or tr.FunctionScorer(function, pairs=True, n_items=...)."
             )
-        all_items = np.arange(self.n_items)
-        return self.pairs(np.repeat(users, self.n_items), np.tile(all_items, users.size)).reshape(users.size, -1)
+        return _by_pairs(self, users)
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the function's scores of these pairs."""
@@ -550,7 +556,9 @@ class Renumbered(Scorer):
         return self.scorer.ask(self.users[users], self.items[items], keep)
 
     def scores(self, users: Ints) -> AnyArray:
-        """Return the scores of these users for all items in the new order."""
+        """Return the scores of these users for all items in the new order, asking for no others if it takes pairs."""
+        if self.takes_pairs:
+            return _by_pairs(self, users)
         return self.scorer._rows(self.users[users])[:, self.items]
 
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
@@ -559,6 +567,63 @@ class Renumbered(Scorer):
 
 
 _FIRST = 64
+
+# finite in float32, and below what any model computes
+_LOW, _LOWEST = -1e38, -2e38
+
+
+class UnknownLast(Scorer):
+    """Another scorer, for users and items of which it knows only some: others are below, and held-out ones last.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Numbered as the data.
+    users, items : arrays of bool
+        Which ones it knows.
+    held : Interactions
+        Held-out items, which lose against other items that the scorer does not know.
+    """
+
+    def __init__(self, scorer: Scorer, users: Bools, items: Bools, held: Interactions) -> None:
+        self.scorer, self.known_users, self.known_items, self.held = scorer, users, items, held
+        self.n_users, self.n_items = users.size, items.size
+        self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
+        self.takes_pairs, self.cost_per_score = scorer.takes_pairs, scorer.cost_per_score
+
+    def scores(self, users: Ints) -> AnyArray:
+        """Return the scores of these users for all items."""
+        if self.takes_pairs:
+            return _by_pairs(self, users)
+        known = self.known_users[users]
+        own = self.scorer._rows(users[known]) if known.any() else np.zeros((0, self._width()), np.float32)
+        scores = np.full((users.size, self._width()), _LOW, own.dtype)
+        scores[np.ix_(known, self.known_items)] = own[:, self.known_items]
+        places, within = entries_of(self.held.indptr, users)
+        rows, items = owners(within), self.held.items[places]
+        last = ~(known[rows] & self.known_items[items])
+        scores[rows[last], items[last]] = _LOWEST
+        return scores
+
+    def pairs(self, users: Ints, items: Ints) -> AnyArray:
+        """Return the score of each pair, asking only for known ones."""
+        known = self.known_users[users] & self.known_items[items]
+        own = to_numpy(self.scorer.pairs(users[known], items[known]), "scores")
+        scores = np.full(users.size, _LOW, own.dtype)
+        scores[known] = own
+        last = np.flatnonzero(~known)
+        scores[last[self.held.has(users[last], items[last])]] = _LOWEST
+        return scores
+
+    def expect(self, number: int) -> None:
+        """Pass on how many more pairs will be asked for."""
+        self.scorer.expect(number)
+
+
+def _by_pairs(scorer: Scorer, users: Ints) -> AnyArray:
+    """Return the scores of these users for all items, asked for as pairs."""
+    items = np.arange(scorer._width())
+    return scorer.pairs(np.repeat(users, items.size), np.tile(items, users.size)).reshape(users.size, -1)
 
 
 def measured(scorer: Scorer, users: Ints, least: int) -> Scorer:
