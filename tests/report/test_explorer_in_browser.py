@@ -294,7 +294,7 @@ def test_switches_of_a_chart_stay_as_the_settings_change(opened: Opened) -> None
         "true",
     ]
     assert figure.locator(".numbers").inner_text() != before
-    assert figure.locator("[aria-label=line] path").count() == 1
+    assert figure.locator("[data-part=line] path").count() == 1
     assert opened.messages == []
 
 

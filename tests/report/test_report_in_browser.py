@@ -172,7 +172,7 @@ def test_a_value_outside_its_interval_is_marked(visit: Visit, tmp_path: Path) ->
         expected.append([False, not low <= estimate.mean <= high, False, False])
     assert marked == expected
     assert any(row[1] for row in expected)
-    fills = section(opened, "Comparison").locator("[aria-label=dot] path")
+    fills = section(opened, "Comparison").locator("[data-part=dot] path")
     assert fills.evaluate_all("all => all.map(one => one.getAttribute('fill'))") == ["var(--paper)"]
     opened.page.locator("#metric").select_option("auc")
     assert fills.evaluate_all("all => all.map(one => one.getAttribute('fill'))") != ["var(--paper)"]
@@ -182,7 +182,7 @@ def test_a_value_outside_its_interval_is_marked(visit: Visit, tmp_path: Path) ->
 def test_a_hidden_recommender_is_hidden_everywhere(visit: Visit, report: Path) -> None:
     opened = visit(report)
     sampled = section(opened, "Sampled candidates")
-    lines = sampled.locator("[aria-label=line] path")
+    lines = sampled.locator("[data-part=line] path")
     assert (lines.count(), len(cells(section(opened, "Comparison").locator("table")))) == (3, 3)
     chip = opened.page.locator(".toolbar .chip", has_text="alert")
     chip.press("Enter")
@@ -201,7 +201,7 @@ def test_all_recommenders_can_be_hidden(visit: Visit, report: Path) -> None:
     for chip in chips:
         chip.press("Enter")
     assert cells(section(opened, "Metrics").locator("table")) == []
-    assert section(opened, "Sampled candidates").locator("[aria-label=line] path").count() == 0
+    assert section(opened, "Sampled candidates").locator("[data-part=line] path").count() == 0
     for chip in chips:
         chip.press("Enter")
     assert opened.page.locator("main").inner_text() == before
@@ -210,7 +210,7 @@ def test_all_recommenders_can_be_hidden(visit: Visit, report: Path) -> None:
 
 def test_axes_become_linear_and_logarithmic(visit: Visit, report: Path) -> None:
     sampled = section(visit(report), "Sampled candidates")
-    path = sampled.locator("[aria-label=line] path").first
+    path = sampled.locator("[data-part=line] path").first
 
     def drawn() -> str:
         return str(path.get_attribute("d"))
@@ -292,7 +292,7 @@ def test_every_chart_shows_and_hides_its_numbers(visit: Visit, report: Path) -> 
 def test_a_curve_is_hidden_by_the_legend_of_its_chart(visit: Visit, report: Path) -> None:
     opened = visit(report)
     weights = section(opened, "Weight of each rank")
-    lines = weights.locator("[aria-label=line] path")
+    lines = weights.locator("[data-part=line] path")
     count = lines.count()
     weights.locator(".chip", has_text="exact").click()
     assert lines.count() == count - 1
@@ -338,7 +338,7 @@ def test_values_are_read_by_pointer_and_by_keyboard(visit: Visit, report: Path, 
     opened.page.keyboard.press("Escape")
     assert readout.is_hidden()
     dots = section(opened, "Metrics")
-    dots.locator("[aria-label=dot] path").first.hover()
+    dots.locator("[data-part=dot] path").first.hover()
     mean = tr.estimate(ranks[ALERT], "ndcg@10").mean
     assert dots.locator(".readout b").first.inner_text() == f"{mean:.4f}"
     lines = section(opened, "Sampled candidates")
@@ -387,7 +387,7 @@ def test_series_are_told_apart_in_grey(visit: Visit, report: Path, scheme: str) 
     )
     grey = sorted(lightness(colour) for colour in opened.evaluate(script))
     assert min(np.diff(grey)) > 8
-    lines = section(opened, "Sampled candidates").locator("[aria-label=line]")
+    lines = section(opened, "Sampled candidates").locator("[data-part=line]")
     assert len(set(lines.evaluate_all("all => all.map(one => one.getAttribute('stroke-dasharray'))"))) == 3
 
 

@@ -45,6 +45,14 @@ function switches(block, name, redraw) {
   };
 }
 
+// Plot labels its groups for screen readers, which read the chart as one image and its values by the cursor.
+function nameParts(plot) {
+  for (const part of plot.querySelectorAll("[aria-label]")) {
+    part.dataset.part = part.getAttribute("aria-label");
+    part.removeAttribute("aria-label");
+  }
+}
+
 // A chart with its legend, if it is not about recommenders, its switches, its cursor and its numbers.
 export function chartView(firstBlock, firstLabel, name = firstLabel) {
   let block = firstBlock;
@@ -61,6 +69,7 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
     const width = Math.max(280, canvas.clientWidth);
     scales.show();
     const plot = kind.draw(block, width, scales.state(), names, visible);
+    nameParts(plot);
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", label);
     canvas.setAttribute("aria-label", `${label}: use the arrow keys to read values`);

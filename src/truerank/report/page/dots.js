@@ -72,7 +72,7 @@ function joinRows(plot, together, rows, right) {
   const lines = together
     .map((group) => group.filter((name) => rows.includes(name)))
     .filter((group) => group.length > 1);
-  const layer = d3.select(plot).append("g").attr("aria-label", "together").attr("stroke", "var(--muted)");
+  const layer = d3.select(plot).append("g").attr("data-part", "together").attr("stroke", "var(--muted)");
   for (const [at, group] of lines.entries()) {
     const x = right + 14 + (BETWEEN_LINES * at * Math.min(lines.length, MOST_LINES)) / lines.length;
     const ys = group.map((name) => place.apply(name) + place.bandwidth / 2);

@@ -1,13 +1,24 @@
-// The explorer: the reader sets n, m, k, gamma, the metric, the design and the correction, and sees at once what a
-// sampled metric shows. Everything is computed here, by laws.js.
+// The explorer: a conclusion on two recommenders and three steps behind it. The reader sets n, m, k, gamma, the metric,
+// the design and the correction, and sees at once what a sampled metric shows. Everything is computed here, by laws.js.
 
 import { chartView } from "./charts.js";
 import { DATA, el, PAGE } from "./dom.js";
 import { errorChart, momentsByRank, rankChart, tableChart } from "./expected.js";
 import { twoRecommenders } from "./pairs.js";
 import { CORRECTION_NAMES, choice, DESIGN_NAMES, METRIC_NAMES, shared, slider } from "./settings.js";
-import { followed } from "./state.js";
+import { followAddress, followed } from "./state.js";
 
+const STEPS = {
+  beats:
+    "What one evaluation reports: the exact metric of both recommenders, and what it is on average among the sampled " +
+    "candidates. The deviation is that of the mean over all samples that could be drawn.",
+  size:
+    "The same metric, not corrected, for every number m of sampled candidates; the exact values stand beyond the break. " +
+    "Move m: where the curves cross, the winner changes.",
+  correct:
+    "A correction reads another value at each sampled rank, so that the average is closer to the exact metric. Choose " +
+    "one and see what becomes of the conclusion. Less bias costs more variance; a smaller γ has less bias.",
+};
 const EXPLAINED = [
   [
     "Expected metric by rank",
@@ -18,7 +29,7 @@ const EXPLAINED = [
   [
     "Bias and deviation by rank",
     "How far the sampled, or corrected, value is from the exact one on average, and how much it varies from sample to " +
-      "sample. A smaller γ has less bias and more variance.",
+      "sample.",
     errorChart,
   ],
   [
@@ -34,28 +45,46 @@ const LEFT_OUT =
   "~monotone, ~em, ~mes and ~mn, which look at all instances together; ~ls with replacement; and the designs that need " +
   "more than ranks, namely by popularity and head-first.";
 
+const section = (title, text, ...parts) =>
+  el("section", {}, el("h2", {}, title), text ? el("p", { class: "how" }, text) : null, ...parts);
+
+const controls = (label, ...parts) => el("div", { class: "settings", role: "group", "aria-label": label }, ...parts);
+
 function live(title, text, make) {
-  const chart = followed(() => [make(), title], chartView);
-  return el("section", {}, el("h2", {}, title), el("p", {}, text), chart);
+  const chart = followed(
+    () => [make(), title],
+    (block, label) => chartView(block, label, title),
+  );
+  return el("div", { class: "block" }, el("h3", {}, title), el("p", { class: "how" }, text), chart);
 }
 
 function start() {
   const byRank = shared(momentsByRank);
-  const top = el("header", {}, el("h1", {}, "Explorer"), el("p", { class: "sentence" }, DATA.title));
-  const settings = el(
-    "div",
-    { class: "settings sticky", role: "group", "aria-label": "Settings" },
+  const two = twoRecommenders();
+  const top = el("header", {}, el("h1", {}, DATA.title), two.conclusion);
+  const whom = controls(
+    "What is compared",
+    two.chosenPair,
     choice("metric", "Metric", METRIC_NAMES),
-    choice("design", "Design", DESIGN_NAMES),
-    choice("correction", "Correction", CORRECTION_NAMES),
-    slider("n"),
-    slider("m"),
-    slider("hits"),
     slider("k"),
-    slider("gamma"),
+    slider("n"),
   );
+  const samples = controls(
+    "How candidates are sampled",
+    slider("m"),
+    choice("design", "Design", DESIGN_NAMES),
+    slider("hits"),
+  );
+  const corrections = controls("Correction", choice("correction", "Correction", CORRECTION_NAMES), slider("gamma"));
   const charts = EXPLAINED.map(([title, text, make]) => live(title, text, () => make(byRank())));
-  PAGE.replaceChildren(top, settings, el("p", { class: "aside" }, LEFT_OUT), ...charts, twoRecommenders());
+  PAGE.replaceChildren(
+    top,
+    section(el("span", {}, "1. ", two.heading), STEPS.beats, whom, two.problem, two.table, two.ranks),
+    section("2. Move m", STEPS.size, samples, two.chart),
+    section("3. Correct it", STEPS.correct, corrections, two.again, el("div", { class: "beside" }, charts)),
+    section("What is not on this page", LEFT_OUT),
+  );
+  followAddress();
 }
 
 start();

@@ -77,7 +77,7 @@ function addLabels(plot, curves, names, hasEnds, [top, bottom], letters) {
     .map((curve) => ({ name: curve.name, value: isMissing(curve.end) ? curve.y.at(-1) : curve.end }))
     .filter(({ value }) => !isMissing(value) && Number.isFinite(y.apply(value)))
     .map(({ name, value }) => ({ name, y: y.apply(value) }));
-  const layer = d3.select(plot).append("g").attr("aria-label", "labels");
+  const layer = d3.select(plot).append("g").attr("data-part", "labels");
   for (const { name, y: from, at } of labelPlaces(wanted, top, bottom)) {
     const stroke = colour(seriesNumber(name, names));
     layer
@@ -99,7 +99,7 @@ function addLabels(plot, curves, names, hasEnds, [top, bottom], letters) {
 // Two strokes through the axis, and the word for what stands beyond.
 function addBreak(plot, bottom, word) {
   const right = plot.scale("x").range[1];
-  const layer = d3.select(plot).append("g").attr("aria-label", "axis break").attr("stroke", "var(--muted)");
+  const layer = d3.select(plot).append("g").attr("data-part", "axis break").attr("stroke", "var(--muted)");
   for (const shift of [12, 16])
     layer
       .append("line")

@@ -6,7 +6,7 @@ import { currentTable, growing, linesBlock, sampledAs } from "./expected.js";
 import { correctionTable, draws, expectation, moments, term } from "./laws.js";
 import { decimals } from "./numbers.js";
 import { LIMITS, metricText, set, setting, shared } from "./settings.js";
-import { follow } from "./state.js";
+import { follow, inAddress, writeAddress } from "./state.js";
 import { tableView } from "./tables.js";
 
 const MOST_TYPED = 200;
@@ -124,7 +124,7 @@ const curvesByM = shared(
 );
 
 function pairChart() {
-  const marks = setting.design === "inverse" ? [] : [{ x: setting.m, text: `m = ${setting.m}` }];
+  const marks = setting.design === "inverse" ? [] : [{ x: setting.m, text: `m = ${setting.m}`, labelled: true }];
   return linesBlock("sampled candidates m", `expected ${metricText()}, uncorrected`, curvesByM(), { marks });
 }
 
@@ -166,77 +166,102 @@ function fill(area, { name, ranks }) {
   area.placeholder = `${total.toLocaleString("en")} ranks of ${name}`;
 }
 
-function pairViews() {
-  const problem = el("p", { class: "problem", role: "alert" });
-  const result = el("p", { class: "verdict", role: "status" });
-  const holder = el("div", {});
-  let views = null;
-  const draw = (given) => {
-    if (!takePair(given, problem)) return;
-    const studies = pair.map(study);
-    result.textContent = verdict(studies);
-    const [table, chart] = [pairTable(studies), pairChart()];
-    if (!views) {
-      views = [
-        tableView(table, "Two recommenders"),
-        chartView(chart, "Expected metric by number of sampled candidates"),
-      ];
-      holder.append(...views);
-    } else {
-      views[0].update(table);
-      views[1].update(chart);
-    }
-  };
-  return { draw, elements: [problem, result, holder] };
-}
-
 // All pairs of the reader's own recommenders, then those of the paper's.
 const PAIRS = Object.entries(DATA.studies).flatMap(([owner, all]) =>
   all.flatMap((one, at) =>
     all.slice(at + 1).map((other) => ({ name: `${owner}: ${one.name} and ${other.name}`, recommenders: [one, other] })),
   ),
 );
+const TYPED = ["first", "second"];
 
+// Who looks better in the sample, as the heading of the first step.
+function beats([a, b]) {
+  if (a.expected === b.expected) return `${a.name} and ${b.name} look alike`;
+  const [ahead, behind] = a.expected > b.expected ? [a, b] : [b, a];
+  return `${ahead.name} beats ${behind.name}`;
+}
+
+// The conclusion, the heading, the controls, the table and the chart of two recommenders, which follow the settings.
 export function twoRecommenders() {
-  const views = pairViews();
-  const inputs = ["first", "second"].map((name) => ranksInput(name, () => type()));
+  const problem = el("p", { class: "problem", role: "alert" });
+  const conclusion = el("p", { class: "sentence verdict", role: "status" });
+  const again = el("p", { class: "finding" });
+  const heading = el("span", {});
+  const [table, chart] = [el("div", {}), el("div", {})];
+  let views = null;
+  const draw = (given) => {
+    if (!takePair(given, problem)) return;
+    const studies = pair.map(study);
+    conclusion.textContent = verdict(studies);
+    again.textContent = conclusion.textContent;
+    heading.textContent = beats(studies);
+    const blocks = [pairTable(studies), pairChart()];
+    if (views) {
+      for (const [at, view] of views.entries()) view.update(blocks[at]);
+      return;
+    }
+    views = [
+      tableView(blocks[0], "Two recommenders"),
+      chartView(blocks[1], "Expected metric by number of sampled candidates", "by-m"),
+    ];
+    table.append(views[0]);
+    chart.append(views[1]);
+  };
+  const inputs = TYPED.map((name) => ranksInput(name, () => type()));
   const options = PAIRS.map(({ name }, at) => el("option", { value: at }, name));
   const choose = () => select.value !== "typed" && load(PAIRS[select.value]);
   const select = el("select", { id: "pair", onchange: choose }, options, el("option", { value: "typed" }, "typed"));
-  let given = [];
+  let given = PAIRS[0].recommenders;
   const type = () => {
     select.value = "typed";
-    given = inputs.map(({ area }, at) => ({ name: ["first", "second"][at], ranks: area.value }));
-    views.draw(given);
+    given = inputs.map(({ area }, at) => ({ name: TYPED[at], ranks: area.value }));
+    draw(given);
+    writeAddress();
   };
-  const load = ({ recommenders }) => {
-    given = recommenders;
+  const largest = ({ recommenders }) =>
+    Math.min(
+      LIMITS.n[1],
+      d3.max(recommenders, ({ n }) => n),
+    );
+  const show = (chosenPair) => {
+    given = chosenPair.recommenders;
     for (const [at, one] of given.entries()) fill(inputs[at].area, one);
-    set({
-      n: Math.min(
-        LIMITS.n[1],
-        d3.max(recommenders, ({ n }) => n),
-      ),
-    });
+  };
+  const load = (chosenPair) => {
+    show(chosenPair);
+    set({ n: largest(chosenPair) });
   };
   load(PAIRS[0]);
-  follow(() => views.draw(given));
-  const text =
-    "Choose the paper's example, or type the ranks of two recommenders' relevant items, one per instance. " +
-    "The deviation is that of the mean over all samples that could be drawn.";
-  const start = el("div", { class: "setting" }, el("label", { for: "pair" }, "Recommenders"), select);
-  const settings = el(
-    "div",
-    { class: "settings" },
-    start,
-    inputs.map(({ view }) => view),
-  );
-  return el(
-    "section",
+  follow(() => draw(given));
+  inAddress({
+    write: () =>
+      select.value === "typed"
+        ? inputs.map(({ area }, at) => [TYPED[at], area.value])
+        : select.value === "0"
+          ? []
+          : [["pair", PAIRS[select.value].name]],
+    read(pairs) {
+      const named = PAIRS.findIndex(({ name }) => name === pairs.get("pair"));
+      if (TYPED.every((name) => pairs.has(name))) {
+        for (const [at, name] of TYPED.entries()) inputs[at].area.value = pairs.get(name);
+        type();
+      } else {
+        select.value = Math.max(0, named);
+        show(PAIRS[select.value]);
+        if (!pairs.has("n")) set({ n: largest(PAIRS[select.value]) });
+      }
+    },
+  });
+  const chosenPair = el("div", { class: "setting" }, el("label", { for: "pair" }, "Recommenders"), select);
+  const ranks = el(
+    "details",
     {},
-    el("h2", {}, "What two recommenders would look like"),
-    el("p", {}, text),
-    settings,
-    views.elements,
+    el("summary", {}, "Type ranks of your own, or look at these"),
+    el(
+      "div",
+      { class: "settings" },
+      inputs.map(({ view }) => view),
+    ),
   );
+  return { conclusion, again, heading, chosenPair, problem, ranks, table, chart };
 }

@@ -53,7 +53,7 @@ export function svgText(plot, title) {
   for (const gone of copy.querySelectorAll(".cursor, style")) gone.remove();
   for (const part of copy.querySelectorAll("*"))
     for (const { name, value } of [...part.attributes]) part.setAttribute(name, resolved(value));
-  for (const part of copy.querySelectorAll("[aria-label$='grid']"))
+  for (const part of copy.querySelectorAll("[data-part$='grid']"))
     part.setAttribute("stroke", resolved("var(--faint)"));
   const [width, height] = ["width", "height"].map((side) => copy.getAttribute(side));
   const paper = d3

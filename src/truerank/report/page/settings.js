@@ -1,7 +1,7 @@
 // What the reader has set in the explorer, and the controls to set it.
 
 import { el } from "./dom.js";
-import { change, follow } from "./state.js";
+import { change, follow, inAddress } from "./state.js";
 
 export const METRIC_NAMES = {
   "recall@k": "Recall@k",
@@ -59,6 +59,10 @@ export const setting = {
   correction: "none",
 };
 
+const BEGIN = { ...setting };
+// What was asked for but is out of range, by the name of the setting.
+let refused = {};
+
 export const metricText = () => METRIC_NAMES[setting.metric].replace("@k", `@${setting.k}`);
 export const designText = () => (setting.design === "inverse" ? `hits = ${setting.hits}` : `m = ${setting.m}`);
 export const correctionText = () =>
@@ -92,12 +96,14 @@ export function slider(name) {
     range.value = toPlace(setting[name]);
     range.setAttribute("aria-valuetext", setting[name]);
     view.toggleAttribute("data-off", !(MATTERS[name]?.() ?? true));
+    problem.textContent = refused[name] ?? "";
   };
-  const take = (value) => Number.isFinite(value) && set({ [name]: Math.max(low, Math.min(high, value)) });
+  const take = (value) => set({ [name]: value });
   range.addEventListener("input", () => take(tidy(toValue(+range.value))));
-  number.addEventListener("change", () => take(name === "gamma" ? +number.value : Math.round(+number.value)));
+  number.addEventListener("change", () => take(number.value === "" ? Number.NaN : +number.value));
   const label = el("label", { for: name }, el("b", {}, name === "gamma" ? "γ" : name), ` ${HELP[name]}`);
-  const view = el("div", { class: "setting" }, label, range, number);
+  const problem = el("p", { class: "problem", role: "alert" });
+  const view = el("div", { class: "setting" }, label, range, number, problem);
   follow(show);
   return view;
 }
@@ -112,16 +118,46 @@ export function choice(name, label, names) {
   return el("div", { class: "setting" }, el("label", { for: name }, label), select);
 }
 
+// The nearest value in range; what is refused is said.
+function inRange(name, value) {
+  const [low, high] = LIMITS[name];
+  const whole = name === "gamma" ? value : Math.round(value);
+  const kept = Number.isNaN(value) ? setting[name] : Math.max(low, Math.min(high, whole));
+  if (kept !== value) {
+    const kind = name === "gamma" ? "a number" : "a whole number";
+    const given = Number.isNaN(value) ? "nothing" : value.toLocaleString("en");
+    refused[name] = `${name} is ${kind} from ${low} to ${high.toLocaleString("en")}, got ${given}.`;
+  }
+  return kept;
+}
+
+function atMost(name, limit, words) {
+  if (setting[name] <= limit) return;
+  setting[name] = limit;
+  refused[name] = `${name} is at most ${words} = ${limit.toLocaleString("en")}.`;
+}
+
 // No more candidates are sampled than there are, none is cut off beyond the last rank, and what the design does not
 // allow gives way.
 export function set(changes) {
-  Object.assign(setting, changes);
+  refused = {};
+  for (const [name, value] of Object.entries(changes)) setting[name] = name in LIMITS ? inRange(name, value) : value;
   for (const [name, possible] of Object.entries(POSSIBLE))
     if (!possible().includes(setting[name])) setting[name] = possible()[0];
-  if (setting.design !== "replaced") setting.m = Math.min(setting.m, setting.n - 1);
-  setting.k = Math.min(setting.k, setting.n);
+  if (setting.design !== "replaced") atMost("m", setting.n - 1, "n − 1");
+  atMost("k", setting.n, "n");
   change({});
 }
+
+inAddress({
+  write: () => Object.entries(setting).filter(([name, value]) => value !== BEGIN[name]),
+  read(pairs) {
+    const given = Object.keys(BEGIN).map((name) => [name, pairs.get(name)]);
+    const typed = given.filter(([, text]) => text !== null);
+    const changes = typed.map(([name, text]) => [name, name in LIMITS ? Number(text) : text]);
+    set({ ...BEGIN, ...Object.fromEntries(changes) });
+  },
+});
 
 // A function that computes again only after what it depends on has changed.
 export function shared(compute, depends = () => setting) {

@@ -9,16 +9,16 @@ const parts = [];
 
 // Calls `draw` now, and again whenever the reader chooses something else.
 export function follow(draw) {
-  followers.push(draw);
+  followers.push({ draw, holder: null });
   draw();
 }
 
 // A holder of the view of a block that may become another one, or none, when the reader chooses something else.
-// `current` returns the block and its label.
+// `current` returns the block and its label. What is far from the screen is drawn again later.
 export function followed(current, view) {
   const holder = el("div", { class: "block" });
   let shown = null;
-  follow(() => {
+  const draw = () => {
     const [block, label] = current();
     holder.hidden = !block;
     if (!block) return;
@@ -28,13 +28,61 @@ export function followed(current, view) {
     }
     shown = view(block, label);
     holder.replaceChildren(shown);
-  });
+  };
+  followers.push({ draw, holder });
+  draw();
+  NEAR.observe(holder);
   return holder;
 }
 
+const far = new Set();
+const stale = new Map();
+const NEAR = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) {
+      if (isIntersecting || target.hidden) far.delete(target);
+      else far.add(target);
+      if (isIntersecting) redraw(target);
+    }
+  },
+  { rootMargin: "300px" },
+);
+
+function redraw(holder) {
+  const draw = stale.get(holder);
+  stale.delete(holder);
+  holder.removeAttribute("data-stale");
+  draw?.();
+}
+
+// One after another, so that the page answers in between.
+function redrawLater() {
+  const [holder] = stale.keys();
+  if (!holder) return;
+  redraw(holder);
+  setTimeout(redrawLater);
+}
+
+function drawAll() {
+  for (const { draw, holder } of followers) {
+    if (!far.has(holder)) {
+      draw();
+      continue;
+    }
+    stale.set(holder, draw);
+    holder.setAttribute("data-stale", "");
+  }
+  // after the screen has been painted
+  requestAnimationFrame(() => setTimeout(redrawLater));
+}
+
+addEventListener("beforeprint", () => {
+  for (const holder of [...stale.keys()]) redraw(holder);
+});
+
 export function change(what) {
   Object.assign(chosen, what);
-  for (const draw of followers) draw();
+  drawAll();
   writeAddress();
 }
 
@@ -59,7 +107,7 @@ export function followAddress() {
   const read = () => {
     const pairs = new URLSearchParams(location.hash.slice(1));
     for (const part of parts) part.read(pairs);
-    for (const draw of followers) draw();
+    drawAll();
   };
   if (location.hash) read();
   addEventListener("hashchange", read);
