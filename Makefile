@@ -35,6 +35,7 @@ test: .venv/.test .venv-peers/.installed .venv-models/.installed ## runs all tes
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
 	.venv-models/bin/python -m pytest tests/models tests/engines/test_dask_and_ray.py docs/how-to/pytorch-model.md docs/models.md \
+	  src/truerank/torch.py \
 	  --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 

@@ -71,7 +71,8 @@ equal chance, so its mean reciprocal rank is 0.75 and its Hits@1 is 0.5; at the 
   pool, so ties lose. For the former OGB's code for NumPy arrays raises a TypeError (snap-stanford/ogb#503); its numbers
   are those for tensors.
 - `tgb` has the formulas of OGB.
-- `pykeen` is its default, "realistic"; with `ties="optimistic"` or `ties="pessimistic"` you get its other two.
+- `pykeen` is its default, "realistic"; with `ties="optimistic"` or `ties="pessimistic"` you get its other two. It knows
+  random orders, for `amri` and z-scores, for realistic ranks only.
 - With `n=` the ranks are sampled ones, and these tools still get their number, which is that of the sample; a note says
   that it is biased. Without `convention=` you can correct it, e.g. `rr~bv(0.1)`.
 
@@ -84,8 +85,7 @@ Tests compare the values with the tools themselves, on random data with equal sc
 short and missing lists or, for implicit, RecBole and Cornac, users with few candidates. Cornac stops with an error if a
 user has fewer candidates than the largest cut-off. RecBole rounds to four digits unless `metric_decimal_place` says
 otherwise. Versions: pytrec-eval-terrier 0.5.11, ir-measures 0.4.3, ranx 0.3.21, RecTools 0.19.0, scikit-learn 1.9.1,
-implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1, OGB 1.3.6, PyKEEN 1.11.1; TGB is compared by its
-published formulas.
+implicit 0.7.3, LensKit 2025.8.1, RecBole 1.2.1, Cornac 3.0.1, OGB 1.3.6, TGB 2.3.0, PyKEEN 1.11.1.
 """
 TIES = {"pessimistic": "ties lose", "mean rank": "at the mean rank"}
 UNLISTED = {"drop": "left out", "miss": "0", None: ""}

@@ -683,16 +683,16 @@ class ZScore(WholeMetric):
     """
 
     name = "z"
-    of: Literal["mean-rank", "rr", "hr"] = dataclasses.field(metadata={"choices": _OF, "words": _OF})
+    metric: Literal["mean-rank", "rr", "hr"] = dataclasses.field(metadata={"choices": _OF, "words": _OF})
     k: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.of == "hr") != (self.k is not None):
+        if (self.metric == "hr") != (self.k is not None):
             raise InputError("z is written 'z(mean-rank)', 'z(rr)' or 'z(hr)@10'.")
 
     def base(self, ranks: Ranks, at: Floats | None = None) -> PlainMetric:
-        return {"mean-rank": MeanRank(), "rr": RR(), "hr": HR(self.k or 1)}[self.of]
+        return {"mean-rank": MeanRank(), "rr": RR(), "hr": HR(self.k or 1)}[self.metric]
 
     def check(self, ranks: Ranks) -> None:
         super().check(ranks)
