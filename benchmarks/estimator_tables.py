@@ -1,4 +1,4 @@
-"""Write the tables of docs/estimating.md from the results of benchmarks/estimators.py: no arguments.
+"""Write the tables of docs/results/estimators.md from the results of benchmarks/estimators.py: no arguments.
 
 Each table stands between a comment that names it and a comment "end". Columns hold Recall@10 / NDCG@10 / AP.
 """
@@ -13,14 +13,14 @@ import pandas as pd
 
 from estimators import METRICS, ORACLE, RESULTS
 
-PAGE = Path(__file__).parents[1] / "docs" / "estimating.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "estimators.md"
 FORMS = {"bias": "{:.1f}", "rmse": "{:.1f}", "coverage": "{:.2f}", "order": "{:.2f}"}
 # estimators whose results the page shows at one budget only
 LITERATURE, SHOWN = ["em", "mes", "mn"], 100
 
 
 def tables() -> dict[str, str]:
-    """Return the tables of docs/estimating.md by name: how far goals are reached, and the results for each data set."""
+    """Return the tables of docs/results/estimators.md by name: how far goals are reached, and the results for each data set."""
     results = pd.read_csv(RESULTS)
     found = {str(data): _table(part) for data, part in results.groupby("data")}
     return {"goals": _goals(results), **found}

@@ -11,7 +11,7 @@ is hardest to tell apart comes out in its exact order.
 
 What was estimated is kept in the folder, so the same call again goes on where the last one ended. Rows are added to
 benchmarks/results/estimators.csv, in place of those of the same data, budget, design and estimator.
-benchmarks/estimator_tables.py writes the tables of docs/estimating.md from them.
+benchmarks/estimator_tables.py writes the tables of docs/results/estimators.md from them.
 
 Intervals are of two kinds. Those of estimators that fit the law of the ranks are for the mean over the very users, from
 the candidates' sampling alone. Those of the others are for the mean over many users like these: 1,000 of the users are

@@ -11,7 +11,7 @@ law. What must hold in every cell: false "better" and false "not worse" at most 
 
 Cells that are in the table of results, benchmarks/results/verdicts.csv, are not repeated, so an interrupted run goes on
 where it ended; --fresh begins anew. --cell chooses those whose name contains all of the texts. --docs writes the table
-of docs/honest-errors.md. The exit code is 1 if a cell fails.
+of docs/results/intervals.md. The exit code is 1 if a cell fails.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from truerank.estimators.corrected import recommended
 from truerank.evaluation.differences import Difference
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.csv"
-PAGE = Path(__file__).parents[1] / "docs" / "honest-errors.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "intervals.md"
 LEVEL, FALSE, COVERED = 0.95, 0.05, 0.94
 NEAR, FAILED = 0.02, 0.001
 """Chances of a count as bad as this one, if the limit holds: to repeat more often, and to fail."""

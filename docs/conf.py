@@ -20,6 +20,7 @@ extensions = [
     "sphinx_design",
     "mathml",  # docs/extensions; Sphinx itself would load MathJax from the network
     "readable",
+    "search_terms",
 ]
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]

@@ -85,7 +85,7 @@ def test_the_explorer_is_linked() -> None:
 @needs_browser
 def test_search_works_from_the_file_system(tmp_path: Path) -> None:
     page, console = shown("search.html?q=inverse+sampling", tmp_path)
-    assert re.search(r'<a href="[^"]*estimating\.html[^"]*"[^>]*>When scores are expensive', page)
+    assert re.search(r'<a href="[^"]*how-to/slow-scorer\.html[^"]*"[^>]*>Evaluate a slow scorer', page)
     assert not console
 
 

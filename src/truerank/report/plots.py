@@ -431,7 +431,7 @@ def _dots(axes: Axes, rows: Sequence[Mapping[str, Any]], of: Sequence[str], valu
         )
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set(xlabel=label)
+    axes.set(xlabel=label, ylabel="recommender")
     axes.legend()
     return axes
 
