@@ -41,6 +41,11 @@ class Term(ABC):
         """What kind of function of the rank it is."""
         return "any"
 
+    @property
+    def separable(self) -> bool:
+        """Whether f(rank, i, n_relevant, n) is f(rank, 1, 1, 1) times a number that rank and n do not change."""
+        return False
+
     @abstractmethod
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
@@ -237,6 +242,7 @@ class Precision(PlainMetric):
 
     name = "precision"
     shape = "step"
+    separable = True
     k: int
     divisor: Literal["k", "achievable"] = _one_of("k", "achievable")
 
@@ -253,6 +259,7 @@ class Recall(PlainMetric):
 
     name = "recall"
     shape = "step"
+    separable = True
     k: int
     divisor: Literal["relevant", "achievable"] = _one_of("relevant", "achievable")
 
@@ -270,6 +277,7 @@ class AP(PlainMetric):
 
     name = "ap"
     shape = "reciprocal"
+    separable = True
     k: int | None = None
     divisor: Literal["achievable", "relevant"] = _one_of("achievable", "relevant")
 
@@ -290,6 +298,7 @@ class NDCG(PlainMetric):
     """
 
     name = "ndcg"
+    separable = True
     k: int | None = None
     form: Literal["achievable", "fixed", "original"] = _one_of("achievable", "fixed", "original")
 
@@ -323,6 +332,7 @@ class RR(PlainMetric):
 
     name = "rr"
     shape = "reciprocal"
+    separable = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -339,6 +349,7 @@ class HR(PlainMetric):
 
     name = "hr"
     shape = "step"
+    separable = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -354,6 +365,7 @@ class Accuracy(PlainMetric):
 
     name = "accuracy"
     shape = "step"
+    separable = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return ((i == 1) & (rank == 1)).astype(np.float64)
@@ -368,6 +380,7 @@ class F1(PlainMetric):
 
     name = "f1"
     shape = "step"
+    separable = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -397,6 +410,7 @@ class RBP(PlainMetric):
 
     name = "rbp"
     shape = "smooth"
+    separable = True
     p: float
 
     def __post_init__(self) -> None:
@@ -500,6 +514,7 @@ class Discount(PlainMetric):
 
     name = "discount"
     shape = "smooth"
+    separable = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
