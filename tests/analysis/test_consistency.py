@@ -211,6 +211,65 @@ def test_many_items_share_the_laws_of_the_sampled_counts(metric: str, replace: b
     assert found.orders() == [(1, "one = other")]
 
 
+SEVERAL = [
+    "ap", "ap@30", "ndcg", "ndcg@5", "ndcg(original)@10", "recall@10", "recall@20", "rr", "hr@3", "rbp(0.9)", "dcg",
+    "gndcg@10", "marp@2,5", "auc", "mean-rank", "r-precision",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_several_relevant_items_of_many_instances(replace: bool) -> None:
+    """Few counts stand for hundreds; without replacement some items tie, and the last size is nearly everything."""
+    ranks = several_ranks(np.random.default_rng(7), ties=not replace)
+    sizes = [2, 300, int(ranks.draws.min())]
+    laws = {m: [shown_law(ranks, at, m, replace) for at in range(ranks.above.size)] for m in sizes}
+    for metric in SEVERAL:
+        both = {"one": ranks, "other": ranks[::-1]}
+        found = tr.consistency(both, metric, tr.UniformSampling(replace=replace), sizes=sizes).curves["one"]
+        expected = [sum_over(tr.metric(metric), ranks, laws[m], m) / len(ranks) for m in sizes]
+        np.testing.assert_allclose(found, expected, rtol=1e-11, err_msg=metric)
+
+
+def several_ranks(rng: np.random.Generator, ties: bool) -> tr.Ranks:
+    sizes = rng.integers(1, 6, 130)
+    indptr, n = np.append(0, np.cumsum(sizes)), rng.integers(600, 640, 130)
+    above = np.concatenate([np.sort(np.minimum(rng.lognormal(4, 2, size), 580)) for size in sizes]).astype(np.int64)
+    tied = np.zeros_like(above)
+    tied[indptr[1:] - 1] = rng.integers(0, 2, 130) * 10 * ties
+    grades = np.repeat(rng.integers(1, 4, 130), sizes)
+    return tr.Ranks(above=above, tied=tied, n_candidates=n, indptr=indptr, grades=grades)
+
+
+def shown_law(ranks: tr.Ranks, at: int, m: int, replace: bool) -> Floats:
+    """The law of the sampled count of an item that ties alone, by SciPy."""
+    lost = np.arange(ranks.tied[at] + 1)
+    h, g, N = np.arange(m + 1), (ranks.above[at] + lost)[:, None], ranks.item_n[at] - ranks.item_n_relevant[at]
+    law = stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m)
+    return np.asarray(law.mean(axis=0))
+
+
+def sum_over(metric: tr.Metric, ranks: tr.Ranks, laws: list[Floats], m: int) -> float:
+    total = 0.0
+    for terms in metric.terms(ranks):
+        weights = np.ones(ranks.above.size) if terms.weight is None else terms.weight
+        for law, weight, i, n_relevant in zip(laws, weights, ranks.i, ranks.item_n_relevant, strict=True):
+            numbers = (np.full(m + 1, number) for number in (i, n_relevant, m + n_relevant))
+            total += weight * (law @ terms.term.term(np.arange(m + 1) + i, *numbers))
+    return total
+
+
+def test_tied_relevant_items_of_different_grades_come_in_any_order() -> None:
+    parts: dict[str, Any] = {"above": [0, 0, 5], "tied": [3, 3, 0], "n_candidates": [10], "indptr": [0, 3]}
+    ranks = {
+        name: tr.Ranks(**parts, grades=grades, same_score=[False, True, False])
+        for name, grades in {"low": [1, 5, 2], "high": [5, 1, 2]}.items()
+    }
+    for metric in ("dcg@3", "gndcg", "weighted-recall@4"):
+        curves = tr.consistency(ranks, metric, sizes=[3, 7]).curves
+        assert curves["low"] == pytest.approx(curves["high"], rel=1e-13)
+        assert curves["low"][-1] == pytest.approx(tr.estimate(ranks["low"], metric).mean, rel=1e-12)
+
+
 def test_sizes_are_refined_where_orders_change() -> None:
     every = tr.consistency(RANKS, "ap", "uniform(replace)", sizes=range(1, 10_000))
     found = tr.consistency(RANKS, "ap", "uniform(replace)")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.sampling.terms import LAWS, law_of
 from truerank.core.checks import Floats
 from truerank.sampling.laws import BINOMIAL
-from truerank.sampling.sums import WeightedCounts, weighted_counts
+from truerank.sampling.sums import KEPT, WeightedCounts, condensed, kept_counts, weighted_counts
 
 
 @settings(max_examples=60)
@@ -56,3 +56,19 @@ def test_compressed_sums_equal_full_sums(N: int, m: int, replace: bool) -> None:
         assert np.abs((law.T @ mass - full_gram) / scale).max() < 1e-13
         assert np.abs((metric(few.g) @ mass - metric(full.g) @ full_weighted) / full_evidence).max() < 1e-13
         np.testing.assert_allclose(mass.sum(axis=0), full_evidence, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("N", "whole", "growth"), [(5, 16, 3.0), (70, 16, 3.0), (3_000, 16, 3.0), (40_000, 56, 1.2)])
+def test_few_counts_stand_for_all(N: int, whole: int, growth: float) -> None:
+    """Weights at random counts, against the sum over all of them."""
+    rng = np.random.default_rng(0)
+    weight = np.where(rng.random((3, N + 1)) < 0.3, rng.exponential(size=(3, N + 1)), 0.0)
+    kept = kept_counts(N, whole=whole, growth=growth)
+    counts, every = np.concatenate(kept).astype(np.float64), np.arange(N + 1, dtype=np.float64)
+    assert np.all(np.diff(counts) > 0)
+    assert (counts[0], counts[-1] <= N, max(map(len, kept[1:]), default=0) <= 2 * KEPT) == (0, True, True)
+    assert counts.size < 450
+    few = condensed(weight, kept)
+    smooth: list[Callable[[Floats], Floats]] = [lambda g: 1 / (g + 1), lambda g: 1 / np.log2(g + 2), lambda g: g + 1]
+    for function in smooth:
+        np.testing.assert_allclose(few @ function(counts), weight @ function(every), rtol=1e-12)

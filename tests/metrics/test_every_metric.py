@@ -31,6 +31,20 @@ def test_definition(text: str) -> None:
 
 
 @every_metric
+def test_what_is_said_to_be_separable_is(text: str) -> None:
+    """The term is that of the only relevant item, times a factor: the same at every rank that the i-th may have."""
+    ranks = tr.Ranks.from_ranks([[1, 2, 3], [4], [5, 6]], n=30, grades=[[1, 2, 3], [1], [2, 1]])
+    for part in tr.metric(text).terms(ranks):
+        if part.term.separable:
+            rank = np.arange(4, 30)
+            alone = part.term.term(rank, *np.ones((3, rank.size), dtype=np.int64))
+            for i, n_relevant, n in [(1, 1, 30), (1, 3, 30), (3, 3, 60), (4, 11, 30)]:
+                own = part.term.term(rank, *(np.full_like(rank, number) for number in (i, n_relevant, n)))
+                scale = own[0] / alone[0] if alone[0] else 0.0
+                np.testing.assert_allclose(own, scale * alone, rtol=1e-13)
+
+
+@every_metric
 def test_expected_is_the_mean_over_all_orders_of_ties(text: str) -> None:
     orders, ranks = tied_instances()
     expected = []

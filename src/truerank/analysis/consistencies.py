@@ -6,6 +6,7 @@ are the expected sampled metrics (eq. 16) as functions of m, and every m at whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.analysis.risks import check_exact, item_weights, risk, tied_counts
-from truerank.core.checks import Bools, Floats, InputError, Ints, as_ints, as_list, as_number, distinct_columns
+from truerank.analysis.risks import check_exact, item_weights, risks, tied_counts
+from truerank.core.caching import LIMIT, Cache
+from truerank.core.checks import Bools, Floats, InputError, Ints, as_ints, as_list, as_number, distinct_columns, slices
 from truerank.core.ranks import Ranks, check_ranks, n_named
 from truerank.core.tables import Cell, Record, Table, Tabular
 from truerank.core.threads import progress_bar
@@ -25,8 +27,16 @@ from truerank.estimators.corrected import metric as as_metric
 from truerank.evaluation.estimates import estimate
 from truerank.metrics.definitions import Metric, Term, Terms
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
-from truerank.sampling.expectations import mean_reciprocal, mean_up_to, moments, pooled_laws, pooled_tied_laws
+from truerank.sampling.expectations import (
+    mean_reciprocal,
+    mean_up_to,
+    means_by_size,
+    moments,
+    pooled_laws,
+    pooled_tied_laws,
+)
 from truerank.sampling.laws import HYPERGEOMETRIC, Law
+from truerank.sampling.sums import GROWTH, POINTS, condensed, kept_counts
 
 Progress = Callable[[int], object]
 """What is told how many sizes are done."""
@@ -34,6 +44,8 @@ Progress = Callable[[int], object]
 _TIE = 1e-12
 # sample sizes for which laws cost less than a closed form
 _FEW = 8
+# numbers of one array: 64 MB
+_DENSE = 1 << 23
 # expectations computed at once; each needs some twenty temporaries
 _CHUNK = 500_000
 
@@ -239,7 +251,9 @@ def _order(a: Floats, b: Floats) -> NDArray[np.int8]:
     return np.where(tied, 0, np.sign(difference)).astype(np.int8)
 
 
-def expected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Progress) -> SumsBySize:
+def expected_curve(
+    metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Progress = lambda _: None
+) -> SumsBySize:
     """Return the expected mean of the sampled metric, ties in random order, as a function of ascending sample sizes.
 
     It is prepared for the sizes that come `first`, of which the last is the largest. `progress` is called with the
@@ -247,19 +261,121 @@ def expected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: In
     """
     if metric.estimated is not metric:
         return _corrected_curve(metric, ranks, kind, first, progress)
-    law = kind.law("the expectation")
+    law, largest = kind.law("the expectation"), int(first[-1])
+    parts = [_sums_by_size(ranks, terms, largest, law) for terms in metric.terms(ranks)]
 
     def at(sizes: Ints) -> Floats:
         total = np.zeros(sizes.size)
-        for terms in metric.terms(ranks):
-            total += _sums(ranks, terms, sizes, law)
+        for sums in parts:
+            total += sums(sizes)
         progress(sizes.size)
         return total / int((ranks.n_relevant > 0).sum())
 
     return at
 
 
-def _sums(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
+def _sums_by_size(ranks: Ranks, terms: Terms, largest: int, law: Law) -> SumsBySize:
+    """Return the sum of the expected terms as a function of sizes, in the way that takes least."""
+    if terms.term.shape == "affine":
+        return _affine_sums(ranks, terms, law)
+    return _fewer_counts(ranks, terms, largest, law) or partial(_sums, ranks, terms, law)
+
+
+def _affine_sums(ranks: Ranks, terms: Terms, law: Law) -> SumsBySize:
+    """Return the sums of affine terms, which depend on the mean rank of all items with the same i and n_relevant."""
+    weight, (place, block) = _weights(terms.weight, ranks), ranks.blocks()
+    share = (ranks.above + ranks.tied * (place / (block + 1))) / (ranks.item_n - ranks.item_n_relevant)
+    first, which = distinct_columns(ranks.i, ranks.item_n_relevant)
+    times = np.bincount(which, weights=weight, minlength=first.size).astype(np.float64)
+    mean = np.bincount(which, weights=weight * share, minlength=first.size) / np.where(times, times, 1.0)
+    n_relevant = ranks.item_n_relevant[first]
+    columns = np.stack([mean, ranks.i[first], n_relevant, n_relevant + 1])
+    return partial(_weighted_sum, columns, times, terms.term, law)
+
+
+def _weights(weight: Floats | None, ranks: Ranks) -> Floats:
+    """Return the weights of the relevant items; those that tie, whose order is random, all have their mean weight."""
+    own, (place, block) = item_weights(weight, ranks), ranks.blocks()
+    if weight is None or not (block > 1).any():
+        return own
+    starts = np.flatnonzero(place == 1)
+    return np.repeat(np.add.reduceat(own, starts) / block[starts], block[starts])
+
+
+def _fewer_counts(ranks: Ranks, terms: Terms, largest: int, law: Law) -> SumsBySize | None:
+    """Return the sum of the expected terms at each size from few counts that stand for all; None if that saves nothing.
+
+    The term must be that of the first relevant item times a factor, and its expectation a smooth function of the count.
+    """
+    cutoff = terms.term.cutoff(ranks.n_relevant)
+    if not terms.term.separable or (cutoff is None and terms.term.shape not in ("reciprocal", "smooth")):
+        return None
+    kept = _kept_counts(largest, None if cutoff is None else int(cutoff.max(initial=1)))
+    fewer = ranks.n_relevant.max(initial=0) > 1 and sum(map(len, kept)) < ranks.above.size
+    return _FewCounts(ranks, terms, largest, law, kept) if fewer else None
+
+
+def _kept_counts(largest: int, cutoff: int | None) -> list[Ints]:
+    """Return counts that are close where the expectation of a term changes fast: around its cut-off, if it has one.
+
+    There the expectation falls within about sqrt(cutoff) sampled candidates.
+    """
+    if cutoff is None:
+        return kept_counts(largest, whole=POINTS, growth=GROWTH)
+    return kept_counts(largest, whole=4 * cutoff + POINTS, growth=min(1.5, 4 / math.sqrt(cutoff)))
+
+
+class _FewCounts:
+    """Sums of expected terms by sample size, from few counts that stand for all relevant items.
+
+    What samples of the largest size show determines all smaller ones, which are drawn from them. So the sum over the
+    items becomes one over their places i and their counts in the largest sample.
+    """
+
+    def __init__(self, ranks: Ranks, terms: Terms, largest: int, law: Law, kept: list[Ints]) -> None:
+        self.term, self.largest, self.kept = terms.term, largest, kept
+        weight = _weights(terms.weight, ranks) * _factor(terms.term, ranks)
+        places = int(ranks.i[weight != 0].max(initial=1))
+        steps = slices(places, _DENSE // (largest + 1))
+        dense = (_pooled_places(ranks, largest, law, weight, range(places)[step]) for step in steps)
+        times = np.concatenate([condensed(each, kept) for each in dense])
+        self.times = np.split(times, np.cumsum([len(counts) for counts in kept[:-1]]), axis=1)
+        self._tables = Cache(LIMIT)
+
+    def __call__(self, sizes: Ints) -> Floats:
+        parts = slices(sizes.size, _CHUNK // max(map(len, self.kept)))
+        blocks = range(len(self.kept))
+        return np.concatenate([np.sum([self._sums(at, sizes[part]) for at in blocks], axis=0) for part in parts])
+
+    def _sums(self, block: int, sizes: Ints) -> Floats:
+        """Return what the counts of a block add at each size."""
+        tables = self._tables.get(block, lambda: self._added(self.kept[block], self.times[block]))
+        return means_by_size(tables, self.kept[block], sizes, self.largest, HYPERGEOMETRIC).sum(axis=0)
+
+    def _added(self, counts: Ints, times: Floats) -> Floats:
+        """Return what each sampled count h adds, summed over the places of the items: (counts, h)."""
+        cutoff = self.term.cutoff(np.ones(1, dtype=np.int64))
+        columns = int(counts[-1]) + 1 if cutoff is None else min(int(counts[-1]) + 1, int(cutoff[0]))
+        rank = np.arange(1, columns + len(times))
+        of_first = self.term.term(rank, *np.ones((3, rank.size), dtype=np.int64))
+        return times.T @ np.lib.stride_tricks.sliding_window_view(of_first, columns)
+
+
+def _factor(term: Term, ranks: Ranks) -> Floats:
+    """Return how many times what the only relevant item would add each item adds; 0 if both add nothing."""
+    i, one = ranks.i, np.ones_like(ranks.i)
+    alone, own = term.term(i, one, one, one), term.term(i, i, ranks.item_n_relevant, ranks.item_n)
+    return np.divide(own, alone, where=alone != 0, out=np.zeros(i.size))
+
+
+def _pooled_places(ranks: Ranks, m: int, law: Law, weight: Floats, places: range) -> Floats:
+    """Return the expected sum of the weights by sampled count for some places i - 1: (places, m + 1)."""
+    group = ranks.i - 1 - places.start
+    own = np.where((group >= 0) & (group < len(places)), weight, 0.0)
+    return _pooled_counts(ranks, m, law, own, group.clip(0, len(places) - 1), len(places))
+
+
+def _sums(ranks: Ranks, terms: Terms, law: Law, sizes: Ints) -> Floats:
     """Return the sum of the expected terms at each sample size, over items or, if these are fewer, sampled counts."""
     whole = _pooled_sizes(ranks, sizes, law)
     settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
@@ -297,7 +413,7 @@ def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _S
 
     def computed() -> _SampledCounts:
         first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
-        times = _pooled_counts(ranks, m, law, item_weights(weight, ranks), group, first.size)
+        times = _pooled_counts(ranks, m, law, _weights(weight, ranks), group, first.size)
         return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
 
     return ranks.fits.get((_SampledCounts, m, law), computed) if weight is None else computed()
@@ -321,20 +437,20 @@ def _sum_over_counts(counts: _SampledCounts, term: Term, sizes: Ints) -> Floats:
     for times, i, n_relevant in zip(*counts, strict=True):
         shown = np.flatnonzero(times)
         columns = np.stack(np.broadcast_arrays(shown, i, n_relevant, draws + n_relevant))
-        total += _weighted_sum(columns, times[shown], term, sizes, HYPERGEOMETRIC)
+        total += _weighted_sum(columns, times[shown], term, HYPERGEOMETRIC, sizes)
     return total
 
 
 def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats:
     """Sum of the expected terms, item by item."""
-    weight = item_weights(terms.weight, ranks)
+    weight = _weights(terms.weight, ranks)
     alone, item, above, share = _counts_above(ranks, int(sizes[-1]), law)
     whole = (ranks.i, ranks.item_n_relevant, ranks.item_n)
     columns = [above, *(numbers[item].astype(np.float64) for numbers in whole)]
     first, which = distinct_columns(*columns)
     times = np.bincount(which, weights=share * weight[item], minlength=first.size)
     distinct = np.stack([column[first] for column in columns])
-    free = _weighted_sum(distinct, np.asarray(times, dtype=np.float64), terms.term, sizes, law)
+    free = _weighted_sum(distinct, np.asarray(times, dtype=np.float64), terms.term, law, sizes)
     return free + _sum_over_tied(ranks, alone, weight, terms.term, sizes)
 
 
@@ -347,7 +463,7 @@ def _corrected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: 
         missing = np.flatnonzero(np.isnan(curve))
         progress(sizes.size - missing.size)
         for place in missing:
-            curve[place] = risk(ranks, metric, replace(kind, m=int(sizes[place]))).mean
+            curve[place] = risks(ranks, metric, replace(kind, m=int(sizes[place])), variances=False)[0].mean
             progress(1)
         return curve
 
@@ -361,7 +477,7 @@ def _closed_curve(metric: Metric, ranks: Ranks, law: Law, first: Ints) -> SumsBy
         return _unknown
     found = []
     for terms in metric.estimated.terms(ranks):
-        items = _counted(ranks, item_weights(terms.weight, ranks), law)
+        items = _counted(ranks, _weights(terms.weight, ranks), law)
         found.append(correction.expected_sums(terms.term, law, items, int(first[-1])) or _unknown)
 
     def at(sizes: Ints) -> Floats:
@@ -387,7 +503,7 @@ def _counted(ranks: Ranks, weight: Floats, law: Law) -> CountedItems:
     return CountedItems(cases, which, ranks.above, ranks.tied, weight, shown)
 
 
-def _weighted_sum(columns: Floats, times: Floats, term: Term, sizes: Ints, law: Law) -> Floats:
+def _weighted_sum(columns: Floats, times: Floats, term: Term, law: Law, sizes: Ints) -> Floats:
     """Sum of the expected terms at each sample size; `columns` are above, i, n_relevant and n."""
     total = np.zeros(sizes.size)
     step = max(1, _CHUNK // sizes.size)
@@ -470,10 +586,8 @@ def _counts_above(ranks: Ranks, largest: int, law: Law) -> tuple[Ints, Ints, Flo
     An item with ties is at several counts, with a share at each, that do for all samples of at most `largest` draws.
     """
     N, (place, block) = ranks.item_n - ranks.item_n_relevant, ranks.blocks()
-    alone = np.flatnonzero((ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC))
-    items = np.setdiff1d(np.arange(ranks.above.size), alone)
-    free = items[ranks.tied[items] == 0]
-    tied = items[ranks.tied[items] > 0]
+    closed = (ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC)
+    alone, free, tied = (np.flatnonzero(own) for own in (closed, ranks.tied == 0, (ranks.tied > 0) & ~closed))
     spread = []
     for at in tied:
         own = [numbers[at : at + 1] for numbers in (ranks.above, ranks.tied, place, block)]

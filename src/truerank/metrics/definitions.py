@@ -42,6 +42,11 @@ class Term(ABC):
         """What kind of function of the rank it is."""
         return "any"
 
+    @property
+    def separable(self) -> bool:
+        """Whether f(rank, i, n_relevant, n) is f(rank, 1, 1, 1) times a number that rank and n do not change."""
+        return False
+
     @abstractmethod
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
@@ -282,6 +287,7 @@ class Precision(PlainMetric):
 
     name = "precision"
     shape = "step"
+    separable = True
     k: int
     divisor: Literal["k", "achievable"] = _one_of("k", "achievable")
 
@@ -298,6 +304,7 @@ class Recall(PlainMetric):
 
     name = "recall"
     shape = "step"
+    separable = True
     k: int
     divisor: Literal["relevant", "achievable"] = _one_of("relevant", "achievable")
 
@@ -315,6 +322,7 @@ class AP(PlainMetric):
 
     name = "ap"
     shape = "reciprocal"
+    separable = True
     k: int | None = None
     divisor: Literal["achievable", "relevant"] = _one_of("achievable", "relevant")
 
@@ -335,6 +343,7 @@ class NDCG(PlainMetric):
     """
 
     name = "ndcg"
+    separable = True
     k: int | None = None
     form: Literal["achievable", "fixed", "original"] = _one_of("achievable", "fixed", "original")
 
@@ -368,6 +377,7 @@ class RR(PlainMetric):
 
     name = "rr"
     shape = "reciprocal"
+    separable = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -384,6 +394,7 @@ class HR(PlainMetric):
 
     name = "hr"
     shape = "step"
+    separable = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -399,6 +410,7 @@ class Accuracy(PlainMetric):
 
     name = "accuracy"
     shape = "step"
+    separable = True
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
         return ((i == 1) & (rank == 1)).astype(np.float64)
@@ -413,6 +425,7 @@ class F1(PlainMetric):
 
     name = "f1"
     shape = "step"
+    separable = True
     k: int
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
@@ -520,6 +533,7 @@ class RBP(PlainMetric):
 
     name = "rbp"
     shape = "smooth"
+    separable = True
     p: float
 
     def __post_init__(self) -> None:
@@ -786,6 +800,7 @@ class Discount(PlainMetric):
 
     name = "discount"
     shape = "smooth"
+    separable = True
     k: int | None = None
 
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:

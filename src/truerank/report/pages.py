@@ -276,13 +276,14 @@ def _as_results(given: object) -> list[Tabular[Any]]:
 def _check_ranks(given: object) -> None:
     parts = given.values() if isinstance(given, Mapping) else [given]
     for part in parts:
+        if isinstance(part, tr.Ranks):
+            continue
         if isinstance(part, tr.Recommendations):
             raise tr.InputError(
                 "a report is about ranks, not lists: read these with `truerank.read_lists`, or report on what "
                 "`truerank.evaluate` returns for them."
             )
-        if not isinstance(part, tr.Ranks):
-            raise tr.InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
+        raise tr.InputError(f"a report is about ranks by name, or about results, got {type(part).__name__}.")
 
 
 def _result_section(result: Tabular[Any]) -> blocks.Section:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import truerank as tr
-from truerank.analysis.risks import risks
+from truerank.analysis.consistencies import expected_curve
 from truerank.core.ranks import named_ranks
 from truerank.core.tables import shown_name
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
@@ -140,8 +140,8 @@ class ReportData:
 
     def expected(self, metric: tr.Metric) -> dict[str, float]:
         """Return what each recommender would show on average among `sampled_m` candidates."""
-        design = tr.UniformSampling(self.sampled_m)
-        return {name: risks(one, metric, design, variances=False)[0].mean for name, one in self.sample.items()}
+        design, size = tr.UniformSampling(self.sampled_m), np.array([self.sampled_m])
+        return {name: expected_curve(metric, one, design, size)(size).item() for name, one in self.sample.items()}
 
     def per_metric(self, make: Callable[[tr.Metric], Made]) -> tuple[dict[str, Made], tuple[str, ...]]:
         """Return what can be made of each metric, by its text form, and a note on each of which it can't."""

@@ -46,6 +46,7 @@ def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: 
     """
     distinct, which = distinct_columns(group, N, g)  # in this order, so that the order of the items does not matter
     times = np.bincount(which, weights=weight, minlength=distinct.size).astype(np.float64)
+    distinct, times = distinct[times != 0], times[times != 0]
     total = np.zeros(n_groups * (m + 1))
     for part in slices(distinct.size, _COUNTS_AT_ONCE):
         some = distinct[part]
@@ -176,11 +177,39 @@ def mean_up_to(term: SampledTerm, last: int, g: Floats, m: Floats, N: Floats, la
     start = np.minimum(law.mode(g, m, N), last)
     probability = law.pmf(start, g, m, N)
     total = probability * term(start, m)
-    for part, h, p in _bounded_walk(law, start, probability, (g, m, N), np.minimum(last, m)):
+    for part, h, p in _walk_to(last, law, start, probability, (g, m, N)):
         total[part] += p * term(h, m[part])
-    for part, h, p in _bounded_walk(law, m - start, probability, (N - g, m, N), m):
-        total[part] += p * term(m[part] - h, m[part])
     return total
+
+
+def means_by_size(tables: Floats, g: Ints, sizes: Ints, N: int, law: Law) -> Floats:
+    """Mean of ``tables[j, h]`` for each item j and each sample size, of shape (items, sizes).
+
+    The values of h beyond the last column, if there are any, are 0.
+
+    Examples
+    --------
+    >>> tables = np.array([[1, 1/2, 1/3], [1, 0, 0]])
+    >>> means_by_size(tables, np.array([1, 3]), np.array([1, 2]), 4, HYPERGEOMETRIC).round(3)
+    array([[0.875, 0.75 ],
+           [0.25 , 0.   ]])
+    """
+    row, counts = np.repeat(np.arange(g.size), sizes.size), _crossed(g, sizes, N)
+    last = tables.shape[1] - 1
+    start = np.minimum(law.mode(*counts), last)
+    probability = law.pmf(start, *counts)
+    total = probability * tables[row, start.astype(np.int64)]
+    inside = last >= min(sizes.max(initial=0), g.max(initial=0))
+    steps = walk(law, start, probability, counts) if inside else _walk_to(last, law, start, probability, counts)
+    for part, h, p in steps:
+        total[part] += p * tables[row[part], h.astype(np.int64)]
+    return total.reshape(g.size, sizes.size)
+
+
+def _crossed(g: Ints, sizes: Ints, N: int) -> Counts:
+    """Return g, m and N of every item at every size."""
+    each = np.repeat(g.astype(np.float64), sizes.size), np.tile(sizes.astype(np.float64), g.size)
+    return *each, np.full(each[0].size, float(N))
 
 
 def mean_reciprocal(g: ArrayLike, m: ArrayLike, N: ArrayLike, law: Law, *, k: ArrayLike | None = None) -> Floats:
@@ -262,6 +291,14 @@ def walk(law: Law, start: Floats, probability: Floats, counts: Counts) -> Steps:
     yield from _walk_up(law, start, probability, (g, m, N))
     # seen from below, the walk down is a walk up
     for part, h, p in _walk_up(law, m - start, probability, (N - g, m, N)):
+        yield part, m[part] - h, p
+
+
+def _walk_to(last: int, law: Law, start: Floats, probability: Floats, counts: Counts) -> Steps:
+    """Walk over all h = 0..last, from a start among them that is not yielded."""
+    g, m, N = counts
+    yield from _bounded_walk(law, start, probability, (g, m, N), np.minimum(last, m))
+    for part, h, p in _bounded_walk(law, m - start, probability, (N - g, m, N), m):
         yield part, m[part] - h, p
 
 

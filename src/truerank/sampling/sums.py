@@ -7,7 +7,7 @@ block of consecutive whole numbers exactly. (It is a rule for the sum, not for t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +25,9 @@ POINTS = 16
 GROWTH = 3.0
 """The largest ratio of a block's length to its distance from 0, where the function may be singular: the Gauss error is
 then below 3^-32 (Bernstein ellipse through the singularity)."""
+
+KEPT = 32
+"""Counts that stand for all of a block in `condensed`."""
 
 # block lengths are rounded down to this geometric ladder, so that a few rules suffice
 _LADDER = 2 ** (1 / 4)
@@ -185,3 +188,71 @@ def _longest(start: int, N: int, m: int, law: Law) -> float:
     angle = math.asin(math.sqrt(start / N)) + _LONGEST_IN_WIDTHS * math.sqrt(law.spread(N, m)) / 2
     stop = N * math.sin(angle) ** 2 if angle < math.pi / 2 else N + 1
     return min(stop - start, GROWTH * start)
+
+
+def condensed(weight: Floats, kept: Sequence[Ints]) -> Floats:
+    """Return the weights of the kept counts that stand for the weights of all: (groups, kept) from (groups, N + 1).
+
+    In each block of `kept_counts` the moments up to degree `KEPT` - 1 are those of the given weights, so sums of smooth
+    functions of the count remain the same. Weights may become negative.
+
+    Examples
+    --------
+    >>> kept = kept_counts(10_000, whole=16, growth=3.0)
+    >>> few = condensed(np.ones((1, 10_001)), kept)
+    >>> exact = sum(1 / (g + 1) for g in range(10_001))
+    >>> few.shape, abs(few @ (1 / (np.concatenate(kept) + 1)) / exact - 1).item() < 1e-13
+    ((1, 182), True)
+    """
+    stops = [*(int(block[0]) for block in kept), weight.shape[1]]
+    parts = [weight[:, start:stop] for start, stop in pairwise(stops)]
+    return np.concatenate([_condensed_block(*each) for each in zip(parts, kept, strict=True)], axis=1)
+
+
+def _condensed_block(weight: Floats, kept: Ints) -> Floats:
+    length = weight.shape[1]
+    if kept.size == length:
+        return weight
+    moments = weight @ _polynomials(np.arange(length), length)
+    return np.asarray(np.linalg.solve(_polynomials(kept - kept[0], length).T, moments.T).T, dtype=np.float64)
+
+
+def kept_counts(N: int, *, whole: int, growth: float) -> list[Ints]:
+    """Return few of the counts 0..N, block by block; the first of a block is always kept.
+
+    Parameters
+    ----------
+    N : int
+    whole : int
+        Counts below this one are all kept.
+    growth : float
+        The length of a block relative to its first count.
+    """
+    blocks, start = [np.arange(min(whole, N + 1))], whole
+    while start <= N:
+        length = min(max(int(growth * start), 1), N + 1 - start)
+        blocks.append(start + _kept(length))
+        start += length
+    return blocks
+
+
+@cached
+def _kept(length: int) -> Ints:
+    """Return those of 0..length - 1 that determine a polynomial well: approximate Fekete points.
+
+    A pivoted QR decomposition of the polynomials at many points selects them (Sommariva and Vianello, 2009). It begins
+    with 0, where the polynomials are as large as they get.
+    """
+    if length <= 2 * KEPT:
+        return np.arange(length)
+    from scipy import linalg
+
+    angles = np.linspace(0, np.pi, 8 * KEPT)
+    points = np.unique(np.rint((length - 1) * (1 - np.cos(angles)) / 2)).astype(np.int64)
+    _, _, order = linalg.qr(_polynomials(points, length).T, mode="economic", pivoting=True)
+    return np.sort(points[order[:KEPT]])
+
+
+def _polynomials(points: Ints, length: int) -> Floats:
+    """Chebyshev polynomials up to degree `KEPT` - 1 on 0..length - 1, a row for each point."""
+    return np.asarray(np.polynomial.chebyshev.chebvander(2 * points / (length - 1) - 1, KEPT - 1), dtype=np.float64)
