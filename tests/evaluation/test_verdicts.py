@@ -16,7 +16,8 @@ from truerank.evaluation.comparisons import conclusions
 from truerank.evaluation.differences import Difference, acceptance, conclusion, found_best, leading
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Adjustment, Outcome, adjusted, adjusted_levels, number_of_tests
-from truerank.report.report_data import ReportData, headline
+from truerank.report.headlines import headline
+from truerank.report.report_data import ReportData
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,8 +224,9 @@ def test_the_winner_is_that_of_the_exact_metric(tmp_path: Path) -> None:
     remark = "B is better; the difference shown is biased by the sampling and points the other way"
     assert result.notes[:2] == (f"ndcg@10: {remark}", f"ap~bv(1): {remark}")
     assert conclusions(result) == ("ndcg@10: B is better.", "ap~bv(1): B is better.")
-    sentence = headline(ReportData.of(ranks, "ndcg@10", m=100))
-    assert re.match(r"B is better than A on NDCG@10 by 0\.\d+ to 0\.\d+; the difference shown is biased", sentence)
+    sentence = headline(ReportData.of(ranks, "ndcg@10", m=100)).claim
+    by = r"0\.\d+ to 0\.\d+ \(95 % interval\)"
+    assert re.match(f"B is better than A on NDCG@10 by {by}; the difference shown is biased", sentence)
     for name, one in ranks.items():
         one.save(tmp_path / f"{name}.parquet")
     for new, old, code, start in (
@@ -287,13 +289,10 @@ def test_all_that_speak_agree(how: str, seed: int, gap: int, metric: str, tmp_pa
         assert done.stdout.splitlines()[-1].startswith({new: "passes: ", old: "fails: ", None: "cannot tell"}[winner])
     # the headline of a report, and the sentence and the table of its section
     material = ReportData.of(ranks, metric, m=20)
-    start = {
-        "better": f"{winner} is better than ",
-        "no difference": "No difference between ",
-        "not determined": "Which of ",
-    }[found.finding.kind]
-    assert headline(material).startswith(start)
-    assert ("not determined by this sample" in headline(material)) == (found.finding.kind == "not determined")
+    claim = headline(material).claim
+    assert claim.startswith("It is open whether " if winner is None else f"{winner} is better than ")
+    assert ("no difference was found" in claim) == (found.finding.kind == "no difference")
+    assert ("the sample does not determine it" in claim) == (found.finding.kind == "not determined")
     # bold type
     assert set(bold(tr.evaluate(ranks, metric))) == (set() if winner is None else {(winner, metric)})
 
