@@ -19,6 +19,7 @@ OPTIONAL = ("cornac", "implicit", "lenskit", "pyspark", "torch")
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a page where the files it writes disturb nobody."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     found = os.environ.get("PATH", os.defpath)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent) + os.pathsep + found)
 

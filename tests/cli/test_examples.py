@@ -1,11 +1,14 @@
 """The commands in the README and the documentation run as they stand, on files of the names that they use."""
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import numpy as np
@@ -103,7 +106,9 @@ def commands(page: Path) -> Iterator[str]:
 
 def steps(block: str) -> list[str]:
     """Return the commands of the steps of a pipeline."""
-    return [step["run"] for step in yaml.safe_load(block)]
+    given = yaml.safe_load(block)
+    jobs = [given] if isinstance(given, list) else [job["steps"] for job in given["jobs"].values()]
+    return [step["run"] for job in jobs for step in job if "run" in step]
 
 
 def test_there_are_examples() -> None:
@@ -124,4 +129,25 @@ def test_examples_run(page: Path, files: Path, tmp_path: Path, monkeypatch: pyte
             assert command is not None
             command.make_context(name, arguments)
         else:
-            succeed(name, *arguments)
+            succeed(name, *(arguments[: arguments.index(">")] if ">" in arguments else arguments))
+
+
+def test_the_workflow_runs_as_a_shell_runs_it(files: Path, tmp_path: Path) -> None:
+    """Step by step, with the summary of the job; the exit code of the gate is that of the last step."""
+    here = shutil.copytree(files, tmp_path / "here")
+    (block,) = re.findall(
+        r"^```yaml\n(.*?)^```$", (DOCS / "how-to/release-gate.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    command = tmp_path / "truerank"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m truerank "$@"\n')
+    command.chmod(0o755)
+    found = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    env = os.environ | {"PATH": found, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    codes = [subprocess.run(["bash", "-ec", step], cwd=here, env=env, check=False).returncode for step in steps(block)]
+    assert codes[0] == 0
+    assert codes[1] in ANSWERS["gate"]
+    suite = ElementTree.parse(here / "gate.xml").getroot()
+    assert [case.get("name") for case in suite] == ["ndcg@10", "recall@20"]
+    failed = any(child.tag in ("failure", "error") for case in suite for child in case)
+    assert failed == (codes[1] != 0)
+    assert (tmp_path / "summary.md").read_text().count("| ndcg@10 |") == 1
