@@ -92,6 +92,23 @@ def test_a_proxy_first(n_types: int) -> None:
     assert (tr.values(by_popularity, "hr@5") == tr.values(exact, "hr@5")).all()
 
 
+@pytest.mark.parametrize(("side", "place"), [("tail", 2), ("head", 0)])
+def test_popularity_is_that_of_the_side(side: Any, place: int) -> None:
+    """A model that orders entities as they are known on this side needs few scores without a proxy."""
+    rng = np.random.default_rng(5)
+    train = np.column_stack([rng.integers(0, 200, 3_000), np.zeros(3_000, int), rng.integers(0, 200, 3_000)])
+    popular = np.bincount(train[:, place], minlength=200) + rng.random(200) / 2
+    test = np.column_stack([np.arange(200), np.zeros(200, int), np.arange(200)])
+
+    def score(heads: Any, relations: Ints, tails: Any) -> Floats:
+        asked = (heads, relations, tails)[place]
+        return np.tile(popular, (len(relations), 1)) if asked is None else popular[asked]
+
+    options: dict[str, Any] = {"known": [train], "sides": side, "n_entities": 200}
+    ranks = tr.rank_triples(score, test, design=tr.HeadFirst(5), rng=0, **options)
+    assert ranks.n_scored.mean() < 25
+
+
 @pytest.mark.parametrize("types", [None, TYPES])
 def test_among_sampled_entities(types: Ints | None) -> None:
     """The sample is from the candidates of each side alone, so that AUC is unbiased."""
