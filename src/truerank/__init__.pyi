@@ -9,7 +9,7 @@ from .analysis.consistencies import consistency as consistency
 from .analysis.evaluator_checks import check_evaluator as check_evaluator
 from .analysis.plans import Plan as Plan
 from .analysis.plans import plan as plan
-from .analysis.position_bias import position_bias as position_bias
+from .analysis.position_biases import position_bias as position_bias
 from .analysis.races import Race as Race
 from .analysis.races import race as race
 from .analysis.risks import Risk as Risk
