@@ -21,6 +21,8 @@ import numpy as np
 import truerank as tr
 from real_ranks import real_ranks, save
 from truerank.core.checks import Ints
+from truerank.estimators import corrected
+from truerank.evaluation.intervals import Units, attainable
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 METRICS = ("recall@10", "ndcg@10", "ap")
@@ -41,7 +43,7 @@ def data(gowalla: Path | None) -> dict[str, Mapping[str, tr.Ranks]]:
 
 
 def _few(ranks: Mapping[str, tr.Ranks]) -> dict[str, tr.Ranks]:
-    return {name: one[:3_000] for name, one in ranks.items()}
+    return {name: one[:1_000] for name, one in ranks.items()}
 
 
 def designs(ranks: Mapping[str, tr.Ranks]) -> Iterator[tuple[tr.SamplingDesign, tuple[str, ...]]]:
@@ -88,21 +90,26 @@ def laws() -> dict[str, Ints]:
     }
 
 
+def _ends(ranks: tr.Ranks, metric: str) -> tr.Interval:
+    ends = attainable(ranks, corrected.recommended(tr.metric(metric), ranks))
+    assert ends is not None
+    return ends
+
+
 def coverage(repetitions: int) -> Iterator[list[object]]:
+    """Yield how often intervals hold the mean of a law; all users of all repetitions are drawn at once."""
     for (name, ranks), beyond in ((law, beyond) for law in laws().items() for beyond in (0.2, 0.4)):
         design, exact = tr.InverseSampling(2, decide=10, beyond=beyond), tr.Ranks.from_ranks(ranks, n=N)
-        truth = {metric: tr.estimate(exact, metric).mean for metric in METRICS[:2]}
         for users in (100, 1_000):
-            rng, held, widths = np.random.default_rng(1), dict.fromkeys(truth, 0), dict.fromkeys(truth, 0.0)
-            for _ in range(repetitions):
-                sampled = design.draw(tr.Ranks.from_ranks(rng.choice(ranks, users), n=N), rng=rng)
-                for metric, true in truth.items():
-                    low, high = tr.estimate(sampled, metric).confidence_interval()
-                    held[metric] += low <= true <= high
-                    widths[metric] += (high - low) / 2 / true
-            for metric in truth:
-                shares = [round(100 * each[metric] / repetitions, 1) for each in (held, widths)]
-                yield [name, str(design), users, metric, *shares]
+            rng = np.random.default_rng(1)
+            sampled = design.draw(tr.Ranks.from_ranks(rng.choice(ranks, repetitions * users), n=N), rng=rng)
+            for metric in METRICS[:2]:
+                truth, ends = tr.estimate(exact, metric).mean, _ends(sampled[:1], metric)
+                values = tr.values(sampled, metric).reshape(repetitions, users)
+                found = np.array([Units.of(own).interval(0.95, ends) for own in values])
+                held = (found[:, 0] <= truth) & (truth <= found[:, 1])
+                shares = [held.mean(), (found[:, 1] - found[:, 0]).mean() / 2 / truth]
+                yield [name, str(design), users, metric, *(round(100 * float(each), 1) for each in shares)]
 
 
 def main() -> None:

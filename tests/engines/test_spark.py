@@ -167,6 +167,33 @@ def test_groups_of_items(spark: Any) -> None:
     assert_close([each.record() for each in compared.differences], [each.record() for each in reference.differences])
 
 
+def test_weights_by_propensity(spark: Any) -> None:
+    case = make("propensities", 38, tied=True)
+    chance = {item: 1 / (1 + at % 7) for at, item in enumerate(case.item_ids)}
+    one, other = two_frames(spark, case)
+    local, frames = {"A": case.expected(), "B": case.expected(both_items(case)[1])}, {"A": one, "B": other}
+    metrics = ["ndcg@10", "recall@10", "auc"]
+    found, expected = (tr.evaluate(ranks, metrics, propensity=chance) for ranks in (frames, local))
+    assert_close(found.rows(), expected.rows())
+    assert "effective sample size" in " ".join(found.notes)
+    compared, reference = (tr.compare(ranks, metrics, propensity=chance) for ranks in (frames, local))
+    assert_close([each.record() for each in compared.differences], [each.record() for each in reference.differences])
+    with pytest.raises(InputError, match="ap counts the other relevant items above each one"):
+        tr.evaluate(frames, "ap", propensity=chance)
+    with pytest.raises(InputError, match="`propensity` must be a Propensity, a dict from item to propensity"):
+        tr.evaluate(frames, "recall@10", propensity=one.select("id"))
+
+
+def test_designs_that_decide_the_top(spark: Any) -> None:
+    case = make("decided", 39, users=100, held=2)
+    design = tr.InverseSampling(2, decide=10, beyond=0.1)
+    frame = tr.spark.rank_sampled(**inputs(spark, case), design=design, rng=1).cache()
+    local, metrics = in_order(tr.Ranks.from_spark(frame)), ["recall@10", "ap"]
+    found = tr.evaluate(frame, metrics)
+    assert found.metrics == ("recall@10~unbiased", "ap~unbiased")
+    assert_close(found.rows(), tr.evaluate(local, metrics).rows())
+
+
 def item_groups(case: Case) -> tr.Groups:
     names = {item: "head" if at < 20 else "tail" for at, item in enumerate(case.item_ids[:-30])}
     return tr.Groups.named(np.array(list(names)), list(names.values()), of_items=True)
