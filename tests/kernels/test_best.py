@@ -126,6 +126,7 @@ def test_neither_blocks_nor_threads_change_a_bit(
     excluded, everyone = random_lists(rng), np.arange(N_USERS)
     expected = best_factors(users, items, everyone, excluded, 20)
     monkeypatch.setattr(factor_blocks, "USERS_PER_BLOCK", size)
+    monkeypatch.setattr(factor_blocks, "BLOCKS_IN_ORDER", 1)
     monkeypatch.setattr(factor_blocks, "WORK_PER_CALL", 1)
     done: list[int] = []
     found = best_factors(users, items, everyone, excluded, 20, threads=threads, progress=done.append)

@@ -260,6 +260,7 @@ def test_threads_and_block_sizes_change_no_bit_of_a_depth(number: Any, monkeypat
     train, test = random_lists(rng, 300, 3111, 300), random_lists(rng, 300, 3111, 12)
     one = count_factors(users, items, train, test, depth=10)
     monkeypatch.setattr(factors, "USERS_PER_BLOCK", 7)
+    monkeypatch.setattr(factors, "BLOCKS_IN_ORDER", 1)
     monkeypatch.setattr(factors, "WORK_PER_CALL", 1)
     monkeypatch.setattr(factors, "CHUNK", 256)
     for threads in (1, 3):

@@ -233,11 +233,14 @@ typedef struct {
     int64_t *found;
 } Best;
 
-/* Search the items start..stop - 1 for all users; return DONE, INVALID or NO_MEMORY. Otherwise as `count_factors`. */
+/* Search the items at places start..stop - 1 for all users; return DONE, INVALID or NO_MEMORY. `excluded` is what
+   `place_lists` wrote. Otherwise as `count_top`. */
 EXPORT int64_t best_factors_float32(
-    const Matrix *users, const Matrix *items, const float *bias, Best *best, int64_t start, int64_t stop);
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop);
 EXPORT int64_t best_factors_float64(
-    const Matrix *users, const Matrix *items, const double *bias, Best *best, int64_t start, int64_t stop);
+    const Matrix *users, const Matrix *items, const double *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop);
 
 /* Search rows of scores; return as `count_scores`. */
 EXPORT int64_t best_scores_float32(const Matrix *scores, Best *best);

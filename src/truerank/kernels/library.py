@@ -239,7 +239,7 @@ def _entries_of(kind: str) -> dict[str, list[Any]]:
         "count_scores": [matrix, _BLOCK],
         "count_sparse": [rows, rows, _SIZE, _BLOCK],
         "count_sampled": [sampled, numbers, _SIZES, _SIZES, _SIZES],
-        "best_factors": [matrix, matrix, numbers, _BEST, _SIZE, _SIZE],
+        "best_factors": [matrix, matrix, numbers, _BEST, _ORDERED, _SIZE, _SIZE],
         "best_scores": [matrix, _BEST],
         "best_sparse": [rows, rows, _SIZE, _BEST],
         "score_pairs": [matrix, matrix, numbers, _SIZES, _SIZES, _SIZE, numbers],
