@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -94,6 +95,8 @@ WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a 
 CHUNK = 4096  # the smallest number of items per call
 _BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
 _NO_DEPTH = 2**63 - 1
+LEAST_FIRST, FIRST_PER_BEST = 1024, 4  # items that are searched before int16: at least, and per item of a list
+CHUNK_IN_ORDER = 256  # parts of a catalogue in another order are multiples of this
 _CHECKED_AT_ONCE = 2**23  # scores
 
 
@@ -214,27 +217,42 @@ def best_factors(
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
 
-    order = Order.of(factors.users, factors.items, factors.bias)
+    order, crowded = Order.of(factors.users, factors.items, factors.bias), Event()
 
     def search(chosen: Ints, stopped: Event) -> BestBlock:
         block, rows = BestBlock.of(chosen, excluded, k, factors.number), factors.rows(chosen)
         _check_factors(block, factors, rows)
-        _search(block, factors, rows, order, stopped)
+        if not crowded.is_set() and _suits_int16(factors):
+            first = -(-max(LEAST_FIRST, FIRST_PER_BEST * k) // CHUNK_IN_ORDER) * CHUNK_IN_ORDER
+            if _search(block, factors, rows, order, stopped, first):
+                return block
+            crowded.set()
+            block.reset()
+        _search(block, factors, rows, order, stopped, n_items)
         return block
 
     size = _fair_size(len(users), threads, BLOCKS_IN_ORDER * USERS_PER_BLOCK)
     return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
 
 
-def _search(block: BestBlock, factors: _FactorArrays, users: AnyArray, order: Order, stopped: Event) -> None:
-    """Search all items for the block."""
+def _search(
+    block: BestBlock, factors: _FactorArrays, users: AnyArray, order: Order, stopped: Event, first: int
+) -> bool:
+    """Search the first items for the block exactly, and others mostly by int16; return False if this gives up."""
     n_items, placed = len(factors.items), block._replace(excluded=order.placed(block.as_user_block()))
-    given, step = factors.arguments(users), max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
-    more = placed.as_argument(), order.as_argument()
-    for start in range(0, n_items, step):
-        if stopped.is_set():
-            return
-        library.call(f"best_factors_{factors.number}", *given, *more, start, min(start + step, n_items))
+    step = max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
+    given = *factors.arguments(users), placed.as_argument(), order.as_argument()
+    exact = [*range(0, min(first, n_items), step), min(first, n_items)]
+    for entry, starts in (
+        (f"best_factors_{factors.number}", exact),
+        ("best_int16", [*range(first, n_items, step), n_items]),
+    ):
+        for start, stop in pairwise(starts):
+            if stopped.is_set():
+                return True
+            if library.call(entry, *given, start, stop):
+                return False
+    return True
 
 
 def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None) -> _FactorArrays:

@@ -255,6 +255,7 @@ ENTRIES: dict[str, list[Any]] = {
     "processor_level": [],
     "count_narrow": _entries_of("float64")["count_factors_float64"],
     "count_int16": _entries_of("float32")["count_top_float32"],
+    "best_int16": _entries_of("float32")["best_factors_float32"],
     "int16_lanes": [],
     "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],
@@ -300,6 +301,7 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
         (places, n_items), (placed, block.train.size + block.test.size)
     ],
     "best_factors": _for_factors,
+    "best_int16": _for_factors,
     "count_scores": lambda scores, block: [(scores, block.users)],
     "best_scores": lambda scores, block: [(scores, block.users)],
     "count_sparse": lambda rows, _similarity, _width, block: [(rows, block.users)],

@@ -57,6 +57,11 @@ class BestBlock(NamedTuple):
         """Whether an item may be among the best of the user in this row."""
         return item not in self.excluded.of(row)
 
+    def reset(self) -> None:
+        """Discard what was found."""
+        self.excluded.next[:] = self.excluded.begin
+        self.best.found[:] = 0
+
     def as_user_block(self) -> UserBlock:
         """Return the users and their lists as a block without held-out items."""
         nothing, none = np.zeros(len(self.users), np.int64), np.zeros(0, np.int64)
