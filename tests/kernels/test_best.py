@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.kernels.test_counts import KINDS, catalogue, needs_int16
 from truerank.core.checks import InputError
 from truerank.kernels import factors as factor_blocks
 from truerank.kernels import library
 from truerank.kernels import scores as score_blocks
-from truerank.kernels.factors import best_factors
+from truerank.kernels.factors import best_factors, score_pairs
 from truerank.kernels.histories import best_histories
 from truerank.kernels.scores import Best, best_scores
 from truerank.kernels.user_blocks import Lists
@@ -126,6 +127,7 @@ def test_neither_blocks_nor_threads_change_a_bit(
     excluded, everyone = random_lists(rng), np.arange(N_USERS)
     expected = best_factors(users, items, everyone, excluded, 20)
     monkeypatch.setattr(factor_blocks, "USERS_PER_BLOCK", size)
+    monkeypatch.setattr(factor_blocks, "BLOCKS_IN_ORDER", 1)
     monkeypatch.setattr(factor_blocks, "WORK_PER_CALL", 1)
     done: list[int] = []
     found = best_factors(users, items, everyone, excluded, 20, threads=threads, progress=done.append)
@@ -170,3 +172,54 @@ def test_blocks_of_a_function_are_searched_one_by_one(monkeypatch: pytest.Monkey
     scores, find = by_scores("float64")
     excluded, users = random_lists(np.random.default_rng(0)), np.arange(N_USERS)
     assert as_pairs(find(users, excluded, 5, threads=3)) == slow_best(scores, users, excluded, 5)
+
+
+def best_by_sorting(scores: Any, excluded: Lists, k: int) -> list[list[tuple[float, int]]]:
+    """Do as `slow_best` for all users, but faster."""
+    found = []
+    for user, row in enumerate(scores):
+        left_out = excluded.indices[excluded.indptr[user] : excluded.indptr[user + 1]]
+        items = np.setdiff1d(np.arange(len(row)), left_out)
+        first = items[np.argsort(-row[items], kind="stable")][:k]
+        found.append(list(zip(row[first].tolist(), first.tolist(), strict=True)))
+    return found
+
+
+def search_kind(kind: str, columns: int, number: str) -> list[tuple[str, int]]:
+    """Return which loops ran, and their status, once lists of three lengths are those of sorting."""
+    users, items, excluded, _, bias = catalogue(kind, columns)
+    users, items, added = (each.astype(number) for each in (users, items, bias))
+    everyone, everything = np.indices((len(users), len(items))).reshape(2, -1)
+    runs: list[tuple[str, int]] = []
+    call = library.call
+
+    def watched(entry: str, *given: Any) -> int:
+        runs.append((entry, call(entry, *given)))
+        return runs[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "call", watched)
+        for item_bias in (None, added):
+            scores = score_pairs(users, items, everyone, everything, item_bias=item_bias).reshape(len(users), -1)
+            for k in (1, 20, 300):
+                best = best_factors(users, items, np.arange(len(users)), excluded, k, item_bias=item_bias)
+                assert as_pairs(best) == best_by_sorting(scores, excluded, k)
+    return runs
+
+
+@pytest.mark.skipif(library.load() is None, reason="the scores of NumPy depend on the block")
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [1, 31])
+def test_the_best_of_catalogues_of_all_kinds(number: str, kind: str, columns: int) -> None:
+    search_kind(kind, columns, number)
+
+
+@needs_int16
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_numbers_change_no_list(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factor_blocks, "COLUMNS_FOR_INT16", 1)
+    monkeypatch.setattr(factor_blocks, "WORK_FOR_INT16", 0)
+    said = {status for entry, status in search_kind(kind, 31, "float32") if entry == "best_int16"}
+    assert library.DONE in said
+    assert (library.GAVE_UP in said) == (kind in ("near ties", "equal rows", "zero rows"))

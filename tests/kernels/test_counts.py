@@ -205,7 +205,7 @@ needs_int16 = pytest.mark.skipif(
 
 
 def count_by_int16(*arguments: Any, **options: Any) -> bool:
-    """Return whether whole numbers of 16 bits sufficed, once the counts are those of float32 scores."""
+    """Return whether whole numbers of 16 bits sufficed, once the counts are those of float32 scores, at any depth."""
     runs, sweep = [], factors._sweep
 
     def watched(entry: str, *given: Any) -> bool:
@@ -218,6 +218,9 @@ def count_by_int16(*arguments: Any, **options: Any) -> bool:
         patch.setattr(factors, "WORK_FOR_INT16", 0)
         patch.setattr(factors, "_sweep", watched)
         made = count_factors(*arguments, **options)
+        for depth in (1, 10, 100):
+            check_top(depth, *arguments, **options)
+    assert all(entry == "count_int16" for (entry, _), (_, before) in zip(runs[1:], runs, strict=False) if before)
     assert runs[0][0] == "count_int16"
     for found, right in zip(made, plain, strict=True):
         np.testing.assert_array_equal(found, right)
@@ -260,6 +263,7 @@ def test_threads_and_block_sizes_change_no_bit_of_a_depth(number: Any, monkeypat
     train, test = random_lists(rng, 300, 3111, 300), random_lists(rng, 300, 3111, 12)
     one = count_factors(users, items, train, test, depth=10)
     monkeypatch.setattr(factors, "USERS_PER_BLOCK", 7)
+    monkeypatch.setattr(factors, "BLOCKS_IN_ORDER", 1)
     monkeypatch.setattr(factors, "WORK_PER_CALL", 1)
     monkeypatch.setattr(factors, "CHUNK", 256)
     for threads in (1, 3):

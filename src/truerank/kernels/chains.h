@@ -27,9 +27,12 @@ INLINE const factor *row_of(const Matrix *matrix, int64_t row) {
 
 /* Return the length of a row, of which the first `columns` count. */
 static double length(const Matrix *rows, int64_t row, int64_t columns) {
-    double total = 0;
+    enum { PARTS = 8 }; /* sums side by side, because each addition waits for the one before it */
+    double parts[PARTS] = {0}, total = 0;
     for (int64_t k = 0; k < columns; k++)
-        total += (double)at(rows, row, k) * at(rows, row, k);
+        parts[k % PARTS] += (double)at(rows, row, k) * at(rows, row, k);
+    for (int i = 0; i < PARTS; i++)
+        total += parts[i];
     return sqrt(total);
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -85,6 +86,7 @@ def count_sampled(own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: In
 
 USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
 USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
+BLOCKS_IN_ORDER = 5  # as many blocks are one if items come in another order: fewer users need the later ones
 FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
 COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which whole numbers pay
@@ -93,6 +95,8 @@ WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a 
 CHUNK = 4096  # the smallest number of items per call
 _BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
 _NO_DEPTH = 2**63 - 1
+LEAST_FIRST, FIRST_PER_BEST = 1024, 4  # items that are searched before int16: at least, and per item of a list
+CHUNK_IN_ORDER = 256  # parts of a catalogue in another order are multiples of this
 _CHECKED_AT_ONCE = 2**23  # scores
 
 
@@ -173,7 +177,8 @@ def count_factors(
     if library.load() is None:
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return count_scores(score, n_items, train, test, threads=threads, progress=progress)
-    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads)
+    most = USERS_PER_BLOCK * (1 if depth is None else BLOCKS_IN_ORDER)
+    size = _fair_size(int(np.count_nonzero(np.diff(test.indptr))), threads, most)
     return count_blocks(_counter(factors, depth), size, n_items, train, test, threads, progress)
 
 
@@ -212,23 +217,42 @@ def best_factors(
         score = _scores_of_factors(factors.rows, factors.columns(slice(None)))
         return best_scores(score, n_items, users, excluded, k, threads=threads, progress=progress)
 
+    order, crowded = Order.of(factors.users, factors.items, factors.bias), Event()
+
     def search(chosen: Ints, stopped: Event) -> BestBlock:
         block, rows = BestBlock.of(chosen, excluded, k, factors.number), factors.rows(chosen)
         _check_factors(block, factors, rows)
-        _search(block, factors, rows, stopped)
+        if not crowded.is_set() and _suits_int16(factors):
+            first = -(-max(LEAST_FIRST, FIRST_PER_BEST * k) // CHUNK_IN_ORDER) * CHUNK_IN_ORDER
+            if _search(block, factors, rows, order, stopped, first):
+                return block
+            crowded.set()
+            block.reset()
+        _search(block, factors, rows, order, stopped, n_items)
         return block
 
-    return best_of_blocks(search, _fair_size(len(users), threads), n_items, users, excluded, threads, progress)
+    size = _fair_size(len(users), threads, BLOCKS_IN_ORDER * USERS_PER_BLOCK)
+    return best_of_blocks(search, size, n_items, users, excluded, threads, progress)
 
 
-def _search(block: BestBlock, factors: _FactorArrays, users: AnyArray, stopped: Event) -> None:
-    """Search all items for the block."""
-    n_items, argument = len(factors.items), block.as_argument()
-    given, step = factors.arguments(users), max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
-    for start in range(0, n_items, step):
-        if stopped.is_set():
-            return
-        library.call(f"best_factors_{factors.number}", *given, argument, start, min(start + step, n_items))
+def _search(
+    block: BestBlock, factors: _FactorArrays, users: AnyArray, order: Order, stopped: Event, first: int
+) -> bool:
+    """Search the first items for the block exactly, and others mostly by int16; return False if this gives up."""
+    n_items, placed = len(factors.items), block._replace(excluded=order.placed(block.as_user_block()))
+    step = max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
+    given = *factors.arguments(users), placed.as_argument(), order.as_argument()
+    exact = [*range(0, min(first, n_items), step), min(first, n_items)]
+    for entry, starts in (
+        (f"best_factors_{factors.number}", exact),
+        ("best_int16", [*range(first, n_items, step), n_items]),
+    ):
+        for start, stop in pairwise(starts):
+            if stopped.is_set():
+                return True
+            if library.call(entry, *given, start, stop):
+                return False
+    return True
 
 
 def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None) -> _FactorArrays:
@@ -305,9 +329,9 @@ def _items_per_call(block: UserBlock, depth: int) -> int:
     return max(int(WORK_PER_CALL / work) // CHUNK, 1) * CHUNK
 
 
-def _fair_size(users: int, threads: int) -> int:
-    """Return a block size, in whole tiles, that gives every thread the same number of blocks."""
-    rounds = -(-users // (threads * USERS_PER_BLOCK))
+def _fair_size(users: int, threads: int, most: int) -> int:
+    """Return a block size, in whole tiles and hardly above `most`, that gives every thread as many blocks."""
+    rounds = -(-users // (threads * most))
     tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
     return max(tiles, 1) * USERS_PER_TILE
 

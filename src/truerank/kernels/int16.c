@@ -8,6 +8,7 @@
    depth are then soon complete for most users (see top.inc). */
 
 #define NUMBER_BITS 32
+#include "best.h"
 #include "top.h"
 
 #if defined(__SSE2__)
@@ -408,6 +409,96 @@ static int64_t count_chunk(Short *all, int64_t low, int64_t high) {
     return DONE;
 }
 
+/* Score the items that wait, the first `size` of the search's numbers, and collect those that may be among the best. */
+static void collect_waiting(Short *all, Search *search, int64_t user, int64_t size) {
+    const Top *top = &all->top;
+    number scores[CHAINS + PANEL];
+    for (int64_t i = 0; i < size; i++)
+        all->waiting[i] = search->numbers[i];
+    score_some(top->users, user, top->items, top->bias, all->waiting, size, scores);
+    for (int64_t i = size; i % PANEL; i++)
+        scores[i] = NAN;
+    for (int64_t start = 0; start < size; start += PANEL)
+        collect(search, scores, start);
+    all->n_close += size;
+}
+
+/* Take the best of one user's items from place `low` on, by their masked keys. */
+static void search_keys(
+    Short *all, Search *search, Best *best, int64_t user, const Rounded *items, const int16_t *row, int64_t stop,
+    int64_t low) {
+    int64_t waiting = 0, is_new = 0;
+    set_bounds(all, user, items, search->bounds + user, 1);
+    keys bottom = all->lows[0] - (keys){0};
+    for (int64_t j = 0; j < stop; j += KEYS)
+        for (uint64_t hits = bits_of(load_keys(row + j) > bottom); hits; hits &= hits - 1) {
+            if (!is_new++)
+                resume(search, best, user);
+            int64_t place = low + j + __builtin_ctzll(hits) / BITS_PER_KEY;
+            search->numbers[waiting++] = all->top.ordered->items[place];
+            if (waiting == CHAINS) {
+                collect_waiting(all, search, user, waiting);
+                waiting = 0;
+            }
+        }
+    if (waiting)
+        collect_waiting(all, search, user, waiting);
+    if (is_new)
+        finish(search, best, user);
+}
+
+/* Search the items at places low..high - 1; give up if many more are close than if the order of items were random. */
+static int64_t search_chunk_of_keys(Short *all, Search *search, Best *best, int64_t low, int64_t high) {
+    Top *top = &all->top;
+    int64_t size = choose_users(top, low, high);
+    if (!size)
+        return DONE;
+    Rounded items = round_items(all, low, high);
+    for (int64_t start = 0; start < size; start += USERS) {
+        int64_t stop = least(start + USERS, size);
+        key_panel(all, top->chosen + start, stop - start, high - low);
+        for (int64_t i = start; i < stop; i++) {
+            int16_t *row = all->keys + (i - start) * ROW;
+            int64_t user = top->chosen[i], end = mask_keys(&top->block->train, user, row, low, high);
+            search_keys(all, search, best, user, &items, row, end, low);
+        }
+        all->n_scores += (stop - start) * (high - low) * best->k / most(low, 1);
+        if (all->n_close > 1000 + 4 * all->n_scores)
+            return GAVE_UP;
+    }
+    return DONE;
+}
+
+int64_t best_int16(
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop) {
+    if (!has_valid_spans(best))
+        return INVALID;
+    Search search = {0};
+    Block block = {.users = best->users, .train = best->excluded};
+    Short all = {.top = {
+        .users = users, .items = items, .bias = bias, .ordered = ordered, .block = &block, .depth = 1, .growth = 4}};
+    int64_t status = new_search(&search, best) && set_bounds_as_targets(&block, &search) ? DONE : NO_MEMORY;
+    if (status == DONE && !is_valid_call(&block, users, items, ordered, start))
+        status = INVALID;
+    if (status == DONE && (users->columns > MOST_COLUMNS || start == 0))
+        status = GAVE_UP;
+    if (status == DONE && !(new_top(&all.top) && new_short(&all)))
+        status = NO_MEMORY;
+    for (int64_t low = start, high; low < stop && status == DONE; low = high) {
+        high = end_of_chunk(&all.top, low, stop);
+        status = search_chunk_of_keys(&all, &search, best, low, high);
+    }
+    if (stop == items->rows && status == DONE)
+        sort_rows(&search, best);
+    free(block.above);
+    free(all.top.tiles.memory);
+    free(all.top.memory);
+    free(all.memory);
+    free(search.memory);
+    return status;
+}
+
 int64_t int16_lanes(void) {
     return KEYS;
 }
@@ -448,6 +539,13 @@ int64_t count_int16(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop) {
     (void)users, (void)items, (void)bias, (void)block, (void)ordered, (void)depth, (void)start, (void)stop;
+    return GAVE_UP;
+}
+
+int64_t best_int16(
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop) {
+    (void)users, (void)items, (void)bias, (void)best, (void)ordered, (void)start, (void)stop;
     return GAVE_UP;
 }
 

@@ -102,7 +102,7 @@ EXPORT int64_t count_int16(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);
 
-/* Return how many whole numbers of 16 bits are compared at a time; 0 if `count_int16` always gives up. */
+/* Return how many whole numbers of 16 bits are compared at a time; 0 if the loops with them always give up. */
 EXPORT int64_t int16_lanes(void);
 
 /* Write for user u, from placed[train.begin[u] + test.begin[u]] on, the places of the items of both lists, and fill in
@@ -233,11 +233,20 @@ typedef struct {
     int64_t *found;
 } Best;
 
-/* Search the items start..stop - 1 for all users; return DONE, INVALID or NO_MEMORY. Otherwise as `count_factors`. */
+/* Search the items at places start..stop - 1 for all users; return DONE, INVALID or NO_MEMORY. `excluded` is what
+   `place_lists` wrote. Otherwise as `count_top`. */
 EXPORT int64_t best_factors_float32(
-    const Matrix *users, const Matrix *items, const float *bias, Best *best, int64_t start, int64_t stop);
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop);
 EXPORT int64_t best_factors_float64(
-    const Matrix *users, const Matrix *items, const double *bias, Best *best, int64_t start, int64_t stop);
+    const Matrix *users, const Matrix *items, const double *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop);
+
+/* The same, mostly from whole numbers of 16 bits, after `best_factors_float32` has searched the first places; or return
+   GAVE_UP, after which what was found must be discarded. */
+EXPORT int64_t best_int16(
+    const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
+    int64_t stop);
 
 /* Search rows of scores; return as `count_scores`. */
 EXPORT int64_t best_scores_float32(const Matrix *scores, Best *best);

@@ -47,6 +47,8 @@ class Order(NamedTuple):
     def placed(self, block: UserBlock) -> Spans:
         """Return, per user, the places of the items of both lists, chunk by chunk; the block learns which are in both.
 
+        The block counts as read.
+
         Raises
         ------
         InputError

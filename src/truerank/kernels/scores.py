@@ -58,6 +58,17 @@ class BestBlock(NamedTuple):
         """Whether an item may be among the best of the user in this row."""
         return item not in self.excluded.of(row)
 
+    def reset(self) -> None:
+        """Discard what was found."""
+        self.excluded.next[:] = self.excluded.begin
+        self.best.found[:] = 0
+
+    def as_user_block(self) -> UserBlock:
+        """Return the users and their lists as a block without held-out items."""
+        nothing, none = np.zeros(len(self.users), np.int64), np.zeros(0, np.int64)
+        held_out = Spans(none.astype(np.int32), nothing, nothing, nothing)
+        return UserBlock(self.users, self.excluded, held_out, none, none.astype(np.bool_), none, none)
+
     def as_argument(self) -> library.BestArgument:
         """Return the block for a compiled loop."""
         return library.BestArgument.of(self.excluded, *self.best)

@@ -52,8 +52,8 @@ static int new_top(Top *top) {
     top->open = (int64_t *)(top->lengths + users);
     top->chosen = (int32_t *)(top->open + users);
     for (int64_t user = 0; user < users; user++) {
-        top->lengths[user] = length(top->users, user, columns);
         top->open[user] = count_open(top, user);
+        top->lengths[user] = top->open[user] ? length(top->users, user, columns) : 0;
     }
     return 1;
 }
