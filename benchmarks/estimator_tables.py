@@ -20,7 +20,7 @@ LITERATURE, SHOWN = ["em", "mes", "mn"], 100
 
 
 def tables() -> dict[str, str]:
-    """Return the tables of docs/results/estimators.md by name: how far goals are reached, and the results for each data set."""
+    """Return the tables of docs/results/estimators.md by name: how far goals are reached, and the results."""
     results = pd.read_csv(RESULTS)
     found = {str(data): _table(part) for data, part in results.groupby("data")}
     return {"goals": _goals(results), **found}

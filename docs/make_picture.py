@@ -40,7 +40,11 @@ def photograph(name: str) -> None:
     """Take a picture of the top of report.html."""
     browser = shutil.which("chromium") or "google-chrome"
     here = Path.cwd()
-    files = [f"--user-data-dir={here}/profile", f"--screenshot={DOCS}/images/{name}.png", (here / "report.html").as_uri()]
+    files = [
+        f"--user-data-dir={here}/profile",
+        f"--screenshot={DOCS}/images/{name}.png",
+        (here / "report.html").as_uri(),
+    ]
     subprocess.run([browser, *OPTIONS.split(), *files], check=True, stderr=subprocess.DEVNULL)
 
 

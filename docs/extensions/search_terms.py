@@ -1,4 +1,4 @@
-"""A Sphinx extension: words that people search for, and the page that answers them, which the search then shows first."""
+"""A Sphinx extension: words that people search for, and the page that answers them, which the search shows first."""
 
 from __future__ import annotations
 

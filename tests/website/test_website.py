@@ -1,5 +1,6 @@
 """The built documentation: complete, independent of the network, and searchable from the file system (`make docs`)."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -80,6 +81,57 @@ def test_figures_follow_the_dark_mode() -> None:
 def test_the_explorer_is_linked() -> None:
     assert EXPLORER.is_file()
     assert 'href="../explore.html"' in (SITE / "explanations" / "why-sampled-metrics-mislead.html").read_text()
+
+
+FIRST = {
+    "compare two models": "how-to/compare-two-models",
+    "NDCG": "definitions",
+    "sampled HR@10": "how-to/trust-sampled-metric",
+    "can I trust my sampled metric": "how-to/trust-sampled-metric",
+    "PyTorch": "how-to/pytorch-model",
+    "LLM": "how-to/slow-scorer",
+    "p value": "comparing",
+    "ties": "explanations/ties",
+    "Spark": "spark",
+    "release gate": "how-to/release-gate",
+    "MRR": "definitions",
+    "MAP": "definitions",
+    "hit rate": "definitions",
+    "recall": "definitions",
+    "AUC": "definitions",
+    "negative sampling": "how-to/trust-sampled-metric",
+    "100 negatives": "how-to/trust-sampled-metric",
+    "statistical significance": "how-to/compare-two-models",
+    "t-test": "comparing",
+    "confidence interval": "explanations/uncertainty",
+    "error bars": "explanations/uncertainty",
+    "cross-encoder": "how-to/slow-scorer",
+    "embeddings": "how-to/embeddings",
+    "trec_eval": "how-to/run-and-qrels",
+    "qrels": "how-to/run-and-qrels",
+    "GitHub Actions": "how-to/release-gate",
+    "non-inferiority": "how-to/release-gate",
+    "diversity": "recommending",
+    "calibration": "recommending",
+    "serendipity": "recommending",
+    "train test split": "data",
+    "MovieLens": "data",
+    "knowledge graph": "how-to/triples",
+    "RecBole": "models",
+    "popularity baseline": "recommenders",
+    "install": "how-to/troubleshooting",
+    "getting started": "tutorials/first-evaluation",
+    "leaderboard": "many",
+    "HTML report": "report",
+}
+"""What people type, and the page that has to come first."""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_search_shows_the_answer_first() -> None:
+    command = ["node", str(Path(__file__).with_name("search.js")), str(SITE), *FIRST]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert dict(zip(FIRST, json.loads(done.stdout), strict=True)) == FIRST
 
 
 @needs_browser
