@@ -70,7 +70,8 @@ def main() -> None:
         for memory in given.memory:
             command = [sys.executable, "-c", READ, str(path.with_suffix(ending)), memory]
             found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-            print(f"{ending}, memory={memory}: {found['megabytes']:,} MB, {found['seconds']:.0f} s of CPU: {found['found']}")
+            used = f"{found['megabytes']:,} MB, {found['seconds']:.0f} s of CPU"
+            print(f"{ending}, memory={memory}: {used}: {found['found']}")
 
 
 if __name__ == "__main__":
