@@ -132,9 +132,12 @@ def _save_address_space() -> None:
                 os.environ.setdefault(name, value)
 
 
-def _lacks_memory(error: Exception) -> bool:
-    """Whether memory ran out; it may be a library or a thread for which there was no room."""
-    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_ROOM)
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out; it may be a library or a thread for which there was no room, or a cause further back."""
+    if error is None:
+        return False
+    ran_out = isinstance(error, MemoryError) or any(words in str(error) for words in _NO_ROOM)
+    return ran_out or _lacks_memory(error.__cause__ or error.__context__)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -251,7 +251,8 @@ class _Parquet(Opened):
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
             check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
-            content, size = pq.ParquetFile(stream, read_dictionary=self._texts), 0
+            # read ahead, the packed columns of the whole file would be in memory
+            content, size = pq.ParquetFile(stream, read_dictionary=self._texts, pre_buffer=False), 0
             gathered = Gathered(self.name, [str(column) for column in ids])
             for piece in self._pieces(content, columns):
                 size += sum(unpacked_size(column) for column in piece.columns)

@@ -192,7 +192,8 @@ def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list
 
 
 def _with_single_blanks(content: bytes) -> bytes:
-    return b"".join(b" ".join(line.split()) + b"\n" for line in content.splitlines())
+    end = b"\n" if content.endswith((b"\n", b"\r")) else b""
+    return b"\n".join(b" ".join(line.split()) for line in content.splitlines()) + end
 
 
 def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
