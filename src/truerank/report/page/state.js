@@ -3,7 +3,7 @@
 import { DATA, el } from "./dom.js";
 
 const FIRST = Object.keys(DATA.metrics ?? {})[0];
-export const chosen = { metric: FIRST, hidden: new Set(), scales: new Map(), section: "" };
+export const chosen = { metric: FIRST, hidden: new Set(), scales: new Map(), section: "", printing: false };
 const followers = [];
 const parts = [];
 
@@ -76,9 +76,14 @@ function drawAll() {
   requestAnimationFrame(() => setTimeout(redrawLater));
 }
 
-addEventListener("beforeprint", () => {
-  for (const holder of [...stale.keys()]) redraw(holder);
-});
+// Paper is narrower than most screens; charts are drawn for its width, so that their words can be read.
+const PAPER = 680;
+export const widthOf = (canvas) => (chosen.printing ? PAPER : Math.max(280, canvas.clientWidth));
+for (const [event, printing] of Object.entries({ beforeprint: true, afterprint: false }))
+  addEventListener(event, () => {
+    chosen.printing = printing;
+    for (const { draw } of followers) draw();
+  });
 
 export function change(what) {
   Object.assign(chosen, what);
