@@ -102,7 +102,11 @@ export const isShown = (names) => !names.some((name) => chosen.hidden.has(name))
 // A part of the view: `write` returns its pairs of name and text, `read` takes all pairs of an address.
 export const inAddress = (part) => parts.push(part);
 
+// whether the view of the address has been taken, so that the address may follow the view
+let isTaken = false;
+
 export function writeAddress() {
+  if (!isTaken) return;
   const text = String(new URLSearchParams(parts.flatMap((part) => part.write())));
   if (text || location.hash) history.replaceState(null, "", `#${text}`);
 }
@@ -111,10 +115,13 @@ export function writeAddress() {
 export function followAddress() {
   const read = () => {
     const pairs = new URLSearchParams(location.hash.slice(1));
+    isTaken = false;
     for (const part of parts) part.read(pairs);
+    isTaken = true;
     drawAll();
   };
   if (location.hash) read();
+  isTaken = true;
   addEventListener("hashchange", read);
 }
 
