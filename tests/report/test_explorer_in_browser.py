@@ -194,7 +194,10 @@ def check_moments(laws: Opened, given: Setting, scale: float = 1) -> None:
 
 
 def charts(opened: Opened) -> list[str]:
-    return opened.page.locator("svg.chart").evaluate_all("all => all.map(one => one.outerHTML)")
+    """Return the charts by rank, of errors, of what is read, and by m, as they are drawn."""
+    opened.wait_until("!document.querySelector('[data-stale]')")
+    by_m, *others = opened.page.locator("svg.chart").evaluate_all("all => all.map(one => one.outerHTML)")
+    return [*others, by_m]
 
 
 CONTROLS: dict[str, Callable[[Any], None]] = {
@@ -283,12 +286,13 @@ def test_inverse_sampling_of_the_papers_example(opened: Opened) -> None:
 
 
 def test_switches_of_a_chart_stay_as_the_settings_change(opened: Opened) -> None:
-    figure = opened.page.locator("figure").first
+    figure = opened.page.locator("figure").nth(1)
     figure.get_by_role("button", name="x logarithmic").click()
     figure.get_by_role("button", name="Numbers").click()
     figure.locator(".chip", has_text="exact").click()
     before = figure.locator(".numbers").inner_text()
     opened.page.locator("#n-slider").press("PageDown")
+    opened.wait_until("!document.querySelector('[data-stale]')")
     assert [button.get_attribute("aria-pressed") for button in figure.locator(".tools button[aria-pressed]").all()] == [
         "false",
         "true",
@@ -315,10 +319,66 @@ def test_settings_stay_possible(opened: Opened) -> None:
     opened.page.locator("#n").fill("20")
     opened.page.keyboard.press("Tab")
     assert [opened.page.locator(f"#{name}").input_value() for name in ("n", "m", "k")] == ["20", "19", "10"]
+    assert problem(opened, "m") == "m is at most n − 1 = 19."
     opened.page.locator("#m").fill("1e9")
     opened.page.keyboard.press("Tab")
     assert opened.page.locator("#m").input_value() == "19"
     assert opened.messages == []
+
+
+def problem(opened: Opened, name: str) -> str:
+    setting = opened.page.locator(".setting", has=opened.page.locator(f"#{name}"))
+    return str(setting.locator(".problem").text_content())
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "kept", "message"),
+    [
+        ("m", "1000000", "499", "m is at most n − 1 = 499."),
+        ("n", "1", "2", "n is a whole number from 2 to 20,000, got 1."),
+        ("k", "2.5", "3", "k is a whole number from 1 to 1,000, got 2.5."),
+        ("k", "", "10", "k is a whole number from 1 to 1,000, got nothing."),
+        ("gamma", "7", "1", "gamma is a number from 0.001 to 1, got 7."),
+    ],
+)
+def test_values_out_of_range_are_named(opened: Opened, name: str, typed: str, kept: str, message: str) -> None:
+    opened.page.locator(f"#{name}").fill(typed)
+    opened.page.keyboard.press("Tab")
+    assert (opened.page.locator(f"#{name}").input_value(), problem(opened, name)) == (kept, message)
+    opened.page.locator("#metric").select_option("auc")
+    assert problem(opened, name) == ""
+
+
+def test_the_story(visit: Visit, tmp_path: Path) -> None:
+    """The conclusion comes first, then three steps; what is not on the page comes last."""
+    tr.write_explorer(None, tmp_path / "explore.html")
+    opened = visit(tmp_path / "explore.html")
+    assert opened.page.locator("h2").all_inner_texts() == [
+        "1. A beats C", "2. Move m", "3. Correct it", "What is not on this page",
+    ]  # fmt: skip
+    assert opened.page.locator("header .verdict").inner_text().startswith("C is better than A on AP")
+    opened.page.locator("#m").fill("500")
+    opened.page.keyboard.press("Tab")
+    assert opened.page.locator("h2").first.inner_text() == "1. C beats A"
+    assert opened.page.locator("section .finding").inner_text() == opened.page.locator(".verdict").inner_text()
+
+
+def test_the_view_is_in_the_address(visit: Visit, explorer: Path, opened: Opened) -> None:
+    opened.page.locator("#pair").select_option(label="The paper's: A and C")
+    opened.page.locator("#metric").select_option("recall@k")
+    opened.page.locator("#m").fill("37")
+    opened.page.keyboard.press("Tab")
+    again = visit(explorer)
+    again.page.goto(f"{explorer.as_uri()}{opened.evaluate('location.hash')}")
+    again.page.reload()
+    assert again.page.locator(".verdict").inner_text() == opened.page.locator(".verdict").inner_text()
+    for name in ("metric", "m", "n", "k", "pair"):
+        assert again.page.locator(f"#{name}").input_value() == opened.page.locator(f"#{name}").input_value()
+    again.page.goto(f"{explorer.as_uri()}#first=1+2&second=7&n=50&m=900")
+    again.page.reload()
+    assert row(again, "first")[:2] == ["2", "0.7500"]
+    assert problem(again, "m") == "m is at most n − 1 = 49."
+    assert again.messages == []
 
 
 def copied(opened: Opened, name: str) -> dict[str, float]:
@@ -354,16 +414,17 @@ def test_the_papers_example(opened: Opened) -> None:
 
 def test_typed_ranks(opened: Opened) -> None:
     opened.page.locator("#n").fill("1000")
+    opened.page.locator("summary").click()
     opened.page.locator("#ranks-first").fill("1, 2 3;400")
     opened.page.locator("#ranks-second").fill("7")
     assert row(opened, "first")[:2] == ["4", f"{(1 + 1 / 2 + 1 / 3 + 1 / 400) / 4:.4f}"]
     assert opened.page.locator("#pair").input_value() == "typed"
     opened.page.locator("#ranks-second").fill("7 1001")
-    assert opened.page.locator(".problem").inner_text() == "Ranks are whole numbers from 1 to n = 1000."
+    assert opened.page.locator("#pair-problem").text_content() == "Ranks are whole numbers from 1 to n = 1000."
     opened.page.locator("#ranks-second").fill(" ")
-    assert opened.page.locator(".problem").inner_text() == "Type at least one rank."
+    assert opened.page.locator("#pair-problem").text_content() == "Type at least one rank."
     opened.page.locator("#ranks-second").fill("9")
-    assert opened.page.locator(".problem").inner_text() == ""
+    assert opened.page.locator("#pair-problem").text_content() == ""
     assert opened.messages == []
 
 

@@ -25,11 +25,17 @@ function lineMarks(series, cells, least, names) {
   });
 }
 
+const inOrder = (block, visible, names) =>
+  d3.sort(
+    block.bars.filter((bars) => visible(bars.name)),
+    (bars) => seriesNumber(bars.name, names),
+  );
+
 export const bars = {
   series: (block) => block.bars.map((bars) => bars.name),
   key: () => [],
   draw(block, width, logs, names, visible) {
-    const series = block.bars.filter((bars) => visible(bars.name));
+    const series = inOrder(block, visible, names);
     const cells = series.flatMap((bars) =>
       block.groups.map((group, at) => ({ group, name: bars.name, y: bars.y[at] })),
     );

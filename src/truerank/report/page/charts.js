@@ -11,7 +11,7 @@ import { matrix } from "./matrix.js";
 import { panels } from "./panels.js";
 import { saveButtons } from "./saving.js";
 import { shares } from "./shares.js";
-import { chosen, isShown, writeAddress } from "./state.js";
+import { chosen, isShown, widthOf, writeAddress } from "./state.js";
 import { tableView } from "./tables.js";
 
 const CHARTS = { bars, dots, lines, matrix, panels, shares };
@@ -66,7 +66,7 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
   const reading = cursor(canvas, () => names);
   const scales = switches(block, name, () => draw());
   const draw = () => {
-    const width = Math.max(280, canvas.clientWidth);
+    const width = widthOf(canvas);
     scales.show();
     const plot = kind.draw(block, width, scales.state(), names, visible);
     nameParts(plot);
@@ -84,7 +84,7 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
     draw();
   };
   const ownLegend = () => legendOf(names, turn);
-  const legend = el("div", {}, own ? ownLegend() : null);
+  const legend = el("div", {}, own ? ownLegend() : block.kind === "bars" ? printedLegend(names) : null);
   const key = el("p", { class: "key", hidden: true });
   const marks = el("div", {}, marksOf(block));
   const numbers = el("div", { class: "numbers", hidden: true });
@@ -106,7 +106,7 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
   const tools = el("div", { class: "tools" }, scales.buttons, asTable, saves);
   let drawnWidth = 0;
   const fit = () => {
-    if (!canvas.clientWidth || canvas.clientWidth === drawnWidth) return;
+    if (chosen.printing || !canvas.clientWidth || canvas.clientWidth === drawnWidth) return;
     drawnWidth = canvas.clientWidth;
     draw();
   };
@@ -134,6 +134,12 @@ export function legendOf(names, onchange) {
     toggle([swatch(at), name], true, (on) => onchange(name, on), { class: "chip" }),
   );
   return el("div", { class: "legend", role: "group", "aria-label": "Show or hide" }, items);
+}
+
+// On paper there is no toolbar that says which colour is whose.
+function printedLegend(names) {
+  const items = names.map((name, at) => el("span", { class: "chip" }, swatch(at), name));
+  return el("div", { class: "legend printed" }, items);
 }
 
 function marksOf(block) {

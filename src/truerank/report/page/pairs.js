@@ -183,7 +183,7 @@ function beats([a, b]) {
 
 // The conclusion, the heading, the controls, the table and the chart of two recommenders, which follow the settings.
 export function twoRecommenders() {
-  const problem = el("p", { class: "problem", role: "alert" });
+  const problem = el("p", { id: "pair-problem", class: "problem", role: "alert" });
   const conclusion = el("p", { class: "sentence verdict", role: "status" });
   const again = el("p", { class: "finding" });
   const heading = el("span", {});
@@ -209,7 +209,10 @@ export function twoRecommenders() {
   };
   const inputs = TYPED.map((name) => ranksInput(name, () => type()));
   const options = PAIRS.map(({ name }, at) => el("option", { value: at }, name));
-  const choose = () => select.value !== "typed" && load(PAIRS[select.value]);
+  const choose = () => {
+    if (select.value === "typed") ranks.open = true;
+    else load(PAIRS[select.value]);
+  };
   const select = el("select", { id: "pair", onchange: choose }, options, el("option", { value: "typed" }, "typed"));
   let given = PAIRS[0].recommenders;
   const type = () => {

@@ -39,7 +39,7 @@ export const panels = {
         ...scale(block.x, false),
         nice: true,
         grid: true,
-        ticks: 4,
+        ticks: across < 150 ? 2 : 4,
         labelAnchor: "center",
         labelArrow: "none",
         domain: padded(spread(dots.flatMap((dot) => [dot.mean, dot.low, dot.high]))),

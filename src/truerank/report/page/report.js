@@ -32,7 +32,7 @@ const VIEWS = {
     el(
       "div",
       { class: "beside" },
-      block.blocks.map((each, at) => blockView(each, label, `${name}.${at + 1}`)),
+      block.blocks.map((each, at) => blockView(each, `${label}.${at + 1}`, `${name}.${at + 1}`)),
     ),
   paragraph: paragraphView,
   facts: factsView,

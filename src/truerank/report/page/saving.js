@@ -64,8 +64,9 @@ export function svgText(plot, title) {
   const name = d3.create("svg:title").text(title);
   copy.prepend(name.node(), paper.node());
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute("style", `color: ${style.color}; font-family: ${style.fontFamily}; font-size: 12px`);
-  copy.setAttribute("fill", style.color);
+  copy.removeAttribute("style");
+  const fonts = { color: style.color, fill: style.color, "font-family": style.fontFamily, "font-size": "12" };
+  for (const [attribute, value] of Object.entries(fonts)) copy.setAttribute(attribute, value);
   return new XMLSerializer().serializeToString(copy);
 }
 

@@ -3,7 +3,7 @@
 import { DATA, el } from "./dom.js";
 
 const FIRST = Object.keys(DATA.metrics ?? {})[0];
-export const chosen = { metric: FIRST, hidden: new Set(), scales: new Map(), section: "" };
+export const chosen = { metric: FIRST, hidden: new Set(), scales: new Map(), section: "", printing: false };
 const followers = [];
 const parts = [];
 
@@ -76,9 +76,14 @@ function drawAll() {
   requestAnimationFrame(() => setTimeout(redrawLater));
 }
 
-addEventListener("beforeprint", () => {
-  for (const holder of [...stale.keys()]) redraw(holder);
-});
+// Paper is narrower than most screens; charts are drawn for its width, so that their words can be read.
+const PAPER = 680;
+export const widthOf = (canvas) => (chosen.printing ? PAPER : Math.max(280, canvas.clientWidth));
+for (const [event, printing] of Object.entries({ beforeprint: true, afterprint: false }))
+  addEventListener(event, () => {
+    chosen.printing = printing;
+    for (const { draw } of followers) draw();
+  });
 
 export function change(what) {
   Object.assign(chosen, what);
@@ -97,7 +102,11 @@ export const isShown = (names) => !names.some((name) => chosen.hidden.has(name))
 // A part of the view: `write` returns its pairs of name and text, `read` takes all pairs of an address.
 export const inAddress = (part) => parts.push(part);
 
+// whether the view of the address has been taken, so that the address may follow the view
+let isTaken = false;
+
 export function writeAddress() {
+  if (!isTaken) return;
   const text = String(new URLSearchParams(parts.flatMap((part) => part.write())));
   if (text || location.hash) history.replaceState(null, "", `#${text}`);
 }
@@ -106,10 +115,13 @@ export function writeAddress() {
 export function followAddress() {
   const read = () => {
     const pairs = new URLSearchParams(location.hash.slice(1));
+    isTaken = false;
     for (const part of parts) part.read(pairs);
+    isTaken = true;
     drawAll();
   };
   if (location.hash) read();
+  isTaken = true;
   addEventListener("hashchange", read);
 }
 

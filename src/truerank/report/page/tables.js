@@ -51,7 +51,10 @@ function headerCell(column, at, sort, resort) {
   const state = sort.column !== at ? "none" : sort.down ? "descending" : "ascending";
   const numeric = column.format !== "text";
   const down = sort.column === at ? !sort.down : numeric;
-  const label = button(column.name, () => resort({ column: at, down }), { class: "sort", ...explained(column.name) });
+  const label = button(column.name, () => resort({ column: at, down }), {
+    class: "sort",
+    ...(column.name ? explained(column.name) : { "aria-label": "name" }),
+  });
   return el("th", { scope: "col", "aria-sort": state, class: numeric ? "number" : "" }, label);
 }
 
@@ -59,7 +62,7 @@ function cellContent(value, format) {
   if (format !== "estimate" || isMissing(value)) return shown(value, format);
   const [mean, low, high] = value;
   const outside = isOutside(value) ? ", value outside" : "";
-  return [shown(mean, "number"), el("small", {}, shown([low, high], "interval") + outside)];
+  return [shown(mean, "number"), " ", el("small", {}, shown([low, high], "interval") + outside)];
 }
 
 function bodyRow(columns, row) {
@@ -77,7 +80,7 @@ export function tableView(firstBlock, firstLabel) {
   let label = firstLabel;
   const rows = () => block.rows.map((cells, at) => ({ cells, about: block.about?.[at] ?? [] }));
   const visible = () => rows().filter((row) => isShown(row.about));
-  const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
+  const holder = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${label}, table` });
   let sort = { column: null, down: false };
   const draw = () => {
     const focused = holder.contains(document.activeElement) && document.activeElement.closest("th")?.cellIndex;
@@ -100,7 +103,7 @@ export function tableView(firstBlock, firstLabel) {
   const table = el("div", { class: "table" }, holder, el("div", { class: "tools" }, copy, saves));
   table.update = (next, nextLabel = label) => {
     [block, label] = [next, nextLabel];
-    holder.setAttribute("aria-label", label);
+    holder.setAttribute("aria-label", `${label}, table`);
     draw();
   };
   return table;
