@@ -431,11 +431,15 @@ def test_what_cannot_be_told_of_a_metric_is_left_out_and_said() -> None:
     )
 
 
-def test_graded_metrics_of_tied_items_have_no_expectation_in_the_sentence() -> None:
+def test_tied_items_of_different_grades_have_an_expectation() -> None:
+    """All 48 irrelevant candidates are sampled, so that it is the exact value, and the sentence need not say it."""
     starts, grades = range(0, 81, 2), [3, 1] * 40
     tied = tr.Ranks(above=[2, 2] * 40, tied=[3, 3] * 40, n_candidates=[50] * 40, indptr=starts, grades=grades)
     ranks = {"A": tied, "B": tr.Ranks.from_ranks([[1, 9]] * 40, n=50, grades=[[3.0, 1.0]] * 40)}
-    told = headline(report_data(ranks, "gndcg@10"))
+    data = report_data(ranks, "gndcg@10")
+    expected = data.expected(data.metrics[0])
+    assert expected == pytest.approx({name: tr.estimate(one, "gndcg@10").mean for name, one in ranks.items()})
+    told = headline(data)
     assert re.fullmatch(r"B is better than A on GNDCG@10 by [\d.]+, 95 % interval [\d.]+ to [\d.]+\.", str(told))
 
 

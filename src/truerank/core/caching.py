@@ -15,6 +15,9 @@ import numpy as np
 LIMIT = 1 << 26
 """Bytes that all functions together may keep: 64 MiB."""
 
+# keys hold thousands of them
+_PLAIN = (int, float, str, type(None))
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -96,6 +99,8 @@ def size_of(value: Any) -> int:
     >>> size_of((np.zeros(1_000), {"a": np.zeros(500)})) // 1_000
     12
     """
+    if isinstance(value, _PLAIN):
+        return sys.getsizeof(value)
     if isinstance(value, np.ndarray):
         # a view keeps the whole array
         return int((value if value.base is None else np.asarray(value.base)).nbytes)
@@ -103,10 +108,10 @@ def size_of(value: Any) -> int:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, Mapping):
-        return [*value, *value.values()]
     if isinstance(value, tuple | list | frozenset | set):
         return value
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, field.name) for field in fields(value)]
     return ()
