@@ -134,8 +134,8 @@ def factors():
     return tr.rank(tr.Factors(few, few), test=[[user] for user in range(3_000)], threads=16, **memory).above.tolist()
 
 
-def functions():
-    model = tr.FunctionScorer(lambda users: np.outer(users + 1.0, popular), n_items=popular.size)
+def functions(**options):
+    model = tr.FunctionScorer(lambda users: np.outer(users + 1.0, popular), n_items=popular.size, **options)
     return tr.rank(model, test=[[user] for user in range(100)], threads=16, **memory).above.tolist()
 
 
@@ -174,7 +174,7 @@ for job in (factors, functions, lists, grouped, comparison, files):
     memory = {}
     print(json.dumps([job.__name__, found == job(), str(found)[:200]]), flush=True)
 memory = {"memory": "8GB"}  # which there is not
-print(within_500_megabytes(functions))
+print(within_500_megabytes(lambda: functions(batch_size=100)))
 """
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from truerank.core import matrices
 from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, counted
 from truerank.core.csr import bounds, owners
+from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Listing(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+@bounded
 def read_candidates(
     source: Source,
     *,
@@ -108,6 +110,7 @@ def read_candidates(
     since: Column = None,
     until: Column = None,
     header: bool | None = None,
+    memory: Memory | None = None,
 ) -> Candidates:
     r"""Read which items may be recommended: to everybody or to each user, always or between two times.
 
@@ -122,6 +125,8 @@ def read_candidates(
         `since` on, and before `until`. A column of sessions is looked for only if it is named.
     header : bool, optional
         Whether the first line of a text file holds the names of the columns; detected by default.
+    memory : str or int, optional
+        What reading may use, as in `truerank.read_interactions`.
 
     Examples
     --------

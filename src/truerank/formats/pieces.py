@@ -11,7 +11,7 @@ from truerank.formats.ids import is_text
 
 _TEXT = pa.large_string()
 _PENDING = 1 << 26  # bytes of ids that wait to be numbered
-_SHARE = 2  # what is made of a table, by numbering and sorting its rows, takes as much again
+_SHARE = 2.25  # of a table: itself, and what is made of it by numbering and sorting its rows
 
 
 class Gathered:
@@ -49,7 +49,7 @@ class Gathered:
         self._n_rows += len(piece)
         self._n_bytes += self._others[-1].nbytes
         size = self._n_bytes + sum(ids.n_bytes for ids in self._ids.values())
-        require_memory(_SHARE * size, f"{self._name}, of which {self._n_rows:,} rows were read,")
+        require_memory(int(_SHARE * size), f"{self._name}, of which {self._n_rows:,} rows were read,")
 
     def table(self) -> pa.Table:
         """Return all rows; raise ``pyarrow.ArrowTypeError`` if no type holds all values of a column."""

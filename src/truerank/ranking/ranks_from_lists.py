@@ -18,7 +18,7 @@ from truerank.core.threads import Memory, bounded
 from truerank.data.candidates import Candidates, Listed, as_candidates
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.ids import as_names, comparable, is_words, session_names, shown
+from truerank.formats.ids import as_names, comparable, decoded, is_words, session_names, shown
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -163,7 +163,7 @@ def _ranked(
         if candidates.sessions is not None:
             raise InputError("`candidates` have sessions, so `session` must name the column of sessions in the run.")
         return rank_answers(lists, _scores(lists), facts, candidates, invalid, n)
-    users, items = (comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
+    users, items = (_comparable(lists.table[role], facts.table[role]) for role in ("user", "item"))
     grades = facts.numbers("relevance") if "relevance" in facts else None
     relevant = Truth.of(_joined(users[1]), _joined(items[1]), grades)
     found = _RankedLists.of(_joined(users[0]), _joined(items[0]), _scores(lists), relevant, rules.equal_scores)
@@ -256,6 +256,13 @@ def _load(run: _Given, truth: _Given) -> tuple[Rows, Rows]:
         own = {role: None if named and is_number(column) else column for role, column in columns.items()}
         parts.append(load_opened(one, contents, own, lenient=True))
     return parts[0], parts[1]
+
+
+def _comparable(listed: pa.ChunkedArray, relevant: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """Convert two columns of ids to one type; the first may hold codes of texts, and keeps them."""
+    if pa.types.is_dictionary(listed.type):
+        return [listed, decoded(relevant).cast(listed.type.value_type)]
+    return comparable(listed, relevant)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
@@ -529,6 +536,7 @@ def _changes(names: pa.Array) -> Ints:
     """Rows whose name differs from that of the row before."""
     if len(names) == 0:
         return np.zeros(0, dtype=np.int64)
+    names = names.indices if pa.types.is_dictionary(names.type) else names
     if pa.types.is_integer(names.type):
         plain: AnyArray = names.to_numpy(zero_copy_only=False)
         changed: Bools = plain[1:] != plain[:-1]

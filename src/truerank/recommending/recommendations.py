@@ -294,15 +294,15 @@ def read_recommendations(
 
 def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
     """Return the names of users or items, which may be given, and the number of that in each row."""
+    distinct, (codes,) = numbered(rows.table[role])
     if names is None:
-        distinct, (codes,) = numbered(rows.table[role])
         return as_names(distinct, role), codes.astype(np.int64)
-    listed, known = comparable(rows.table[role], pa.chunked_array([pa.array(names)]))
+    listed, known = comparable(pa.chunked_array([distinct]), pa.chunked_array([pa.array(names)]))
     numbers = pa.compute.index_in(listed, value_set=known.combine_chunks()).combine_chunks()
     if numbers.null_count:
-        row = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
+        row = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)[codes]))
         raise rows.error(row, f"{role} {shown(rows.table[role][row].as_py())} is not in `train`")
-    return names, numbers.to_numpy().astype(np.int64)
+    return names, numbers.to_numpy().astype(np.int64)[codes]
 
 
 def _order(users: Ints, scores: Floats | None, rows: Rows) -> Ints:
