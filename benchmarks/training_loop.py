@@ -12,7 +12,7 @@ FOLDER holds train.tsv.gz and test.tsv.gz: pairs of user and item numbers.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +49,17 @@ def train(model: Factorisation, optimiser: torch.optim.Optimizer, pairs: torch.T
         optimiser.step()
 
 
-@torch.inference_mode()
+def blocks(model: Factorisation) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield some users at a time, and their scores of all items."""
+    for users in torch.arange(SHAPE[0]).split(BLOCK):
+        with torch.no_grad():
+            scores = model.users(users) @ model.items.weight.T
+        yield users, scores
+
+
 def by_metric(model: Factorisation, known: sp.csr_array, held: torch.Tensor) -> float:
     metric = tr.torch.RankMetric(METRICS)
-    for users in torch.arange(SHAPE[0]).split(BLOCK):
-        scores = model.users(users) @ model.items.weight.T
+    for users, scores in blocks(model):
         metric.update(scores, held[users], exclude=known[users.numpy()])
     return float(metric.compute()["recall@20"])
 
@@ -63,11 +69,9 @@ def by_factors(model: Factorisation, known: sp.csr_array, held: torch.Tensor) ->
     return tr.evaluate(ranks, METRICS)["recall@20"].mean
 
 
-@torch.inference_mode()
 def by_topk(model: Factorisation, known: sp.csr_array, held: torch.Tensor) -> float:
     hits = 0
-    for users in torch.arange(SHAPE[0]).split(BLOCK):
-        scores = model.users(users) @ model.items.weight.T
+    for users, scores in blocks(model):
         seen = known[users.numpy()].tocoo()
         scores[torch.as_tensor(seen.row).long(), torch.as_tensor(seen.col).long()] = -torch.inf
         hits += int((scores.topk(20).indices == held[users, None]).sum())
