@@ -21,7 +21,8 @@ def evaluator(
     empty: float | None = None,
     unlisted: bool = True,
     pooled: bool = False,
-    batch: int = 1_000,
+    batch: int = 10_000,
+    cut_ideal: bool = False,
     original: bool = False,
     first: int = 1,
 ) -> Callable[[Run, Truth, int], dict[str, float]]:
@@ -37,7 +38,8 @@ def evaluator(
             "recall": len(hits) / recall(len(truth), k),
             "precision": len(hits) / (min(k, len(items)) if short else k),
             "map": sum(at / rank for at, rank in enumerate(hits, start=1)) / max(ap(len(truth), k, len(hits)), 1),
-            "ndcg@5": sum(map(gain, hits)) / sum(map(gain, range(1, min(len(truth), k) + 1))),
+            "ndcg@5": sum(map(gain, hits))
+            / sum(map(gain, range(1, min(len(truth), k, len(items) if cut_ideal else k) + 1))),
             "mrr": 1 / (hits[0] - 1 + first) if hits and hits[0] - 1 + first else float(bool(hits)),
         }
 
@@ -93,7 +95,12 @@ def test_a_plain_evaluator_differs_in_ties_alone() -> None:
         ({"empty": 0.0}, "users without relevant items", "count 0", "differs"),
         ({"unlisted": False}, "users without a list", "left out", "differs"),
         ({"pooled": True}, "several users", "not the mean over users: recall", "fault"),
-        ({"batch": 256}, "several users", "depends on the number of users: ", "fault"),
+        *(
+            ({"batch": size}, "several users", "depends on the batches of users: ", "fault")
+            for size in (32, 100, 256, 1024)
+        ),
+        ({"cut_ideal": True}, "a list shorter than k", "other values: ndcg 0.3869 instead of 0.214", "differs"),
+        ({}, "a list shorter than k", "as if irrelevant items followed", ""),
         ({"original": True}, "ndcg at rank 2", "no discount for the first two ranks", "differs"),
         ({"first": 0}, "rr at rank 2", "1: ranks from 0", "fault"),
     ],

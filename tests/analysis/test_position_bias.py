@@ -30,9 +30,10 @@ def test_level_and_power(n_orders: int) -> None:
     rng = np.random.default_rng(n_orders)
     found = [tr.position_bias(*study(rng, 0.0, n_orders), replicates=99, rng=rng).p_value for _ in range(n_studies)]
     assert abs(np.mean(np.array(found) <= level) - level) < 5 * np.sqrt(level * (1 - level) / n_studies)
-    biased = [tr.position_bias(*study(rng, 0.6, n_orders), replicates=99, rng=rng) for _ in range(20)]
-    assert np.mean([each.p_value <= level for each in biased]) > 0.9
-    assert all(each.correlation > 0 for each in biased)
+    for pull in (0.6, -0.6):  # towards what is shown first, or last
+        biased = [tr.position_bias(*study(rng, pull, n_orders), replicates=99, rng=rng) for _ in range(20)]
+        assert np.mean([each.p_value <= level for each in biased]) > 0.9
+        assert all(np.sign(each.correlation) == np.sign(each.change) == np.sign(pull) for each in biased)
 
 
 def test_the_statistic_by_definition() -> None:

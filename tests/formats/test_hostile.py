@@ -62,6 +62,8 @@ READERS: dict[str, Reader] = {
     "tables of ranks": tables,
     "sampled": lambda path, _: tr.read_ranks(path, m=9, n=90, replace=True),
     "ranks": ranks,
+    "candidates": lambda path, _: tr.read_candidates(path),
+    "answers": lambda path, good: tr.read_lists(path, good / "qrels.txt", candidates=["a", "b"], invalid="last"),
     "pairs": lambda path, _: read_pairs(path, (10, 10)),
     "negatives": lambda path, _: read_negatives(path),
     "array": lambda path, _: np.asarray(load_array(path)).sum(),

@@ -18,6 +18,8 @@ Truth = dict[str, list[str]]
 Evaluator = Callable[[Run, Truth, int], Mapping[str, float]]
 
 K = 5
+_MANY = 1_031
+"""Users at a time."""
 HITS = ("recall", "hr", "precision", "ndcg", "ap", "rr")
 """Metrics that are above 0 exactly if a relevant item is in the top k, the clearest first."""
 
@@ -75,7 +77,7 @@ def check_evaluator(evaluate: Evaluator) -> EvaluatorCheck:
     -------
     EvaluatorCheck
         Whether rank k counts, how ties, duplicates, short lists and missing users are treated, which divisors are used,
-        and whether the mean depends on how many users there are. An error that the evaluator raises is an answer, too.
+        and whether the mean depends on batches of users. An error that the evaluator raises is an answer, too.
 
     Examples
     --------
@@ -209,6 +211,21 @@ def _divisors(case: _Case) -> Iterator[Finding]:
     yield from _explained(case, "precision of a short list", "precision", short, (1 / K, "divided by k", ""), own)
 
 
+def _short(case: _Case) -> Iterator[Finding]:
+    """Ask about a list of two items and about the same list with six more, none of them relevant."""
+    wrong, metrics = [], [name for name in case.metrics if name != "precision"]
+    for name in metrics:
+        found = case.answer([name], _one([1], 8, length=2), _one([1], 8))
+        if isinstance(found, str):
+            yield Finding("a list shorter than k", found, "" if found == _UNASKED else "fault")
+            return
+        if not math.isclose(*found, abs_tol=1e-4):
+            wrong.append(f"{name} {found[0]:.4g} instead of {found[1]:.4g}")
+    if metrics:
+        words = f"other values: {', '.join(wrong)}" if wrong else "as if irrelevant items followed"
+        yield Finding("a list shorter than k", words, "differs" if wrong else "")
+
+
 def _order(case: _Case) -> Iterator[Finding]:
     run, truth = _one([0])
     turned, lower = {"u": run["u"][::-1]}, {"u": [(item, score - 100.0) for item, score in run["u"]]}
@@ -287,25 +304,29 @@ def _missing(case: _Case) -> Iterator[Finding]:
 
 
 def _joint(singles: Sequence[tuple[Run, Truth]], n_users: int) -> tuple[Run, Truth]:
-    """Return many users, who take turns in being one of a few."""
-    users = {f"u{at}": singles[at % len(singles)] for at in range(n_users)}
+    """Return many users: first those like the first one, then those like the second, and so on."""
+    users = {f"u{at}": singles[at * len(singles) // n_users] for at in range(n_users)}
     return {u: run["u"] for u, (run, _) in users.items()}, {u: truth["u"] for u, (_, truth) in users.items()}
 
 
 def _means(case: _Case) -> Iterator[Finding]:
-    """Users with different numbers of relevant items: alone, together, and in hundreds."""
+    """Users with different numbers of relevant items: alone, together, and very many.
+
+    Their number is prime, so that the last batch is smaller than the others whatever the size of these; and it is made
+    of one kind of user, so that a mean of the means of batches shows.
+    """
     singles = [_one([0], 1), _one([0, 2], 7), _one([1, 3, 4], 3)]
     wrong: dict[str, list[str]] = {}
     for name in case.metrics:
         apart, few, many = (
-            case.answer([name], *asked) for asked in (singles, [_joint(singles, 3)], [_joint(singles, 300)])
+            case.answer([name], *asked) for asked in (singles, [_joint(singles, 3)], [_joint(singles, _MANY)])
         )
         if isinstance(apart, str) or isinstance(few, str) or isinstance(many, str):
             wrong.setdefault(next(each for each in (apart, few, many) if isinstance(each, str)), []).append(name)
-        elif not math.isclose(few[0], many[0], abs_tol=1e-4):
-            wrong.setdefault("depends on the number of users", []).append(name)
         elif not math.isclose(sum(apart) / 3, few[0], abs_tol=1e-4):
             wrong.setdefault("not the mean over users", []).append(name)
+        elif not math.isclose(sum(apart[at * 3 // _MANY] for at in range(_MANY)) / _MANY, many[0], abs_tol=1e-4):
+            wrong.setdefault("depends on the batches of users", []).append(name)
     answers = [f"{words}: {', '.join(dict.fromkeys(names))}" for words, names in wrong.items()]
     yield Finding("several users", "; ".join(answers) or "mean over users", "fault" if wrong else "")
 
@@ -315,4 +336,4 @@ def _range(case: _Case) -> Iterator[Finding]:
     yield Finding("values above 1", ", ".join(above) or "none", "fault" if above else "")
 
 
-QUESTIONS = (_cutoff, _order, _ties, _discounts, _divisors, _duplicates, _missing, _means, _range)
+QUESTIONS = (_cutoff, _order, _ties, _discounts, _divisors, _short, _duplicates, _missing, _means, _range)

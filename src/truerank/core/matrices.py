@@ -182,7 +182,8 @@ def of_pairs(users: Ints, items: Ints, shape: tuple[int, int]) -> Csr:
     height, width = shape
     pairs = users * width + items
     if not np.all(pairs[1:] > pairs[:-1]):
-        pairs = np.unique(pairs)
+        pairs.sort()
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
         users, items = np.divmod(pairs, width)
     index = np.dtype(np.int32 if max(width, height, items.size) < 2**31 else np.int64)  # as SciPy chooses it
     indptr = bounds(np.bincount(users, minlength=height)).astype(index)

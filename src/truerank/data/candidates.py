@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,8 @@ from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
+
     from truerank.formats.columns import Column
     from truerank.formats.sources import Source
 
@@ -284,8 +288,15 @@ def joined(*parts: Interactions | None) -> Interactions | None:
     given = [part for part in parts if part is not None]
     if len(given) < 2:
         return given[0] if given else None
-    users, items = (np.concatenate([getattr(part, role) for part in given]) for role in ("users", "items"))
-    return _interactions(users, items, given[0])
+    either = reduce(operator.add, [marked(part, 1) for part in given])
+    return Interactions(either, given[0].user_ids, given[0].item_ids)
+
+
+def marked(part: Interactions, mark: int) -> sp.csr_array:
+    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
+    import scipy.sparse as sp
+
+    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
 def _interactions(users: Ints, items: Ints, like: Interactions) -> Interactions:

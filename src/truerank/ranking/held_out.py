@@ -17,7 +17,17 @@ from truerank.core.csr import bounds
 from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory
-from truerank.data.candidates import Listed, Listing, joined, listing, narrowed, new_items, repeated_for, widened
+from truerank.data.candidates import (
+    Listed,
+    Listing,
+    joined,
+    listing,
+    marked,
+    narrowed,
+    new_items,
+    repeated_for,
+    widened,
+)
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 from truerank.data.splits import Split
 from truerank.scoring.conversion import Scoreable, as_scorer
@@ -135,7 +145,7 @@ class HeldOut:
     def marks(self) -> sp.csr_array:
         """Return a matrix with 1 for a listed candidate, 2 for a relevant item, 4 for an excluded one, or their sum."""
         parts = ((self.listed, 1), (self.test, 2), (self.excluded, 4))
-        return reduce(operator.add, [_marked(part, mark) for part, mark in parts if part is not None])
+        return reduce(operator.add, [marked(part, mark) for part, mark in parts if part is not None])
 
     def ranks(
         self, order: Ints, above: Ints, tied: Ints, n_candidates: Ints, same_score: Bools | None, **others: Any
@@ -303,13 +313,12 @@ class HeldOut:
         if used.all() and for_all.all():
             return self
         stray, held = used & ~for_all, np.diff(self.test.indptr) > 0
-        listed, left_out = self.listed, self.left_out
-        if listed is None and for_all.sum() < stray.sum():
-            listed = repeated_for(for_all, held)
-        elif stray.any():
-            left_out = joined(left_out, repeated_for(stray, held))
-        parts = {"train": self.train, "test": self.test, "listed": listed, "left_out": left_out}
+        parts = {"train": self.train, "test": self.test, "listed": self.listed, "left_out": self.left_out}
         narrow = {name: None if part is None else narrowed(part, used) for name, part in parts.items()}
+        if self.listed is None and for_all.sum() < stray.sum():
+            narrow["listed"] = repeated_for(for_all[used], held)
+        elif stray.any():
+            narrow["left_out"] = joined(narrow["left_out"], repeated_for(stray[used], held))
         scorers = tuple(_named(one, self.test) for one in self.scorers)
         return dataclasses.replace(self, **narrow, scorers=scorers, catalogue=self.test)  # type: ignore[arg-type]
 
@@ -385,13 +394,6 @@ def _named(scorer: Scorer, data: Interactions) -> Scorer:
 def is_candidate(marks: sp.csr_array) -> Bools:
     """Return which stored entries of `HeldOut.marks` are candidates: relevant ones, and those only listed."""
     return (marks.data & 2 > 0) | (marks.data == 1)
-
-
-def _marked(part: Interactions, mark: int) -> sp.csr_array:
-    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
-    import scipy.sparse as sp
-
-    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
 def _parts(split: Split | None, train: PerUser | None, test: PerUser | None) -> tuple[PerUser | None, PerUser]:
