@@ -13,7 +13,7 @@ from truerank.papers.krichene_rendle_2020.movielens import embedded
 DOCS = Path(__file__).resolve().parent
 OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=5000 --window-size=960,850"
+    "--disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=5000 --window-size=1000,760"
 )
 
 

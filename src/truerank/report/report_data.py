@@ -185,7 +185,7 @@ def _beside(ranks: Mapping[str, tr.Ranks], sampled: Mapping[str, tr.Ranks] | Non
     return given
 
 
-def _listed(ranks: Mapping[str, tr.Ranks], lists: Mapping[str, tr.Recommendations] | None) -> dict[str, Any]:
+def _listed(ranks: Mapping[str, tr.Ranks], lists: Any) -> dict[str, tr.Recommendations]:
     """Check lists of recommended items."""
     if lists is None:
         return {}

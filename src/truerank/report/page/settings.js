@@ -131,10 +131,10 @@ function inRange(name, value) {
   return kept;
 }
 
-function atMost(name, limit, words) {
-  if (setting[name] <= limit) return;
-  setting[name] = limit;
-  refused[name] = `${name} is at most ${words} = ${limit.toLocaleString("en")}.`;
+function limit(name, most, words) {
+  if (setting[name] <= most) return;
+  setting[name] = most;
+  refused[name] = `${name} is at most ${words} = ${most.toLocaleString("en")}.`;
 }
 
 // No more candidates are sampled than there are, none is cut off beyond the last rank, and what the design does not
@@ -144,8 +144,8 @@ export function set(changes) {
   for (const [name, value] of Object.entries(changes)) setting[name] = name in LIMITS ? inRange(name, value) : value;
   for (const [name, possible] of Object.entries(POSSIBLE))
     if (!possible().includes(setting[name])) setting[name] = possible()[0];
-  if (setting.design !== "replaced") atMost("m", setting.n - 1, "n − 1");
-  atMost("k", setting.n, "n");
+  if (setting.design !== "replaced") limit("m", setting.n - 1, "n − 1");
+  limit("k", setting.n, "n");
   change({});
 }
 
