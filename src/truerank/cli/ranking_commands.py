@@ -51,7 +51,7 @@ def rank(
 
     \b
     truerank rank --factors users.npy items.npy --train train.tsv --test test.tsv -o ranks.parquet
-    truerank rank --model ials.npz --train train.csv --test test.csv -o ranks.parquet
+    truerank rank --model ials.npz --train train.csv --test test.csv --unknown last -o ranks.parquet
     truerank evaluate ranks.parquet -m ndcg@10 -m auc
     """
     options.check_output(output, *(factors or ()), bias, *(names or ()), model, train, test, candidates, exclude)
