@@ -339,7 +339,7 @@ def one_held_out_each(n_users: int) -> tuple[Lists, Lists]:
 
 @pytest.mark.parametrize(("users", "threads"), [(0, 1), (1, 2), (6, 2), (6040, 1), (6040, 2), (30_000, 7)])
 def test_every_thread_gets_as_many_blocks(users: int, threads: int) -> None:
-    size = factors._fair_size(users, threads)
+    size = factors._fair_size(users, threads, factors.USERS_PER_BLOCK)
     blocks = -(-users // size)
     assert 0 < size <= factors.USERS_PER_BLOCK
     assert size % factors.USERS_PER_TILE == 0
