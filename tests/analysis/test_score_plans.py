@@ -91,3 +91,23 @@ def test_refusals(options: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"designs": 10} | options
     with pytest.raises(tr.InputError, match=message):
         tr.plan_scores(**given)
+
+
+def test_a_wanted_error_chooses_how_much_is_decided() -> None:
+    pilot = tr.Ranks.from_ranks(np.random.default_rng(3).geometric(0.02, size=400), n=800)
+    options: dict[str, Any] = {"like": pilot, "users": 1_500, "metric": "recall@10"}
+    shares = [0.5, 0.3, 0.2, 0.1, 0.02]
+    fixed = tr.plan_scores([tr.InverseSampling(2, decide=10, beyond=beyond) for beyond in shares], **options).designs[
+        1:
+    ]
+    assert [each.scores for each in fixed] == sorted(each.scores for each in fixed), "more is decided, more is scored"
+    wanted = (fixed[1].error + fixed[3].error) / 2
+    _, chosen = tr.plan_scores("inverse(decide=10)", error=wanted, **options).designs
+    assert chosen.error <= wanted
+    assert fixed[0].scores < chosen.scores < fixed[-1].scores
+    _, best = tr.plan_scores("inverse(decide=10)", error=1e-9, **options).designs
+    assert best.design == "inverse(decide=10, beyond=0.01)", "none is good enough"
+    _, plain = tr.plan_scores("inverse(2)", error=wanted, **options).designs
+    assert plain.design == "inverse"
+    with pytest.raises(tr.InputError, match="`error` must be a number above 0, got 0"):
+        tr.plan_scores("inverse(decide=10)", error=0, **options)
