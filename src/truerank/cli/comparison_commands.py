@@ -7,15 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import truerank as tr
 from truerank.cli import options
-from truerank.cli.output import say, show_notes, show_table, width
-from truerank.core.tables import json_text, markdown, markdown_text, wrapped
-from truerank.evaluation.differences import Acceptance, acceptance, one_sided
+from truerank.cli.output import say_sentence, show_notes, show_table
+
+if TYPE_CHECKING:
+    from truerank.evaluation.differences import Acceptance
 
 
 @click.command()
@@ -137,6 +138,8 @@ class Check:
     @classmethod
     def of(cls, found: tr.Difference, margins: options.Margins) -> Check:
         """Return the decision: to pass, all have to, so that each is tested by itself; to fail, one is enough."""
+        from truerank.evaluation.differences import acceptance
+
         margin = margins.of(found.metric, found.baseline_mean)
         by_itself = replace(found, adjusted_p_value=found.p_value, adjusted_level=found.level)
         passes = acceptance(by_itself, margin) == "passes"
@@ -158,6 +161,8 @@ class Check:
     @property
     def _level(self) -> float:
         """A two-sided test says who is better; a one-sided one, that the loss is smaller or larger than the margin."""
+        from truerank.evaluation.differences import one_sided
+
         two_sided = self.decision == "cannot tell" or self.found.finding.winner == self.found.recommender
         return self.found.adjusted_level if two_sided or not self.margin else one_sided(self.found.adjusted_level)
 
@@ -218,12 +223,14 @@ _COUNTED: dict[Acceptance, str] = {"passes": "pass", "fails": "fail", "cannot te
 
 def _show_text(checks: Sequence[Check]) -> None:
     for each in checks:
-        say(wrapped(each.sentence, width()))
+        say_sentence(each.sentence)
     if len(checks) > 1:
-        say(wrapped(_in_all(checks), width()))
+        say_sentence(_in_all(checks))
 
 
 def _as_markdown(checks: Sequence[Check]) -> str:
+    from truerank.core.tables import markdown, markdown_text
+
     header = ("", "new", "old", "difference", "interval", "margin", "decision")
     rows = []
     for each in checks:
@@ -253,6 +260,8 @@ def _as_junit(checks: Sequence[Check]) -> str:
 
 
 def _as_json(checks: Sequence[Check]) -> str:
+    from truerank.core.tables import json_text
+
     return json_text({"decision": decided(checks), "checks": [each.record() for each in checks]})
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import truerank as tr
 
@@ -175,6 +174,8 @@ class Inputs:
             return tr.read_split(self.split)
         if self.train is None:
             return None
+        import numpy as np
+
         one = next(iter(ranks.values()))
         if one.items is None or one.ids is None:
             raise tr.InputError("--train needs ranks that name users and items, as those of lists do; give --split.")
@@ -197,6 +198,8 @@ class Inputs:
 
 def _of_users(ranks: Mapping[str, tr.Ranks], path: str) -> dict[str, tr.Ranks]:
     """Return the ranks of the users that a file lists, without regard to whether ids are text or numbers."""
+    import numpy as np
+
     wanted = {str(user) for user in _read_id_columns(path, "users", ("user",))["user"].to_pylist()}
     kept = {}
     for name, one in ranks.items():

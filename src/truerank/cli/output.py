@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from shutil import get_terminal_size
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 import truerank as tr
-from truerank.core.tables import Tabular, wrapped
+
+if TYPE_CHECKING:
+    from truerank.core.tables import Tabular
 
 _VALUE = r"'(?P<text>[^']*)'|(?P<flag>True|False)|\{'(?P<key>\w+)': \.\.\.\}"
 _ARGUMENT = re.compile(rf"`(?P<name>\w+)`|\b(?P<set>\w+)=(?:{_VALUE})")
@@ -114,10 +116,17 @@ def width() -> int:
     return get_terminal_size().columns
 
 
+def say_sentence(sentence: str, *, err: bool = False) -> None:
+    """Print a sentence in lines that fit, broken between words."""
+    from truerank.core.tables import wrapped  # which loads NumPy
+
+    say(wrapped(sentence, width()), err=err)
+
+
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes on standard error."""
     for note in notes:
-        say(wrapped(f"note: {on_one_line(_for_command(note))}", width()), err=True)
+        say_sentence(f"note: {on_one_line(_for_command(note))}", err=True)
 
 
 def _for_command(note: str) -> str:
@@ -140,7 +149,7 @@ def show_table(result: Tabular[Any], form: str, *, aside: bool = False, conclusi
         click.echo(getattr(worded, f"to_{form}")(), err=aside)
         show_notes((*table.conclusions, *notes))
     for sentence in conclusions:
-        say(wrapped(sentence, width()), err=form != "table")
+        say_sentence(sentence, err=form != "table")
 
 
 def describe_and_write(result: tr.Ranks | tr.Recommendations, path: str, write: Callable[[str], object]) -> None:
