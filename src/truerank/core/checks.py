@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 if TYPE_CHECKING:
+    import scipy.sparse as sp
+
     Rng = int | np.random.Generator | None
 else:
     Rng = Any  # `np.random` is imported by what draws
@@ -263,6 +265,12 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
     return array.astype(np.int64)
 
 
+def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
+    """Whether something is a sparse matrix of SciPy; there is none before somebody has imported these."""
+    loaded = sys.modules.get("scipy.sparse")
+    return loaded is not None and loaded.issparse(value)
+
+
 def to_numpy(array: Any, name: str) -> AnyArray:
     """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
 
@@ -438,3 +446,16 @@ def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
     firsts = indptr[:-1]
     same[firsts[firsts < same.size]] = False
     return same
+
+
+def refuse_score(user: int, item: int, score: float) -> None:
+    """Raise the error for a score that is not finite."""
+    how = "leave items out with `train`, or `exclude` of `RankCounter.update`, not by a score"
+    hint = f"; {how}" if score == -math.inf else ""
+    raise InputError(f"scores must be finite, got {score} for user {user} and item {item}{hint}.")
+
+
+def check_pairs(scores: AnyArray, users: Ints, items: Ints) -> None:
+    """Refuse scores of pairs if one is not finite."""
+    if (at := first_true(~np.isfinite(scores))) is not None:
+        refuse_score(users[at], items[at], scores[at])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, counted, refuse_masked, refuse_pairs, to_numpy
+from truerank.core.checks import AnyArray, InputError, Ints, counted, is_sparse, refuse_masked, refuse_pairs, to_numpy
 from truerank.core.csr import bounds, owners
 
 if TYPE_CHECKING:
@@ -36,12 +35,6 @@ class Csr(NamedTuple):
         import scipy.sparse as sp
 
         return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
-
-
-def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
-    """Whether something is a sparse matrix of SciPy; there is none before somebody has imported these."""
-    loaded = sys.modules.get("scipy.sparse")
-    return loaded is not None and loaded.issparse(value)
 
 
 def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from truerank.core import matrices
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, counted
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, counted, is_sparse
 from truerank.core.csr import bounds, owners
 from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions, PerUser, check_same_names
 
 if TYPE_CHECKING:
-    import scipy.sparse as sp
-
     from truerank.formats.columns import Column
     from truerank.formats.sources import Source
 
@@ -208,7 +206,7 @@ def listing(given: Listed, name: str, data: Interactions, *, times: AnyArray | N
 
 def as_candidates(given: Any) -> Any:
     """Return candidates by name; interactions, sparse matrices and lists per user, which are by number, unchanged."""
-    if isinstance(given, Candidates | Interactions) or matrices.is_sparse(given):
+    if isinstance(given, Candidates | Interactions) or is_sparse(given):
         return given
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
         return _by_name(given) or given
@@ -288,15 +286,8 @@ def joined(*parts: Interactions | None) -> Interactions | None:
     given = [part for part in parts if part is not None]
     if len(given) < 2:
         return given[0] if given else None
-    either = reduce(operator.add, [marked(part, 1) for part in given])
+    either = reduce(operator.add, [part.marked(1) for part in given])
     return Interactions(either, given[0].user_ids, given[0].item_ids)
-
-
-def marked(part: Interactions, mark: int) -> sp.csr_array:
-    """Return a matrix with this mark at each stored entry, so that a sum of several shows which of them store it."""
-    import scipy.sparse as sp
-
-    return sp.csr_array((np.full(part.items.size, mark, np.int8), part.items, part.indptr), shape=part.shape)
 
 
 def _interactions(users: Ints, items: Ints, like: Interactions) -> Interactions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.core import csr, matrices, tables
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, counted, refuse_masked
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_ids, counted, is_sparse, refuse_masked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +130,7 @@ class Interactions:
         """
         if isinstance(given, Interactions):
             found = given.merged()
-        elif matrices.is_sparse(given):
+        elif is_sparse(given):
             found = cls(matrices.ascending(given, name, may_merge=True))
         elif isinstance(given, Sequence) and not isinstance(given, str):
             matrix, notes = matrices.from_lists(given, name, n_users, n_items)
@@ -293,6 +293,12 @@ class Interactions:
         return Interactions(
             matrix, self.user_ids, self.item_ids, **aligned, notes=notes, session_users=self.session_users
         )
+
+    def marked(self, mark: int) -> sp.csr_array:
+        """Return a matrix with this mark at each entry; the sum of several shows which of them have an entry."""
+        import scipy.sparse as sp
+
+        return sp.csr_array((np.full(self.items.size, mark, np.int8), self.items, self.indptr), shape=self.shape)
 
     def overlap(self, other: Interactions) -> Ints:
         """Return how many items of each user are in both; `other`, which is looked up, should be the smaller one."""

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints
+from truerank.core.checks import AnyArray, Ints, refuse_score
 from truerank.core.csr import owners
 from truerank.kernels import library
 from truerank.kernels.orders import Order
 from truerank.kernels.scores import Best, BestBlock, above_and_tied, best_of_blocks, best_scores, count_scores
-from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks, refuse_score
+from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks
 
 
 def score_pairs(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints
-from truerank.core.matrices import is_sparse
+from truerank.core.checks import AnyArray, Ints, is_sparse, refuse_score
 from truerank.kernels import library
 from truerank.kernels.scores import Best, BestBlock, best_of_blocks, best_scores, count_scores, users_per_block
-from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks, refuse_score
+from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks
 
 BLOCKS = 8  # the number of blocks is a multiple of this, given enough users, so that threads end together
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.core.checks import AnyArray, InputError, Ints, refuse_masked
+from truerank.core.checks import AnyArray, InputError, Ints, refuse_masked, refuse_score
 from truerank.core.threads import fitting
 from truerank.kernels import library
 from truerank.kernels.user_blocks import (
@@ -23,7 +23,6 @@ from truerank.kernels.user_blocks import (
     check_read,
     count_blocks,
     refuse_list,
-    refuse_score,
     share_users,
 )
 

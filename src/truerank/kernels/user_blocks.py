@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
@@ -141,19 +140,6 @@ def share_users(
 def refuse_list(name: str, user: int) -> None:
     """Raise the error for a list out of order or range."""
     raise InputError(f"`{name}` must list items of the catalogue in ascending order, but does not for user {user}.")
-
-
-def refuse_score(user: int, item: int, score: float) -> None:
-    """Raise the error for a score that is not finite."""
-    how = "leave items out with `train`, or `exclude` of `RankCounter.update`, not by a score"
-    hint = f"; {how}" if score == -math.inf else ""
-    raise InputError(f"scores must be finite, got {score} for user {user} and item {item}{hint}.")
-
-
-def check_pairs(scores: AnyArray, users: Ints, items: Ints) -> None:
-    """Refuse scores of pairs if one is not finite."""
-    if (at := first_true(~np.isfinite(scores))) is not None:
-        refuse_score(users[at], items[at], scores[at])
 
 
 def check_lists(name: str, lists: Lists, n_users: int, n_items: int) -> None:

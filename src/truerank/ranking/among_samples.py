@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 
 from truerank.core import checks
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, check_whole, slices
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    Rng,
+    as_rng,
+    check_pairs,
+    check_whole,
+    slices,
+)
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
@@ -21,7 +32,7 @@ from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
 from truerank.kernels.factors import count_sampled
-from truerank.kernels.user_blocks import Progress, check_pairs
+from truerank.kernels.user_blocks import Progress
 from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, seed_with
 from truerank.sampling import designs
 from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, as_ids, counted, refuse_masked
+from truerank.core.checks import AnyArray, InputError, as_ids, counted, is_sparse, refuse_masked
 from truerank.core.csr import bounds, owners
-from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser

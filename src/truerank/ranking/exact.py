@@ -9,14 +9,25 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, check_whole, counted, to_numpy
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    Rng,
+    check_pairs,
+    check_whole,
+    counted,
+    to_numpy,
+)
 from truerank.core.csr import bounds, owners, places
 from truerank.core.ranks import Ranks, cut_counts
 from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar
 from truerank.data.candidates import Listed
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
-from truerank.kernels.user_blocks import Counts, Lists, Progress, check_pairs
+from truerank.kernels.user_blocks import Counts, Lists, Progress
 from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, is_candidate, seed_with
 from truerank.scoring.conversion import Scoreable
 from truerank.scoring.scorers import Scorer

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_rng, check_choice, counted
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    Floats,
+    InputError,
+    Ints,
+    Rng,
+    as_rng,
+    check_choice,
+    counted,
+    is_sparse,
+)
 from truerank.core.csr import bounds
-from truerank.core.matrices import is_sparse
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory
 from truerank.data.candidates import (
@@ -22,7 +32,6 @@ from truerank.data.candidates import (
     Listing,
     joined,
     listing,
-    marked,
     narrowed,
     new_items,
     repeated_for,
@@ -145,7 +154,7 @@ class HeldOut:
     def marks(self) -> sp.csr_array:
         """Return a matrix with 1 for a listed candidate, 2 for a relevant item, 4 for an excluded one, or their sum."""
         parts = ((self.listed, 1), (self.test, 2), (self.excluded, 4))
-        return reduce(operator.add, [marked(part, mark) for part, mark in parts if part is not None])
+        return reduce(operator.add, [part.marked(mark) for part, mark in parts if part is not None])
 
     def ranks(
         self, order: Ints, above: Ints, tied: Ints, n_candidates: Ints, same_score: Bools | None, **others: Any

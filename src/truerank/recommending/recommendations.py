@@ -19,6 +19,7 @@ from truerank.core.checks import (
     Ints,
     check_choice,
     check_kind,
+    check_pairs,
     check_whole,
     counted,
     require,
@@ -37,7 +38,7 @@ from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
 from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
 from truerank.kernels.scores import Best
-from truerank.kernels.user_blocks import Lists, check_pairs
+from truerank.kernels.user_blocks import Lists
 from truerank.ranking.held_out import HeldOut, Unknown
 from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable, as_scorer

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_path
-from truerank.core.matrices import is_sparse
+from truerank.core.checks import AnyArray, InputError, Ints, as_path, is_sparse
 from truerank.formats.writing import make_folder, replacing, write_text
 from truerank.kernels.scores import Best, users_per_block
 from truerank.kernels.user_blocks import Counts, Lists, Progress

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, check_kind
-from truerank.core.matrices import is_sparse
+from truerank.core.checks import AnyArray, InputError, Ints, check_kind, is_sparse
 from truerank.scoring.scorers import Factors, FunctionScorer, Ids, ScoreMatrix, Scorer, Similarity, n_arguments
 
 Scoreable = Scorer | AnyArray | Callable[[Ints], Any] | Callable[[Ints, Ints], Any] | Any

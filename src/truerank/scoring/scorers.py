@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, check_whole, to_numpy
+from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, check_whole, is_sparse, to_numpy
 from truerank.core.csr import entries_of, owners
-from truerank.core.matrices import Matrix, as_dense, as_matrix, is_sparse
+from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
