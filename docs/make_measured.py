@@ -207,8 +207,39 @@ def real_races() -> str:
     return markdown(("pair", "margin", "difference", "race", "fixed study"), lines)
 
 
+def decided_errors() -> str:
+    """Return the errors of designs that decide the top, and of others."""
+    metrics = ("recall@10", "ndcg@10", "ap")
+    lines = [
+        (
+            row["data"],
+            f"`{row['design']}`",
+            row["estimator"] if " " in row["estimator"] else f"~{row['estimator']}",
+            f"{float(row['draws']):,.0f}",
+            "/".join(row[metric] for metric in metrics),
+            "/".join(row[f"bias of {metric}"] for metric in metrics),
+        )
+        for row in rows("decided_errors.csv")
+    ]
+    return markdown(("data", "design", "estimator", "scores", "RMSE, %", "bias, %"), lines)
+
+
+def decided_coverage() -> str:
+    """Return how often intervals of designs that decide the top cover, and how wide they are."""
+    found = rows("decided_coverage.csv")
+    columns = list(dict.fromkeys((row["metric"], row["design"]) for row in found))
+    lines = []
+    for law, users in dict.fromkeys((row["law"], row["users"]) for row in found):
+        own = [_one(found, law=law, users=users, metric=metric, design=design) for metric, design in columns]
+        shown = ["" if row is None else f"{row['coverage']} % (± {float(row['half width']):,.0f} %)" for row in own]
+        lines.append([law, f"{int(users):,}", *shown])
+    return markdown(("law of the ranks", "users", *(f"{metric}, `{design}`" for metric, design in columns)), lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "spark": spark,
+    "decided errors": decided_errors,
+    "decided coverage": decided_coverage,
     "honest intervals": honest_intervals,
     "verdicts": verdicts,
     "interval coverage": interval_coverage,
