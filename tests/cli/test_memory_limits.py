@@ -32,7 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is on the address space, which Linux counts")
-@pytest.mark.parametrize("megabytes", [300, 500])
+@pytest.mark.parametrize("megabytes", [500, 700])
 @pytest.mark.parametrize(
     "command",
     [

@@ -202,9 +202,13 @@ class Estimate(Tabular[Record]):
         if (self.metric, self.ties) != (other.metric, other.ties):
             both = f"{self.metric!r} ({self.ties}) and {other.metric!r} ({other.ties})"
             raise InputError(f"only estimates of one metric and tie policy add up, got {both}.")
-        kinds = {"by_propensity": "by propensity", "exact_range": "with an exact range", "weight": "of groups of items"}
-        for name, what in kinds.items():
-            if (getattr(self, name) in (None, False)) != (getattr(other, name) in (None, False)):
+        kinds = {
+            "by propensity": (self.by_propensity, other.by_propensity),
+            "with an exact range": (self.exact_range is None, other.exact_range is None),
+            "of groups of items": (self.weight is None, other.weight is None),
+        }
+        for what, (own, its) in kinds.items():
+            if own != its:
                 raise InputError(f"only estimates {what}, or none, add up, got both for {self.metric!r}.")
         n, moments = self.n + other.n, self._merging + other._merging
         hidden = math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1)
