@@ -44,7 +44,7 @@ def test_the_statistic_by_definition() -> None:
     found = tr.position_bias(ranks, shown, replicates=999, rng=0)
     assert found.correlation == pytest.approx(np.corrcoef(place, rank)[0, 1], rel=1e-12)
     assert found.change == pytest.approx(np.polyfit(place, rank, 1)[0] * 2, rel=1e-12)
-    assert [(row.instances, row.mean_rank) for row in found] == [(2, 0.25), (1, 0.0), (1, 1.0)]
+    assert [(row.instances, row.share_above) for row in found] == [(2, 0.25), (1, 0.0), (1, 1.0)]
     # of the 12 distinct arrangements of two zeros, a half and a one, count those at least as strong
     orders = [np.array(order) for order in set(itertools.permutations(place.tolist()))]
     strength = [abs((order - 0.375) @ (rank - 0.375)) for order in orders]

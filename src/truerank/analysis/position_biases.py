@@ -21,7 +21,7 @@ class ShownAt(NamedTuple):
 
     shown: str
     instances: int
-    mean_rank: float
+    share_above: float
     """Share of the irrelevant candidates above a relevant item, on average: 0 is the best, 1 the worst."""
 
 
@@ -38,7 +38,7 @@ class PositionBias(Tabular[ShownAt]):
     p_value : float
         Of no influence, two-sided, by permutation.
     thirds : tuple of ShownAt
-        Mean ranks by place.
+        Share of the irrelevant candidates above a relevant item, by place.
     notes : tuple of str
     """
 
@@ -59,9 +59,9 @@ class PositionBias(Tabular[ShownAt]):
         found = f"correlation of place shown and rank {self.correlation:.3f}, p = {self.p_value:.2g}"
         moved = f"from the first place shown to the last, the rank gets {abs(self.change):.1f} places"
         about = f"{moved} {'worse' if self.change >= 0 else 'better'}"
-        cells = tuple((Cell(row.shown), Cell(str(row.instances)), Cell(f"{row.mean_rank:.3f}")) for row in self.thirds)
+        cells = tuple((Cell(row.shown), Cell(str(row.instances)), Cell(f"{row.share_above:.3f}")) for row in self.thirds)
         records = tuple(row._asdict() | {"p_value": self.p_value} for row in self.thirds)
-        return Table(("shown in the", "instances", "mean rank"), cells, records, (found, about, *self.notes))
+        return Table(("shown in the", "instances", "share above"), cells, records, (found, about, *self.notes))
 
 
 def position_bias(
@@ -95,10 +95,10 @@ def position_bias(
     >>> lazy = {user: items[:5] + sorted(items[5:]) for user, items in shown.items()}  # keeps the first five in place
     >>> ranks = tr.read_lists(lazy, {user: [7] for user in shown}, candidates=shown)
     >>> print(tr.position_bias(ranks, shown, rng=1))
-    shown in the  instances  mean rank
-    first third          63      0.201
-    middle               65      0.526
-    last third           72      0.532
+    shown in the  instances  share above
+    first third          63        0.201
+    middle               65        0.526
+    last third           72        0.532
     note: correlation of place shown and rank 0.759, p = 0.0001
     note: from the first place shown to the last, the rank gets 9.2 places worse
     """
