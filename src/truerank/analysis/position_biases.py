@@ -59,7 +59,9 @@ class PositionBias(Tabular[ShownAt]):
         found = f"correlation of place shown and rank {self.correlation:.3f}, p = {self.p_value:.2g}"
         moved = f"from the first place shown to the last, the rank gets {abs(self.change):.1f} places"
         about = f"{moved} {'worse' if self.change >= 0 else 'better'}"
-        cells = tuple((Cell(row.shown), Cell(str(row.instances)), Cell(f"{row.share_above:.3f}")) for row in self.thirds)
+        cells = tuple(
+            (Cell(row.shown), Cell(str(row.instances)), Cell(f"{row.share_above:.3f}")) for row in self.thirds
+        )
         records = tuple(row._asdict() | {"p_value": self.p_value} for row in self.thirds)
         return Table(("shown in the", "instances", "share above"), cells, records, (found, about, *self.notes))
 
