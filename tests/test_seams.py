@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Floats, Ints
+from tests.arrays import AnyArray, Floats, Ints
 from truerank.estimators import Case, Law
 from truerank.metrics import Term
 from truerank.sampling.pools import Pool

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import shared
-from truerank.core.checks import AnyArray
+from tests.arrays import AnyArray
 from truerank.data.event_files import read_pairs
 from truerank.papers.krichene_rendle_2020 import movielens as experiment
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3
 
 

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import truerank as tr
+from tests.arrays import Floats
 from tests.sampling.terms import LAWS, law_of, plain, sampled_table
 from tests.sampling.test_expectations import TOY
 from truerank.analysis.consistencies import Flip, _flips, _settled, expected_term
-from truerank.core.checks import Floats
 from truerank.evaluation.per_instance import chance
 
 N = 9_999

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import Floats
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, plain
 from tests.sampling.test_expectations import TABLE_2, TOY
-from truerank.core.checks import Floats
 
 N, M = 5, 3
 """Irrelevant candidates of the catalogues whose samples are all enumerated, and the size of a sample."""

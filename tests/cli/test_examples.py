@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 import truerank as tr
+from tests.arrays import AnyArray
 from tests.cli.running import run_here
 from tests.papers.test_vlnet import SECOND_SOLUTION, SECOND_SUBMISSION
 from truerank.cli import program
-from truerank.core.checks import AnyArray
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]

@@ -13,9 +13,9 @@ from pyarrow.csv import write_csv
 from pyarrow.parquet import write_table as write_parquet
 
 import truerank as tr
+from tests.arrays import AnyArray, Ints
 from tests.patience import HANGS
 from truerank.core import threads
-from truerank.core.checks import AnyArray, Ints
 
 PUBLIC: Any = tr  # whose arguments are wrong on purpose
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import AnyArray, Floats
 from truerank.core import score_arrays
-from truerank.core.checks import AnyArray, Floats
 from truerank.core.ranks import TieBreak
 
 

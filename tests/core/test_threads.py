@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import truerank as tr
 from tests.patience import HANGS, no_new_threads
-from truerank.core.checks import InputError
 from truerank.core.threads import available_threads, check_threads, share
 
 
@@ -158,5 +158,5 @@ def test_the_number_of_threads_is_checked() -> None:
     assert check_threads(None) == available_threads() >= 1
     assert check_threads(np.int64(3)) == 3  # type: ignore[arg-type]
     for wrong in (0, -1, 1.5, True, "2"):
-        with pytest.raises(InputError, match="`threads` must be"):
+        with pytest.raises(tr.InputError, match="`threads` must be"):
             check_threads(wrong)  # type: ignore[arg-type]

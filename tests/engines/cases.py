@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import truerank as tr
-from truerank.core.checks import AnyArray
+from tests.arrays import AnyArray
 
 
 @dataclass(frozen=True)

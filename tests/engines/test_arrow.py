@@ -13,7 +13,6 @@ from hypothesis import given, settings
 import truerank as tr
 from tests.engines.cases import CASES, Case, assert_same, make
 from tests.kernels.test_counts import as_rows, cases, draw, slow_counts
-from truerank.core.checks import InputError
 from truerank.engines.catalogues import Items, add_popularity, array_pieces, table_piece, write_catalogue
 from truerank.engines.workers import count_in_blocks, rank_listed, rank_users, sample_users
 from truerank.kernels import library
@@ -135,7 +134,7 @@ def test_what_a_user_must_not_have(change: dict[str, Any], message: str, tmp_pat
         bad = bad.set_column(bad.column_names.index(name), name, good[name])
     if change.get("features", 0) is None:
         bad = bad.set_column(1, "features", pa.array([None], pa.list_(pa.float64())))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(tr.InputError) as caught:
         rank_users(bad, items)
     assert message in str(caught.value)
 
@@ -150,23 +149,23 @@ def test_what_a_user_must_not_have(change: dict[str, Any], message: str, tmp_pat
     ],
 )
 def test_what_a_catalogue_must_not_have(pieces: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(tr.InputError) as caught:
         write_catalogue([(np.array(ids), np.array(rows)) for ids, rows in pieces], tmp_path)
     assert message in str(caught.value)
-    with pytest.raises(InputError, match="`items_per_block` must be a whole number from 1, got 0"):
+    with pytest.raises(tr.InputError, match="`items_per_block` must be a whole number from 1, got 0"):
         write_catalogue([(np.array([1]), np.ones((1, 1)))], tmp_path, 0)
 
 
 def test_item_factors_of_a_wrong_kind() -> None:
-    with pytest.raises(InputError, match="two-dimensional array of numbers, got float64 of shape \\(3,\\)"):
+    with pytest.raises(tr.InputError, match="two-dimensional array of numbers, got float64 of shape \\(3,\\)"):
         list(array_pieces([1.0, 2.0, 3.0]))
-    with pytest.raises(InputError, match="item ids must be whole numbers or text, got double"):
+    with pytest.raises(tr.InputError, match="item ids must be whole numbers or text, got double"):
         table_piece(pa.array([1.5]), pa.array([[1.0]]))
 
 
 def test_popularity_of_an_unknown_item_is_refused(tmp_path: Path) -> None:
     catalogue = write_catalogue([(np.array([1, 2]), np.ones((2, 1)))], tmp_path)
-    with pytest.raises(InputError, match="item 5 of `train` has no factors; leave it out"):
+    with pytest.raises(tr.InputError, match="item 5 of `train` has no factors; leave it out"):
         add_popularity(catalogue, tmp_path, pa.array([1, 5]), np.array([3, 4]))
 
 
@@ -209,5 +208,5 @@ def list_table(run: dict[str, dict[int, float]], truth: dict[str, dict[int, floa
 
 def test_lists_with_nulls_are_refused() -> None:
     row = {"user": "ann", "held": ["a"], "item": ["b", None], "score": [2.0, 1.0]}
-    with pytest.raises(InputError, match="must not hold nulls"):
+    with pytest.raises(tr.InputError, match="must not hold nulls"):
         rank_listed(pa.Table.from_pylist([row]), 2)

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import truerank as tr
+from tests.arrays import AnyArray
 from tests.cli.running import truerank
 from tests.engines.cases import CASES, Case, assert_same, in_order, make
 from tests.pages import run_block
-from truerank.core.checks import AnyArray, InputError
 
 pytest.importorskip("pyspark", reason="install the extra 'spark'")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -112,7 +112,7 @@ def test_result_is_lazy_and_a_plain_dataframe(spark: Any) -> None:
     frame = tr.spark.rank(**given | {"test": missing})  # nothing is ranked yet
     assert frame.columns == ["id", "n_candidates", "above", "tied", "items"]
     assert type(frame).__module__.startswith("pyspark.sql")
-    with pytest.raises(InputError, match="item 1000000000 of user -50 has no factors; leave it out"):
+    with pytest.raises(tr.InputError, match="item 1000000000 of user -50 has no factors; leave it out"):
         tr.Ranks.from_spark(frame)
 
 
@@ -178,9 +178,9 @@ def test_weights_by_propensity(spark: Any) -> None:
     assert "effective sample size" in " ".join(found.notes)
     compared, reference = (tr.compare(ranks, metrics, propensity=chance) for ranks in (frames, local))
     assert_close([each.record() for each in compared.differences], [each.record() for each in reference.differences])
-    with pytest.raises(InputError, match="ap counts the other relevant items above each one"):
+    with pytest.raises(tr.InputError, match="ap counts the other relevant items above each one"):
         tr.evaluate(frames, "ap", propensity=chance)
-    with pytest.raises(InputError, match="`propensity` must be a Propensity, a dict from item to propensity"):
+    with pytest.raises(tr.InputError, match="`propensity` must be a Propensity, a dict from item to propensity"):
         tr.evaluate(frames, "recall@10", propensity=one.select("id"))
 
 
@@ -238,12 +238,12 @@ def test_unmatched_instances(spark: Any) -> None:
     case = make("unmatched", 25, users=40)
     one, other = two_frames(spark, case)
     part = other.where(f"id > {case.user_ids[9]}")
-    with pytest.raises(InputError, match="is missing from 'B'; leave such instances out with unmatched='drop'"):
+    with pytest.raises(tr.InputError, match="is missing from 'B'; leave such instances out with unmatched='drop'"):
         tr.compare({"A": one, "B": part}, "ap")
     dropped = tr.compare({"A": one, "B": part}, "ap", unmatched="drop")
     assert dropped.differences[0].n == 30
     assert "A: 10 instances that not all recommenders have are left out" in dropped.notes
-    with pytest.raises(InputError, match="have no instance in common"):
+    with pytest.raises(tr.InputError, match="have no instance in common"):
         tr.compare({"A": one.where("id < 0"), "B": other.where("id >= 0")}, "ap", unmatched="drop")
 
 
@@ -289,19 +289,19 @@ def test_comparison_of_sampled_ranks(spark: Any) -> None:
         in found.notes
     )
     exact = tr.spark.rank((users, items[0]), **given)
-    with pytest.raises(InputError, match="recall@10 can only be compared among candidates chosen in one way"):
+    with pytest.raises(tr.InputError, match="recall@10 can only be compared among candidates chosen in one way"):
         tr.compare({"A": frames["A"], "exact": exact}, "recall@10")
 
 
 def test_estimators_that_pool_all_ranks_are_refused(spark: Any) -> None:
     case = make("pooled", 27, users=20)
     frame = tr.spark.rank_sampled(**inputs(spark, case), design=tr.InverseSampling(2), rng=1)
-    with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
+    with pytest.raises(tr.InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
         tr.evaluate(frame, "ndcg@10")
     assert tr.evaluate(frame, "ap").metrics == ("ap~unbiased",)
-    with pytest.raises(InputError, match="the test must be 'likelihood'"):
+    with pytest.raises(tr.InputError, match="the test must be 'likelihood'"):
         tr.compare({"A": frame, "B": frame}, "ap~unbiased", test="bootstrap")
-    with pytest.raises(InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
+    with pytest.raises(tr.InputError, match="ndcg@10~smooth rests on all ranks together; collect them with"):
         tr.compare({"A": frame, "B": frame}, "ndcg@10")
 
 
@@ -318,9 +318,9 @@ def test_lists_and_their_truth(spark: Any) -> None:
     assert described(found) == described(expected)
     table = tr.evaluate(tr.spark.read_lists(*frames, depth=8), ["ndcg@8", "gndcg@8"])
     assert_close(table.rows(), tr.evaluate(expected, ["ndcg@8", "gndcg@8"]).rows())
-    with pytest.raises(InputError, match="must have a column of scores or ranks"):
+    with pytest.raises(tr.InputError, match="must have a column of scores or ranks"):
         tr.spark.read_lists(frames[0].drop("score"), frames[1], depth=8)
-    with pytest.raises(InputError, match="the user ids of `truth` are whole numbers, but those of `run` are text"):
+    with pytest.raises(tr.InputError, match="the user ids of `truth` are whole numbers, but those of `run` are text"):
         tr.spark.read_lists(frames[0], frames[1].selectExpr("1 as qid", "docno"), depth=8)
 
 
@@ -428,7 +428,7 @@ def test_wrong_types_are_refused_before_the_work(spark: Any) -> None:
     users, items = given["factors"]
 
     def refused(message: str, **changes: Any) -> None:
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(tr.InputError) as caught:
             tr.spark.rank(**given | changes)
         assert message in str(caught.value)
 
@@ -450,11 +450,11 @@ def test_wrong_types_are_refused_before_the_work(spark: Any) -> None:
     refused("`test` has no column 'stars' for the relevance", relevance="stars")
     refused("each item must have factors once, but -90 does not", factors=(users, items.union(items)))
     refused("rng", rng="x")
-    with pytest.raises(InputError, match="either all ranks are Spark dataframes or none, got Ranks for 'B'"):
+    with pytest.raises(tr.InputError, match="either all ranks are Spark dataframes or none, got Ranks for 'B'"):
         tr.evaluate({"A": tr.spark.rank(**given), "B": case.expected()}, "ap")
-    with pytest.raises(InputError, match="on Spark there is no `convention`"):
+    with pytest.raises(tr.InputError, match="on Spark there is no `convention`"):
         tr.evaluate(tr.spark.rank(**given), "ap", convention="ranx")
-    with pytest.raises(InputError, match="a design can't have a proxy of its own"):
+    with pytest.raises(tr.InputError, match="a design can't have a proxy of its own"):
         tr.spark.rank_sampled(**given, design=tr.HeadFirst(3, proxy=np.eye(3)))
 
 
@@ -463,10 +463,10 @@ def test_ids_that_do_not_match(spark: Any) -> None:
     given = inputs(spark, case)
     users, items = given["factors"]
     fewer = tr.spark.rank(**given | {"factors": (users.where("id > -50"), items)})
-    with pytest.raises(InputError, match="user -50 has no factors"):
+    with pytest.raises(tr.InputError, match="user -50 has no factors"):
         tr.evaluate(fewer, "ap")
     shifted = given["train"].selectExpr("user", "item + 1000000 as item")
-    with pytest.raises(InputError, match=r"of user .* has no factors; leave it out"):
+    with pytest.raises(tr.InputError, match=r"of user .* has no factors; leave it out"):
         tr.evaluate(tr.spark.rank(**given | {"train": shifted}), "ap")
 
 

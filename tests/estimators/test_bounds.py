@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import truerank as tr
-from truerank.core.checks import Floats, Ints
+from tests.arrays import Floats, Ints
 from truerank.estimators.bounds import Bound
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case
 from truerank.estimators.draws import thinned

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.core.checks import Floats, Ints
+from tests.arrays import Floats, Ints
 from truerank.metrics import AP, Recall
 
 CORRECTIONS = ["rank", "rank(interpolate)", "ls", "cls", "bv(1)", "bv(0.1)", "bv(0.001)"]

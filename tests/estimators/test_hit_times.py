@@ -8,8 +8,8 @@ import pytest
 from scipy import special
 
 import truerank as tr
+from tests.arrays import Floats, Ints
 from tests.estimators.test_bounds import least_smooth_mean
-from truerank.core.checks import Floats, Ints
 from truerank.estimators.bounds import Bound, _solved
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected
 from truerank.estimators.draws import HitTimes

@@ -4,7 +4,6 @@ import pytest
 import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, term_of
-from truerank.core.checks import InputError
 from truerank.estimators import solvers
 from truerank.estimators.least_squares import rank_estimate
 from truerank.metrics import AP, AUC, MeanRank, Recall
@@ -85,7 +84,7 @@ def test_constrained_table_is_optimal(metric: tr.metrics.PlainMetric, replace: b
 
 
 def test_constrained_needs_a_direction() -> None:
-    with pytest.raises(InputError, match="only falls or only rises"):
+    with pytest.raises(tr.InputError, match="only falls or only rises"):
         solvers.constrained(solvers.problem(lambda g: (g - 5) ** 2, 20, 5, law=BINOMIAL))
 
 
@@ -141,7 +140,7 @@ def test_uniform_prior_is_the_default() -> None:
 
 @pytest.mark.parametrize("gamma", [0, -0.1, 1.5, float("nan")])
 def test_gamma_out_of_range(gamma: float) -> None:
-    with pytest.raises(InputError, match="`gamma` must lie in"):
+    with pytest.raises(tr.InputError, match="`gamma` must lie in"):
         solvers.bias_variance(problem_of(AP(), 50, 5, True), gamma)
 
 

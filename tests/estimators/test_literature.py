@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.estimators.bias_variance import GAMMAS, BiasVariance
 from truerank.estimators.literature import MultinomialTable, maximum_entropy_law
 from truerank.estimators.pooled import Smooth

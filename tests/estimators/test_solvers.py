@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import Floats, Ints
 from tests.sampling.terms import LAWS, law_of
-from truerank.core.checks import Floats, Ints
 from truerank.estimators import solvers
 from truerank.estimators.corrected import Case, Corrected, Correction
 from truerank.estimators.corrected import metric as as_metric

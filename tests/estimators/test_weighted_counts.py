@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.arrays import Floats
 from tests.sampling.terms import LAWS, law_of
-from truerank.core.checks import Floats
 from truerank.sampling.laws import BINOMIAL
 from truerank.sampling.sums import KEPT, WeightedCounts, condensed, kept_counts, weighted_counts
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from truerank.core.checks import Floats, InputError
+import truerank as tr
+from tests.arrays import Floats
 from truerank.evaluation.anytime_tests import AnytimeOutcome, AnytimeTest, Bets
 from truerank.evaluation.paired_tests import PairedSample
 
@@ -108,9 +109,9 @@ def test_looking_after_every_user_rarely_finds_what_is_not_there(law: str, known
 
 
 def test_instances_of_weights_or_of_fitted_metrics_are_refused() -> None:
-    with pytest.raises(InputError, match="one instance"):
+    with pytest.raises(tr.InputError, match="one instance"):
         AnytimeTest().outcomes(PairedSample(np.zeros((2, 2)), np.array([1.0, 2.0])), [(0, 1)])
-    with pytest.raises(InputError, match="fitted metrics"):
+    with pytest.raises(tr.InputError, match="fitted metrics"):
         AnytimeTest().outcomes(PairedSample(np.zeros((2, 2)), np.ones(2), hidden=np.ones(2)), [(0, 1)])
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from tqdm import tqdm
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.evaluation.comparisons import matched
 from truerank.evaluation.paired_tests import (
     Bootstrap,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.core.checks import Bools, Floats
+from tests.arrays import Bools, Floats
 from truerank.evaluation.crossed_runs import RunsOutcome, RunVariance
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentOutcome, StudentTest

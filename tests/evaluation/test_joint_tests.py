@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from truerank.core.checks import Floats, InputError
+import truerank as tr
+from tests.arrays import Floats
 from truerank.evaluation.joint_tests import Maxima, RandomisedTukey, TukeyOutcome, unseen_error
 from truerank.evaluation.paired_tests import LikelihoodTest, Pair, PairedSample
 
@@ -112,5 +113,5 @@ def test_tukey_keeps_metrics_apart() -> None:
 
 def test_tukey_refuses_fitted_metrics() -> None:
     sample = PairedSample(np.zeros((4, 2)), np.ones(4), hidden=np.array([0.1, 0.0]))
-    with pytest.raises(InputError, match="fitted metrics"):
+    with pytest.raises(tr.InputError, match="fitted metrics"):
         RandomisedTukey(LikelihoodTest()).outcomes(sample, [(0, 1)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, likelihood_outcome
 from truerank.evaluation.paired_values import PairedPart, PairedValues, Task, parts_of_blocks

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import truerank as tr
+from tests.arrays import Floats, Ints
 from tests.reference import lower_end
-from truerank.core.checks import Floats, Ints
 from truerank.evaluation.exact_ranges import bound_values
 from truerank.evaluation.paired_tests import bootstrap_totals, exchange_totals
 from truerank.papers.krichene_rendle_2020.movielens import embedded

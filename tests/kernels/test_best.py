@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import truerank as tr
 from tests.kernels.test_counts import KINDS, catalogue, needs_int16
-from truerank.core.checks import InputError
 from truerank.kernels import factors as factor_blocks
 from truerank.kernels import library
 from truerank.kernels import scores as score_blocks
@@ -153,17 +153,17 @@ def test_only_candidates_must_have_finite_scores(path: str, bad: float) -> None:
     scores[1, 4] = bad
     users, two = np.arange(2), Lists(np.array([0, 0, 1]), np.array([4], np.int32))
     assert best_scores(scores.__getitem__, 6, users, two, 2).items.tolist() == [[5, 4], [5, 3]]
-    with pytest.raises(InputError, match=r"scores must be finite, got .* for user 1 and item 4"):
+    with pytest.raises(tr.InputError, match=r"scores must be finite, got .* for user 1 and item 4"):
         best_scores(scores.__getitem__, 6, users, Lists(np.zeros(3, np.int64), np.zeros(0, np.int32)), 2)
     vast = np.full((6, 1), 1e300)
-    with pytest.raises(InputError, match="scores must be finite, got inf for user 0 and item 0"):
+    with pytest.raises(tr.InputError, match="scores must be finite, got inf for user 0 and item 0"):
         best_factors(np.full((2, 1), 1e300), vast, users, two, 2)
 
 
 @pytest.mark.parametrize("items", [[4_500, 1], [-1, 2], [2, 5_000]])
 def test_a_list_out_of_order_or_range_is_refused(path: str, items: list[int]) -> None:
     excluded = Lists(np.array([0, 2]), np.array(items, np.int32))
-    with pytest.raises(InputError, match="`train` must list items of the catalogue in ascending order"):
+    with pytest.raises(tr.InputError, match="`train` must list items of the catalogue in ascending order"):
         best_scores(np.ones((1, 5_000)).__getitem__, 5_000, np.array([0]), excluded, 2)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import truerank as tr
 from tests.patience import no_new_threads
-from truerank.core.checks import InputError
 from truerank.kernels import factors, library, scores
 from truerank.kernels.factors import count_factors
 from truerank.kernels.scores import count_scores
@@ -353,7 +353,7 @@ def test_of_several_errors_that_of_the_first_user_is_raised(monkeypatch: pytest.
         time.sleep(0.2 if users[0] == 0 else 0)
         return np.full((1, 5), np.nan)
 
-    with pytest.raises(InputError, match="user 0 and item 0"):
+    with pytest.raises(tr.InputError, match="user 0 and item 0"):
         count_scores(slow_for_the_first, 5, *one_held_out_each(50), threads=3)
 
 
@@ -426,10 +426,10 @@ def test_a_bad_score_is_named_unless_it_is_masked(path: str, number: Any, bad: A
     scores[2, 4160] = bad  # a training item
     assert count_scores(lambda u: scores[u], 4200, train, test).tied.tolist() == [4199, 4198, 4199]
     scores[3, 4155] = bad
-    with pytest.raises(InputError, match="user 3 and item 4155"):
+    with pytest.raises(tr.InputError, match="user 3 and item 4155"):
         count_scores(lambda u: scores[u], 4200, train, test, threads=2)
     scores[2, 0] = bad  # a held-out item
-    with pytest.raises(InputError, match="user 2 and item 0"):
+    with pytest.raises(tr.InputError, match="user 2 and item 0"):
         count_scores(lambda u: scores[u], 4200, train, test)
 
 
@@ -440,7 +440,7 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
     users, items = np.full((2, 3), 3, number), np.ones((40, 3), number)
     items[17, 1] = bad
     train, test = Lists(np.array([0, 1, 1]), np.array([17])), Lists(np.array([0, 1, 2]), np.array([0, 0]))
-    with pytest.raises(InputError, match="user 1 and item 17"):
+    with pytest.raises(tr.InputError, match="user 1 and item 17"):
         count_factors(users, items, train, test)
     only_first = Lists(np.array([0, 1, 1]), np.array([0]))
     assert count_factors(users, items, train, only_first).tied.tolist() == [38]
@@ -451,9 +451,9 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
 def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any, index: Any) -> None:
     users, items = np.ones((1, 2)), np.ones((5000, 2))
     wrong, right = Lists(np.array([0, 2]), np.array(wrong, index)), Lists(np.array([0, 1]), np.array([1]))
-    with pytest.raises(InputError, match="`train` must"):
+    with pytest.raises(tr.InputError, match="`train` must"):
         count_factors(users, items, wrong, right)
-    with pytest.raises(InputError, match="`test` must"):
+    with pytest.raises(tr.InputError, match="`test` must"):
         count_factors(users, items, right, wrong)
 
 
@@ -461,9 +461,9 @@ def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any, index: A
 def test_item_numbers_that_are_too_large_for_the_loops_are_refused(path: str, wrong: int) -> None:
     users, items = np.ones((1, 2)), np.ones((5000, 2))
     wrong_list, right = Lists(np.array([0, 1]), np.array([wrong])), Lists(np.array([0, 1]), np.array([1]))
-    with pytest.raises(InputError, match=r"`train` must hold items 0\.\.4999, got"):
+    with pytest.raises(tr.InputError, match=r"`train` must hold items 0\.\.4999, got"):
         count_factors(users, items, wrong_list, right)
-    with pytest.raises(InputError, match=r"`test` must hold items 0\.\.4999, got"):
+    with pytest.raises(tr.InputError, match=r"`test` must hold items 0\.\.4999, got"):
         count_factors(users, items, right, wrong_list)
 
 
@@ -471,10 +471,10 @@ def test_item_numbers_that_are_too_large_for_the_loops_are_refused(path: str, wr
 def test_lists_that_are_not_within_their_items_are_refused(path: str, indptr: list[int]) -> None:
     users, items = np.ones((1, 2)), np.ones((5000, 2))
     wrong, right = Lists(np.array(indptr), np.array([1, 2])), Lists(np.array([0, 1]), np.array([1]))
-    with pytest.raises(InputError, match="`train` must have 1 lists"):
+    with pytest.raises(tr.InputError, match="`train` must have 1 lists"):
         count_factors(users, items, wrong, right)
     if len(indptr) == 2:
-        with pytest.raises(InputError, match="`test` must have 1 lists"):
+        with pytest.raises(tr.InputError, match="`test` must have 1 lists"):
             count_factors(users, items, right, wrong)
 
 

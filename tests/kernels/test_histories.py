@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import truerank as tr
 from tests.kernels.test_counts import as_rows, random_lists, slow_counts
-from truerank.core.checks import InputError
 from truerank.kernels import library
 from truerank.kernels import scores as score_blocks
 from truerank.kernels.histories import count_histories, score_histories
@@ -89,7 +89,7 @@ def test_a_bad_score_is_named(path: str, form: str, bad: float) -> None:
     users = np.flatnonzero(histories.toarray()[:, histories.indices[-1]])
     train, test = random_lists(np.random.default_rng(1), 9, 1, 0), random_lists(np.random.default_rng(1), 9, 1, 1)
     first = next(user for user in users if test.indptr[user] < test.indptr[user + 1])
-    with pytest.raises(InputError, match=f"scores must be finite, got (nan|-?inf) for user {first} and item 17"):
+    with pytest.raises(tr.InputError, match=f"scores must be finite, got (nan|-?inf) for user {first} and item 17"):
         count_histories(histories, FORMS[form](similarity), train, test)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import truerank as tr
 from tests import reference
+from tests.arrays import Floats, Ints
 from tests.instances import tied_instances, untied_instances
 from tests.sampling.terms import plain
-from truerank.core.checks import Floats, Ints
 from truerank.evaluation.per_instance import Ties
 from truerank.metrics.definitions import BUILT_IN, GRADED
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.core.checks import Floats, Ints
+from tests.arrays import Floats, Ints
 from truerank.metrics import (
     AP,
     AUC,

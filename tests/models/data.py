@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import shared
-from truerank.core.checks import AnyArray, Floats
+from tests.arrays import AnyArray, Floats
 from truerank.data.event_files import read_pairs
 
 USERS = 250

@@ -26,7 +26,7 @@ from recbole.model.abstract_recommender import GeneralRecommender
 from recbole.trainer import Trainer
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Bools
+from tests.arrays import AnyArray, Bools
 from truerank.core.conventions import CONVENTIONS, Definition
 from truerank.evaluation.per_instance import Ties
 

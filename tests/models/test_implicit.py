@@ -14,8 +14,8 @@ from implicit.nearest_neighbours import BM25Recommender, CosineRecommender
 from implicit.utils import ParameterWarning
 
 import truerank as tr
+from tests.arrays import AnyArray
 from tests.models.data import check_ranks, shuffled, split
-from truerank.core.checks import AnyArray
 from truerank.scoring.conversion import as_scorer
 
 FACTORS = [

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import truerank as tr
+from tests.arrays import Ints
 from tests.models.data import check_ranks, shuffled, split
-from truerank.core.checks import Ints
 from truerank.kernels import tensors as counting
 from truerank.scoring.conversion import as_scorer
 

@@ -12,7 +12,7 @@ import pytest
 from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 
 irm = pytest.importorskip("ir_measures", reason="install the extra 'peers'")
 ranx = pytest.importorskip("ranx", reason="install the extra 'peers'")

@@ -10,7 +10,7 @@ import pytrec_eval
 from numba.core.errors import NumbaTypeSafetyWarning
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.core.conventions import CONVENTIONS
 from truerank.evaluation.per_instance import Ties
 

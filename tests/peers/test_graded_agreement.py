@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 
 irm = pytest.importorskip("ir_measures", reason="install the extra 'peers'")
 sklearn = pytest.importorskip("sklearn.metrics", reason="install the extra 'peers'")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.core.checks import Bools, Floats
+from tests.arrays import Bools, Floats
 
 
 def make(seed: int, n_users: int = 23, n_items: int = 17) -> tuple[Floats, Bools, Bools]:

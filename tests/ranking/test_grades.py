@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
-from truerank.core.checks import AnyArray
+from tests.arrays import AnyArray
 
 GRADED = ["gndcg", "gndcg(exp)@3", "dcg@3", "weighted-recall@3", "rp@3"]
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import reference
-from truerank.core.checks import AnyArray
+from tests.arrays import AnyArray
 
 N_USERS, N_ITEMS = 23, 41
 

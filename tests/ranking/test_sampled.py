@@ -10,7 +10,7 @@ from scipy import stats
 
 import truerank as tr
 from tests import shared
-from truerank.core.checks import AnyArray, Ints
+from tests.arrays import AnyArray, Ints
 from truerank.data.event_files import read_pairs
 from truerank.kernels import library
 from truerank.sampling.pools import ItemLists, Pool

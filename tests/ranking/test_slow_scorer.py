@@ -4,7 +4,7 @@ import pytest
 
 import truerank as tr
 from tests import shared
-from truerank.core.checks import AnyArray, Ints
+from tests.arrays import AnyArray, Ints
 
 DATA = shared.DATA / "ml-1m-leave-last-out"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.core.checks import Floats, Ints
+from tests.arrays import Floats, Ints
 from truerank.ranking import triples as subject
 
 N_ENTITIES, N_RELATIONS = 12, 3

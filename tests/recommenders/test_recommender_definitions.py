@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 from truerank.kernels import library
 from truerank.recommenders import ials
 from truerank.recommenders import ials as least_squares

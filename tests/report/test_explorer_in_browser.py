@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import norm
 
 import truerank as tr
+from tests.arrays import Floats, Ints
 from tests.cli.running import refusal, run_here
 from tests.report.conftest import Opened
-from truerank.core.checks import Floats, Ints
 from truerank.report import pages
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath as mp  # type: ignore[import-untyped]
 import numpy as np
 
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 
 _DIGITS = 50
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Floats, Ints
+from tests.arrays import AnyArray, Floats, Ints
 from truerank.estimators import solvers
 from truerank.metrics.definitions import PlainMetric
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law

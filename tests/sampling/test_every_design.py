@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.core.checks import Floats, Ints
+from tests.arrays import Floats, Ints
 from truerank.core.samples import DESIGNS
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, draw_until
 from truerank.sampling.pools import FixedOrder, Pool, RandomOrder, ScoreOrder

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import ArrayLike
 
 import truerank as tr
+from tests.arrays import Floats
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, sampled_table, term_of
-from truerank.core.checks import Floats
 from truerank.estimators import solvers
 from truerank.estimators.least_squares import rank_estimate
 from truerank.metrics import AP

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from truerank.core.checks import Ints
+from tests.arrays import Ints
 from truerank.kernels import library
 from truerank.sampling.pools import ItemLists, ListedPool, Pool, RandomOrder
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
-from truerank.core.checks import Floats
+from tests.arrays import Floats
 
 SCORES = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
 CHANCES = np.array([0.9, 0.3, 0.5, 0.2, 0.6, 0.4])

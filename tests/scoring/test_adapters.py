@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import AnyArray
 from tests.pages import run_block
-from truerank.core.checks import AnyArray
 from truerank.scoring import conversion
 from truerank.scoring.conversion import as_scorer
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import AnyArray, Ints
 from tests.patience import HANGS
-from truerank.core.checks import AnyArray, Ints
 from truerank.scoring import calls
 
 N_USERS, N_ITEMS = 20, 60

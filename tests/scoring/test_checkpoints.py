@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import AnyArray, Ints
 from tests.cli.running import refusal, run_here
 from tests.patience import HANGS
-from truerank.core.checks import AnyArray, Ints
 from truerank.formats.writing import replacing
 from truerank.scoring import checkpoints
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Ints
+from tests.arrays import AnyArray, Ints
 from truerank.scoring.conversion import as_scorer
 
 USERS, ITEMS, BIAS = np.array([[1.0], [1.0]]), np.array([[3.0], [2.0], [1.0]]), np.array([0.0, 5.0, 0.0])

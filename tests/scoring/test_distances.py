@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 import truerank as tr
 from tests import reference
-from truerank.core.checks import AnyArray, Floats
+from tests.arrays import AnyArray, Floats
 
 TEST = [[0, 3, 7], [5], [1, 2]]
 

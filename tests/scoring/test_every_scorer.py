@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import truerank as tr
 from tests import reference
-from truerank.core.checks import AnyArray, Ints
+from tests.arrays import AnyArray, Ints
 from truerank.scoring.conversion import as_scorer
 from truerank.scoring.scorers import Scorer
 

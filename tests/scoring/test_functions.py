@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Ints
+from tests.arrays import AnyArray, Ints
 from truerank.kernels import scores
 from truerank.ranking import among_samples
 

@@ -17,8 +17,8 @@ import pytest
 from tqdm import tqdm
 
 import truerank as tr
+from tests.arrays import AnyArray, Ints
 from tests.patience import HANGS
-from truerank.core.checks import AnyArray, Ints
 from truerank.scoring import score_store
 
 N_USERS, N_ITEMS = 30, 200
