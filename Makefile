@@ -35,8 +35,8 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/.test .venv/.axe .venv-peers/.installed .venv-models/.installed ## runs all tests, also those with other libraries
 	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
-	.venv-models/bin/python -m pytest tests/models tests/engines/test_dask_and_ray.py docs/how-to/pytorch-model.md docs/models.md \
-	  src/truerank/torch.py \
+	.venv-models/bin/python -m pytest tests/engines/test_dask_and_ray.py # Ray forks, which a process with JAX must not do
+	.venv-models/bin/python -m pytest tests/models docs/how-to/pytorch-model.md docs/models.md src/truerank/torch.py \
 	  --ignore tests/models/test_rectools.py
 	$(MAKE) test-spark
 
