@@ -385,7 +385,7 @@ def test_the_code_of_the_page(spark: Any) -> None:
     given = inputs(spark, case)
     user_factors, item_factors = given.pop("factors")
     page = Path(__file__).parents[2] / "docs" / "spark.md"
-    on_spark = page.read_text().partition("## The same step elsewhere")[0]
+    on_spark = page.read_text().partition("## Lists that a job has written")[0]
     code = [part.partition("```")[0] for part in on_spark.split("```python\n")[1:]]
     run = spark.createDataFrame([("q1", "d1", 2.0), ("q1", "d2", 1.0)], "query string, doc string, score double")
     names: dict[str, Any] = {
