@@ -12,6 +12,7 @@ SANITIZED := tests/kernels \
 
 NUMERIC := $(addprefix tests/,analysis core estimators evaluation kernels metrics ranking recommenders recommending sampling scoring) \
   src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/kernels/test_interrupts.py
+ROUNDED := $(addprefix tests/,analysis estimators evaluation recommenders)
 READING := $(addprefix tests/,core data formats kernels ranking recommenders recommending scoring) src README.md
 
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
@@ -50,10 +51,10 @@ test-spark: ## runs the tests on Spark, if there is Java
 test-variants: export OPENBLAS_NUM_THREADS := 1
 test-variants: .venv/.test ## runs what computes as on other processors
 	@for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
-	  loops=$${pair%:*} core=$${pair#*:}; \
+	  loops=$${pair%:*} core=$${pair#*:} tests="$(NUMERIC)"; \
 	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; \
-	  then echo "skipped: loops $$loops; $$core is tested with those that run here"; loops=; fi; \
-	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $(NUMERIC) || exit 1; \
+	  then echo "skipped: loops $$loops; $$core with those that run here, where rounding matters"; loops= tests="$(ROUNDED)"; fi; \
+	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $$tests || exit 1; \
 	done
 
 # what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
