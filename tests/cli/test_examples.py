@@ -141,7 +141,7 @@ def test_the_workflow_runs_as_a_shell_runs_it(files: Path, tmp_path: Path) -> No
     command = tmp_path / "truerank"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m truerank "$@"\n')
     command.chmod(0o755)
-    found = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    found = os.pathsep.join([str(tmp_path), os.environ.get("PATH", os.defpath)])
     env = os.environ | {"PATH": found, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
     codes = [subprocess.run(["bash", "-ec", step], cwd=here, env=env, check=False).returncode for step in steps(block)]
     assert codes[0] == 0
