@@ -210,9 +210,10 @@ def main() -> None:
     for name in chosen:
         package, evaluate = LIBRARIES[name]
         try:
-            checks[f"{name} {version(package)}"] = tr.check_evaluator(evaluate)
+            title = f"{name} {version(package)}"
         except PackageNotFoundError:
             continue
+        checks[title] = tr.check_evaluator(evaluate)
     questions = dict.fromkeys(each.question for found in checks.values() for each in found)
     answers = [
         {each.question: f"{MARKS[each.kind]}{each.answer}{MARKS[each.kind]}" for each in found}
