@@ -5,14 +5,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "default", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--library", type=Path, metavar="FOLDER", help="folder of another build of the compiled library")
-    parser.addoption("--attacks", type=int, default=3_000, help="damaged files for readers and commands")
+    parser.addoption("--attacks", type=int, default=1_000, help="damaged files for readers and commands")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""Real data, where it is at hand: exact ranks against a slow reference on a random tenth of the users."""
+"""Real data, where it is at hand: exact ranks against a slow reference on users drawn at random."""
 
 import numpy as np
 import pytest
@@ -28,14 +28,14 @@ def coarse_factors(train: sp.csr_array, factors: int) -> tuple[AnyArray, AnyArra
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_exact_ranks_of_a_tenth_of_the_users(name: str) -> None:
+def test_exact_ranks_of_users_at_random(name: str) -> None:
     shape = SHAPES[name]
     train, test = (read_pairs(DATA / name / f"{part}.tsv.gz", shape) for part in ("train", "test"))
     users, items = coarse_factors(train.matrix, 16)
     ranks = tr.rank(tr.Factors(users, items), train=train, test=test)
     assert ranks.tied_share > 0.5, "multiples of 1/8 should tie often"
     assert ranks.ids is not None
-    chosen = np.random.default_rng(1).choice(len(ranks), len(ranks) // 10, replace=False)
+    chosen = np.random.default_rng(1).choice(len(ranks), 300, replace=False)
     for place in chosen:
         user = ranks.ids[place]
         scores = users[user].astype(np.float64) @ items.T.astype(np.float64)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -42,7 +43,12 @@ class Walk:
 
 
 def _file(frame: FrameType) -> str | None:
-    path = Path(frame.f_code.co_filename)
+    return _within(frame.f_code.co_filename)
+
+
+@cache
+def _within(file: str) -> str | None:
+    path = Path(file)
     return path.relative_to(SOURCE).as_posix() if path.is_relative_to(SOURCE) else None
 
 

@@ -279,7 +279,7 @@ def test_sizes_are_refined_where_orders_change() -> None:
 
 
 @pytest.mark.parametrize("pooled", [True, False])
-@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)", "ndcg~bv(1)", "auc~bv(0.1)", "dcg~bv(0.1)"])
+@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)", "ndcg~bv(1)"])
 def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
     metric: str, pooled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,7 +290,7 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
     n = rng.integers(300, 400, 20)
     lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
     ranks = {name: tr.Ranks.from_ranks(lists[::step], n=n[::step]) for name, step in (("A", 1), ("B", -1))}
-    sizes = [1, 2, 3, 5, 10, 30, 60, 90, 97, 150, 250]  # the last two are more than a third of the catalogue
+    sizes = [1, 3, 30, 97, 150, 250]  # the last two are more than a third of the catalogue
     found = tr.consistency(ranks, metric, sizes=sizes)
     for name, one in ranks.items():
         expected = [tr.risk(one, metric, design=m).mean for m in sizes]

@@ -163,11 +163,11 @@ def runs_of(rng: np.random.Generator, users: int, runs: int, start: float, sprea
 
 def test_a_plan_of_runs_gives_the_right_order_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
-    pilot = {name: runs_of(rng, 4_000, 40, start, 0.02) for name, start in {"A": 0.30, "B": 0.33}.items()}
+    pilot = {name: runs_of(rng, 3_000, 30, start, 0.02) for name, start in {"A": 0.30, "B": 0.33}.items()}
     found = tr.plan(pilot, "recall@10")
     row = found["recall@10", "all candidates, 5 runs each"]
     assert 0 < row["users"] < math.inf
-    times = 200
+    times = 100
     right = 0
     for _ in range(times):
         means = [

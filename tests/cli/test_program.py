@@ -69,7 +69,7 @@ def columns(width: int, *arguments: object, color: bool = False, **env: str) -> 
     return done.output
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", [60, 80])
 def test_what_is_shown_fits_the_terminal(toy: dict[str, Path], tmp_path: Path, width: int) -> None:
     (tmp_path / "groups.csv").write_text(
         "id,group\n" + "".join(f"{u},{'few' if u % 2 else 'many'}\n" for u in range(5))

@@ -52,7 +52,7 @@ def test_ranks_equal_those_of_the_local_engine_for_any_blocks_and_batches(
     assert_same(rank_in_batches(case, tmp_path, per_block, [1000, 33, 17][blocks % 3]), case.expected())
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(case=cases)
 def test_counts_in_blocks_equal_loops_over_all_items(case: dict[str, Any]) -> None:
     users, items, _, train, test = draw(**case)

@@ -22,7 +22,7 @@ DESIGNS = [
     tr.InverseSampling(2, whole=True), tr.InverseSampling(3, most=70, whole=True),
 ]  # fmt: skip
 METRICS = ["recall@10", "ndcg@10", "ap", "r-precision", "ndcg", "rbp(0.8)", "auc", "mean-rank"]
-CASES = [(1, 1, 7), (1, 1, 301), (9, 40, 130)]
+CASES = [(1, 1, 7), (1, 1, 151), (9, 40, 90)]
 
 
 def batch_edges(design: tr.InverseSampling, N: int) -> list[int]:
@@ -126,7 +126,7 @@ def test_bounds_hold_at_every_count_of_a_large_catalogue(metric: str, hits: int)
 @pytest.mark.parametrize("design", [DESIGNS[1], DESIGNS[5], DESIGNS[6]], ids=str)
 @pytest.mark.parametrize("metric", ["recall@10", "ap"])
 def test_under_an_assumption_bounds_hold_for_every_law_that_it_allows(metric: str, design: tr.InverseSampling) -> None:
-    N = 301
+    N = 256
     least = {"falling": lambda top: (np.cumsum(top) / np.arange(1, top.size + 1)).min(), "smooth": least_smooth_mean}
     for assume, upper in itertools.product(ASSUMPTIONS[1:], (False, True)):
         over = excess(metric, design, (1, 1, N), upper=upper, assume=assume)
@@ -155,12 +155,12 @@ def test_intervals_cover_the_exact_metric(law: str) -> None:
         for name in ("recall@10", "ndcg@10")
     }
     for design in (tr.InverseSampling(2), tr.InverseSampling(3, most=300)):
-        for _ in range(25):
+        for _ in range(10):
             sampled = design.draw(tr.Ranks.from_ranks(drawn_ranks(law, 400, n, rng), n=n), rng=rng)
             for name, value in truth.items():
                 low, high = exact_range(sampled, tr.metric(name)).interval(0.95)
                 missed += not low - 1e-9 <= value <= high + 1e-9
-    assert missed <= 8  # of 100
+    assert missed <= 4  # of 40
 
 
 def test_own_numbers_of_candidates_and_several_items() -> None:
@@ -168,11 +168,11 @@ def test_own_numbers_of_candidates_and_several_items() -> None:
     sizes, n = rng.integers(1, 5, 300), rng.integers(400, 900, 300)
     places = [np.unique((size ** rng.random(own)).astype(np.int64)) for own, size in zip(sizes, n, strict=True)]
     exact = tr.Ranks.from_ranks(places, n=n)
-    for seed, name in itertools.product(range(12), ("recall@10", "ndcg@10", "r-precision")):
+    for seed, name in itertools.product(range(6), ("recall@10", "ndcg@10", "r-precision")):
         sampled = tr.InverseSampling(2, whole=seed % 2 == 0).draw(exact, rng=seed)
         low, high = exact_range(sampled, tr.metric(name)).interval(0.95)
         missed += not low <= tr.estimate(exact, name).mean <= high
-    assert missed <= 2  # of 36
+    assert missed <= 2  # of 18
 
 
 def test_as_many_hits_as_the_cut_off_decide_everything() -> None:

@@ -31,22 +31,21 @@ def test_several_relevant_items_ties_and_own_n_are_covered(m: int, replace: bool
     exact = several(np.random.default_rng(0), 200, 400)
     truth = {name: tr.estimate(exact, name).mean for name in ("recall@10", "ndcg@10", "ap", "auc")}
     missed = 0
-    for seed in range(8):
+    for seed in range(3):
         sampled = tr.UniformSampling(m, replace).draw(exact, rng=seed)
         for name, value in truth.items():
             low, high = exact_range(sampled, tr.metric(name)).interval(0.95)
             missed += not low <= value <= high
-    assert missed <= 1  # of 32
+    assert missed <= 1  # of 12
 
 
 @pytest.mark.parametrize("assume", ["nothing", "falling", "smooth"])
 def test_ranks_of_real_recommenders_are_covered(assume: str) -> None:
     for ranks in embedded().ranks.values():
-        for seed in range(2):
-            sampled = tr.UniformSampling(100).draw(ranks, rng=seed)
-            for name in ("recall@10", "ap"):
-                low, high = tr.estimate(sampled, f"{name}~bv(0.1)", assume=assume).confidence_interval()  # type: ignore[arg-type]
-                assert low <= tr.estimate(ranks, name).mean <= high
+        sampled = tr.UniformSampling(100).draw(ranks, rng=0)
+        for name in ("recall@10", "ap"):
+            low, high = tr.estimate(sampled, f"{name}~bv(0.1)", assume=assume).confidence_interval()  # type: ignore[arg-type]
+            assert low <= tr.estimate(ranks, name).mean <= high
 
 
 def test_ranks_that_fall_smoothly_are_covered() -> None:

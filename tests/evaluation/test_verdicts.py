@@ -261,8 +261,8 @@ def bold(table: tr.Evaluation) -> dict[tuple[str, str], bool]:
 
 
 PAIRS = [
-    *(("exact", seed, gap) for seed, gap in enumerate([0, 1, -1, 4, -4, 15])),
-    *(("uniform", seed, gap) for seed, gap in enumerate([0, 5, -5, 60, -60, 100])),
+    *(("exact", seed, gap) for seed, gap in enumerate([0, 1, -4, 15])),
+    *(("uniform", seed, gap) for seed, gap in enumerate([0, 5, -60, 100])),
 ]
 
 

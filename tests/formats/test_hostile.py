@@ -102,14 +102,13 @@ def outcome(read: Reader, path: Path, good: Path) -> Any:
 @pytest.mark.parametrize("reader", READERS)
 def test_readers_refuse_the_corpus_in_one_sentence(reader: str, good: Path, tmp_path: Path) -> None:
     for number, (name, content) in enumerate(CORPUS.items()):
-        for ending in ("csv", "npz"):
-            path = tmp_path / f"{number}.{ending}"
-            path.write_bytes(content)
-            try:
-                outcome(READERS[reader], path, good)
-            except Exception as error:
-                raise AssertionError(f"{reader} of {name} ({path.name})") from error
-            path.unlink()
+        path = tmp_path / f"{number}.{('npz', 'csv')[number % 2]}"
+        path.write_bytes(content)
+        try:
+            outcome(READERS[reader], path, good)
+        except Exception as error:
+            raise AssertionError(f"{reader} of {name} ({path.name})") from error
+        path.unlink()
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -76,7 +76,7 @@ def draw(
     return users, items, rng.integers(-2, 3, n_items).astype(number), train, test
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(case=cases)
 @pytest.mark.parametrize("way", ["compiled", "wide", "numpy"])
 def test_counts_of_factors_and_of_their_scores_equal_loops(way: str, case: dict[str, Any]) -> None:

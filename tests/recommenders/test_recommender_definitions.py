@@ -153,8 +153,7 @@ def slow_knn(known: Floats, knn: tr.ItemKNN) -> Floats:
     return scores
 
 
-@pytest.mark.parametrize("power", [1.0, 0.5, 3.0])
-@pytest.mark.parametrize("neighbours", [None, 1, 4, 23, 99])
+@pytest.mark.parametrize(("power", "neighbours"), [(1.0, None), (0.5, 1), (3.0, 4), (0.5, 23), (1.0, 99)])
 @pytest.mark.parametrize("keep", ["row", "column"])
 @pytest.mark.parametrize("options", list(product([False, True], repeat=3)))
 def test_itemknn(power: float, neighbours: int | None, keep: Any, options: tuple[bool, bool, bool]) -> None:
