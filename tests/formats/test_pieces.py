@@ -1,6 +1,9 @@
 """Files that are read a few rows at a time give what they give when read at once."""
 
 import gzip
+import io
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import truerank as tr
+from tests.hostile import zipped
 from truerank.formats.columns import INTERACTIONS
 from truerank.formats.rows import load
 
@@ -22,6 +26,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def cut(size: int) -> None:
         monkeypatch.setattr("truerank.formats.text_files._PIECE", size)
         monkeypatch.setattr("truerank.formats.arrow_tables._ROWS", size)
+        monkeypatch.setattr("truerank.formats.arrow_tables._PIECE", size)
         monkeypatch.setattr("truerank.formats.pieces._PENDING", size)
 
     return cut
@@ -107,6 +112,98 @@ def test_errors_name_the_line(
     small_pieces(size)
     with pytest.raises(tr.InputError, match=message):
         tr.read_interactions(path)
+
+
+def objects(*rows: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+PAIRS = [{"user": user, "item": [f"i{item}" for item in range(1 + user % 3)]} for user in range(30)]
+EVENTS = [{"user": f"u{user % 7}", "item": user, "rating": 3, "time": 10 * user} for user in range(40)]
+JSON = {
+    "lists": objects(*PAIRS),
+    "text and numbers": objects(*EVENTS),
+    "whole numbers, then fractions": objects(*EVENTS, {"user": "ann", "item": 4, "rating": 2.5, "time": 3}),
+    "fractions, then whole numbers": objects({"user": "ann", "item": 4, "rating": 2.5, "time": 3}, *EVENTS),
+    "large numbers": objects(*({"user": user, "item": 1} for user in (*range(20), 2**64 - 1))),
+    "whole numbers written as fractions": objects(*({"user": float(user), "item": 2**63 + user} for user in range(20))),
+    "dates": objects(*({"user": "ann", "item": at, "time": f"2024-01-{at}"} for at in range(10, 30))),
+    "dates with times further down": objects(
+        *({"user": "ann", "item": at, "time": f"2024-01-{at}"} for at in range(10, 30)),
+        {"user": "ann", "item": 1, "time": "2024-02-01 10:00:00"},
+    ),
+    "ids that look like dates, then others": objects(
+        *({"user": f"2024-01-{at}", "item": at} for at in range(10, 30)), {"user": "ann", "item": 1}
+    ),
+    "columns further down": objects({"item": 1, "user": 4, "more": [[1]]}, {"user": 3, "item": 5, "other": None}),
+    "empty lines": b"\n\n" + objects(*EVENTS[:9]) + b"\n" * 200 + objects(*EVENTS[9:]) + b"  \n" * 99,
+    "no line end at the end": objects(*EVENTS).rstrip(b"\n"),
+    "both line ends": objects(*EVENTS).replace(b"\n", b"\r\n"),
+    "Latin-1 further down": objects(*EVENTS) + '{"user": "é", "item": 3, "rating": 2, "time": 0}'.encode("latin-1"),
+    "UTF-8": objects(*EVENTS, {"user": "é", "item": 3, "rating": 2, "time": 0}),
+    "a byte-order mark": b"\xef\xbb\xbf" + objects(*EVENTS),
+}
+
+
+@pytest.mark.parametrize("content", JSON.values(), ids=list(JSON))
+def test_json(content: bytes, tmp_path: Path, small_pieces: Callable[[int], None]) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(gzip.compress(content) if len(content) % 2 else content)
+    expected = tr.read_interactions(path)
+    for size in (1, 333):
+        small_pieces(size)
+        assert_same(tr.read_interactions(path), expected)
+
+
+BAD_JSON = {
+    "text among numbers": (
+        objects(*PAIRS, {"user": "ann", "item": ["a"]}),
+        r"JSON parse error: Column\(/user\) changed from number to string in row 31\.$",
+        r"'user' must be of one type, got int64 up to row 30 and string after it\.$",
+    ),
+    "an open bracket": (
+        objects(*EVENTS) + b'{"user": "x", "item": 4\n',
+        r"or '}' after an object member\. in row 41\.$",
+    ),
+    "no id": (b"\n" + objects(*EVENTS, {"user": None, "item": 3}), r"events\.jsonl', line 42: the user is missing\.$"),
+    "a word for no id": (objects(*EVENTS, {"user": "nan", "item": 3}), r"line 41: the user is missing: 'nan'"),
+    "no rating": (objects(*EVENTS, {"user": "ann", "item": 3, "time": 3}), r"line 41: the rating is missing\.$"),
+    "deep": (objects(*EVENTS) + b'{"user": ' + b"[" * 99 + b"\n", r"line 41: brackets are nested more than 64 deep\.$"),
+    "a lost null": (objects(*PAIRS, {"user": 3, "item": [None]}), r"line 31: the item is missing\.$"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_JSON.values(), ids=list(BAD_JSON))
+def test_errors_name_the_row_of_json(
+    case: tuple[Any, ...], tmp_path: Path, small_pieces: Callable[[int], None]
+) -> None:
+    (tmp_path / "events.jsonl").write_bytes(case[0])
+    with pytest.raises(tr.InputError, match=case[1]):
+        tr.read_interactions(tmp_path / "events.jsonl")
+    small_pieces(70)
+    with pytest.raises(tr.InputError, match=case[-1]):
+        tr.read_interactions(tmp_path / "events.jsonl")
+
+
+def test_archives_and_streams(
+    tmp_path: Path, small_pieces: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = tr.read_interactions({"user": ["ann", "bob"] * 50, "item": [*range(100)]})
+    csv = b"user,item\n" + text(list(zip(["ann", "bob"] * 50, range(100), strict=True)))
+    pq.write_table(expected.to_arrow(), tmp_path / "a.parquet")
+    parquet = (tmp_path / "a.parquet").read_bytes()
+    jsonl = objects(*({"user": "bob" if item % 2 else "ann", "item": item} for item in range(100)))
+    small_pieces(64)
+    monkeypatch.setattr("truerank.formats.sources._IN_MEMORY", 100)
+    for plain in (csv, parquet, jsonl):
+        packed = gzip.compress(plain)
+        for content in (plain, packed, zipped({"a": plain}), zipped({"a.gz": packed})):
+            (tmp_path / "file").write_bytes(content)
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+            for source in (tmp_path / "file", "-"):
+                found = tr.read_interactions(source)
+                assert (found.events != expected.events).nnz == 0
+                assert found.item_names.tolist() == list(range(100))
 
 
 def test_text_is_kept_once(tmp_path: Path, small_pieces: Callable[[int], None]) -> None:

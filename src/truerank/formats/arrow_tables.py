@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
@@ -15,12 +17,12 @@ import pyarrow.parquet as pq
 
 from truerank.core.checks import InputError, refuse_pairs
 from truerank.core.csr import bounds
-from truerank.core.threads import require_memory
+from truerank.core.threads import fitting
 from truerank.formats.columns import Contents, find_columns
 from truerank.formats.ids import decoded
 from truerank.formats.pieces import Gathered
 from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
-from truerank.formats.text_files import Detection, Format, Layout, check_format, decode, not_utf8
+from truerank.formats.text_files import Detection, Format, Layout, check_format, not_utf8
 
 _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
@@ -135,7 +137,8 @@ def _array(values: Any, what: str) -> pa.Array:
 
 
 _ROWS = 1 << 17  # of a Parquet file, read at once
-_BYTES_PER_BYTE = 6  # of JSON: as bytes, as text, and parsed
+_PIECE = 1 << 24  # bytes of JSON, read at once
+_BYTES_PER_BYTE = 8  # of JSON: as bytes, as text, and parsed
 # nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
 _DEEPEST = 64
 
@@ -238,7 +241,7 @@ class _Parquet(Opened):
 
     def __init__(self, file: File) -> None:
         self._file = file
-        with file.open() as stream:
+        with file.open_anywhere() as stream:
             content = pq.ParquetFile(stream)
             self.name, self.names, self._metadata = str(file), content.schema_arrow.names, content.metadata
             leaves = [content.schema.column(place) for place in range(len(content.schema))]
@@ -246,7 +249,7 @@ class _Parquet(Opened):
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         wanted = [self.names[column] for column in columns]
-        with unreadable(self.name), self._file.open() as stream:
+        with unreadable(self.name), self._file.open_anywhere() as stream:
             # the metadata of columns say more, but Arrow ends the process where these are damaged
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
@@ -282,24 +285,56 @@ def _is_text(leaf: pq.ColumnSchema) -> bool:
 
 
 class _Json(Opened):
-    """JSON objects, one per line."""
+    """JSON objects, one per line.
+
+    Any of them may have other columns, or need another type, so that all are read once to see what there is, and
+    once more to keep the columns that are needed.
+    """
 
     def __init__(self, file: File) -> None:
-        self.name = str(file)
-        content = file.read()
-        require_memory(_BYTES_PER_BYTE * len(content), self.name)
-        text, latin = decode(content)
-        self._notes = (not_utf8(file),) if latin else ()
-        self._content = text.encode()
-        _check_nesting(self._content, self.name)
-        self._table = self._parse()
-        self.names = self._table.column_names
+        self.name, self._file, self._encoding = str(file), file, "utf-8"
+        try:
+            self._inspect()
+        except UnicodeDecodeError:
+            self._encoding = "latin-1"
+            self._inspect()
+        self.names = list(self._kinds)
 
-    def _parse(self, **kinds: pa.DataType) -> pa.Table:
-        options = pa_json.ParseOptions(explicit_schema=pa.schema(kinds) if kinds else None)
-        # a line must fit into a block
-        reading = pa_json.ReadOptions(block_size=1 << 24)
-        table = pa_json.read_json(pa.BufferReader(self._content), reading, options)
+    def _inspect(self) -> None:
+        """Count the rows, and find the types that hold all values."""
+        self._kinds: dict[str, pa.DataType] = {}
+        self._n_rows = 0
+        for table in self._pieces():
+            for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+                earlier = self._kinds.get(name, pa.null())
+                try:
+                    self._kinds[name] = _holding_both(earlier, kind)
+                except pa.ArrowTypeError as error:
+                    rows = f"{earlier} up to row {self._n_rows} and {kind} after it"
+                    raise InputError(f"{self.name}: the column {name!r} must be of one type, got {rows}.") from error
+            self._n_rows += len(table)
+
+    def _pieces(self, kinds: Mapping[str, pa.DataType] | None = None) -> Iterator[pa.Table]:
+        """Yield some rows at a time: columns of these types, or all columns, with the types that hold their values."""
+        n_lines = n_rows = 0
+        for piece in self._file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
+            content = piece.removeprefix(b"\xef\xbb\xbf").decode(self._encoding).encode()
+            _check_nesting(content, self.name, n_lines)
+            if not content.isspace():
+                yield (table := self._parse(content, kinds, n_rows))
+                n_rows += len(table)
+            n_lines += content.count(b"\n")
+
+    def _parse(self, content: bytes, kinds: Mapping[str, pa.DataType] | None, n_rows: int) -> pa.Table:
+        """Return the rows in a piece, before which there are `n_rows`."""
+        # a line must fit into a block, and Arrow counts the rows of each block
+        reading = pa_json.ReadOptions(block_size=len(content) + 1)
+        chosen = pa_json.ParseOptions(explicit_schema=pa.schema(kinds or {}), unexpected_field_behavior="ignore")
+        try:
+            table = pa_json.read_json(pa.BufferReader(content), reading, chosen if kinds else None)
+        except pa.ArrowInvalid as error:
+            numbered = re.sub(r"in row ([0-9]+)$", lambda row: f"in row {n_rows + int(row[1]) + 1}", str(error))
+            raise pa.ArrowInvalid(numbered) from error
         try:
             table.validate(full=True)
         except pa.ArrowInvalid as error:  # Arrow loses a null before the first number of a list
@@ -307,32 +342,60 @@ class _Json(Opened):
         return table
 
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        table = self._table
-        for column in ids:
-            table = self._spelled(table, self.names[column])
-        return pa.table({str(column): table[self.names[column]] for column in columns}), self._notes
+        with unreadable(self.name):
+            kinds = {self.names[column]: self._kinds[self.names[column]] for column in columns}
+            kinds |= {self.names[column]: self._spelled(self.names[column]) for column in ids}
+            gathered = Gathered(self.name, [str(column) for column in ids])
+            for piece in self._pieces(kinds):
+                gathered.add(pa.table({str(column): piece[self.names[column]] for column in columns}))
+            return gathered.table(), (not_utf8(self._file),) if self._encoding == "latin-1" else ()
 
-    def _spelled(self, table: pa.Table, name: str) -> pa.Table:
-        """Read ids as they are spelled: text that looks like dates as text, numbers above 2**63 as whole numbers."""
-        kind, wrap = table[name].type, pa.list_ if pa.types.is_list(table[name].type) else lambda inner: inner
-        inner = kind.value_type if pa.types.is_list(kind) else kind
-        better = pa.string() if pa.types.is_timestamp(inner) else pa.uint64() if pa.types.is_floating(inner) else None
-        if better is None:
-            return table
+    def _spelled(self, name: str) -> pa.DataType:
+        """Return the type of ids as they are spelled: dates are text, and numbers above 2**63 may be whole."""
+        kind = self._kinds[name]
+        nested = pa.types.is_list(kind)
+        inner = kind.value_type if nested else kind
+        if pa.types.is_timestamp(inner):
+            return pa.list_(pa.string()) if nested else pa.string()
+        whole = pa.list_(pa.uint64()) if nested else pa.uint64()
+        return whole if pa.types.is_floating(inner) and self._all_are(name, whole) else kind
+
+    def _all_are(self, name: str, kind: pa.DataType) -> bool:
         try:
-            fresh = self._parse(**{name: wrap(better)})
+            return all(True for _ in self._pieces({name: kind}))
         except pa.ArrowInvalid:
-            return table
-        return table.set_column(table.column_names.index(name), name, fresh[name])
+            return False
 
     def place(self, row: int) -> str:
-        lines = [number for number, line in enumerate(self._content.split(b"\n"), start=1) if line.strip()]
-        same = len(lines) == self._table.num_rows
-        return f"{self.name}, line {lines[row]}" if same else super().place(row)
+        with self._file.open() as stream:
+            lines = enumerate(io.TextIOWrapper(stream, "latin-1", newline="\n"), start=1)
+            filled = (number for number, line in lines if line.strip())
+            number = next(itertools.islice(filled, row, None), None)
+            is_line_per_row = row + 1 + sum(1 for _ in filled) == self._n_rows
+        return f"{self.name}, line {number}" if is_line_per_row else super().place(row)
 
 
-def _check_nesting(content: bytes, name: str) -> None:
-    """Refuse lines whose brackets are nested deeper than in any table."""
+def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type that holds the values of two; text if some look like dates and others do not."""
+    try:
+        return _promoted(one, other)
+    except pa.ArrowTypeError:
+        return _promoted(_without_dates(one), _without_dates(other))
+
+
+def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    both = [pa.schema({"": kind}) for kind in (one, other)]
+    return pa.unify_schemas(both, promote_options="permissive").field(0).type
+
+
+def _without_dates(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_without_dates(kind.value_type))
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def _check_nesting(content: bytes, name: str, n_lines: int) -> None:
+    """Refuse lines, after so many others, whose brackets are nested deeper than in any table."""
     codes = np.frombuffer(content, dtype=np.uint8)
     # { and } are [ and ] with another bit set
     at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))
@@ -341,7 +404,8 @@ def _check_nesting(content: bytes, name: str) -> None:
     first = np.flatnonzero(np.diff(line, prepend=-1))
     before = np.repeat(np.append(0, depth)[first], np.diff(first, append=at.size))
     if np.any(deep := depth - before > _DEEPEST):
-        raise InputError(f"{name}, line {line[np.argmax(deep)] + 1}: brackets are nested more than {_DEEPEST} deep.")
+        where = f"line {n_lines + line[np.argmax(deep)] + 1}"
+        raise InputError(f"{name}, {where}: brackets are nested more than {_DEEPEST} deep.")
 
 
 class _Frame(Opened):

@@ -8,16 +8,19 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import stat
 import sys
+import tempfile
 import tokenize
+import weakref
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +123,8 @@ Source = Any
 """A path, "-" for standard input, a dataframe, a dict of dicts or lists, or a list of lists."""
 
 HEAD = 1 << 16
+_BLOCK = 1 << 24
+_IN_MEMORY = 1 << 26  # bytes of a stream; what is longer is kept in a temporary file
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
 _UNREADABLE = (
@@ -150,11 +155,11 @@ def unreadable(name: str, *others: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class File:
-    """A file, a member of a zip file, or stored bytes that can be read only once."""
+    """A file, a member of a zip file, or the stored content of a stream, which can be read only once."""
 
     path: Path
     member: str | None = None
-    content: bytes | None = field(default=None, repr=False)
+    content: IO[bytes] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return repr(str(self.path)) if self.member is None else f"{self.member!r} in {str(self.path)!r}"
@@ -167,10 +172,23 @@ class File:
     @contextmanager
     def open(self) -> Iterator[Any]:
         """Open the unpacked content as an Arrow stream."""
+        gzipped = self._gzipped()
         with self._raw() as (raw, size):
-            gzipped = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
             yield pa.PythonFile(_Unpacked(raw, str(self), size), "r") if gzipped else raw
+
+    @contextmanager
+    def open_anywhere(self) -> Iterator[Any]:
+        """Open the unpacked content as an Arrow stream that is read in any order: if it is packed, from a copy."""
+        with self.open() as stream:
+            if self.member is None and not self._gzipped():
+                yield stream
+            else:
+                with _stored(stream) as copy:
+                    yield pa.PythonFile(copy, "r")
+
+    def _gzipped(self) -> bool:
+        with self._raw() as (raw, _):
+            return bool(raw.read(2) == b"\x1f\x8b")
 
     def head(self) -> bytes:
         """Return the first bytes, enough to detect the format."""
@@ -180,7 +198,7 @@ class File:
     def read(self) -> bytes:
         """Return the whole unpacked content."""
         with self.open() as stream:
-            return b"".join(iter(lambda: stream.read(1 << 24), b""))
+            return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Yield the unpacked content in pieces of about so many bytes that end with a line; at least one."""
@@ -197,19 +215,21 @@ class File:
 
     @contextmanager
     def _raw(self) -> Iterator[tuple[Any, int]]:
+        """Open the content as it is stored, and return its size there."""
         if self.member is not None:
             with self._archive() as archive:
                 info = archive.getinfo(self.member)
                 check_unpacked(str(self), info.file_size, info.compress_size)
-                yield pa.BufferReader(archive.read(info)), info.file_size
+                with archive.open(info) as member:
+                    yield pa.PythonFile(member, "r"), info.file_size
         elif self.content is not None:
-            yield pa.BufferReader(self.content), len(self.content)
+            yield pa.PythonFile(_View(self.content), "r"), self.content.seek(0, io.SEEK_END)
         else:
             with pa.OSFile(str(self.path)) as file:
                 yield file, file.size()
 
     def _archive(self) -> zipfile.ZipFile:
-        return zipfile.ZipFile(self.path if self.content is None else io.BytesIO(self.content))
+        return zipfile.ZipFile(self.path if self.content is None else self.content)
 
     def members(self) -> list[str] | None:
         """Return the files in a zip file, None if this is not a zip file."""
@@ -237,10 +257,45 @@ class _Unpacked(io.RawIOBase):
         return block
 
 
+class _View(io.RawIOBase):
+    """A file with a position of its own, which stays open when the view is closed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.seek(0, io.SEEK_END)}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        self._file.seek(self._at)
+        block = self._file.read(-1 if size is None else size)
+        self._at += len(block)
+        return block
+
+
+def _stored(stream: Any) -> IO[bytes]:
+    """Return a copy of a stream, in a temporary file if it is long."""
+    copy = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
+    shutil.copyfileobj(stream, copy, _BLOCK)
+    copy.seek(0)
+    return cast("IO[bytes]", copy)
+
+
 def locate(path: str | Path) -> File:
     """Return the file that a path, a directory or a zip file stands for; "-" is standard input."""
     if str(path) == "-":
-        return _inside(File(Path("-"), content=_standard_input()))
+        return _standard_input()
     try:
         mode = Path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -250,15 +305,33 @@ def locate(path: str | Path) -> File:
     if stat.S_ISDIR(mode):
         files = [file for pattern in ("*", "*/*") for file in sorted(Path(path).glob(pattern)) if file.is_file()]
         return locate(Path(path) / _choose([str(file.relative_to(path)) for file in files], str(path)))
-    with unreadable(repr(str(path))):
-        return _inside(File(Path(path), content=None if stat.S_ISREG(mode) else Path(path).read_bytes()))
+    if stat.S_ISREG(mode):
+        return _inside(File(Path(path)))
+    with unreadable(repr(str(path))), Path(path).open("rb") as stream:
+        return _streamed(Path(path), stream)
 
 
-def _standard_input() -> bytes:
+def _standard_input() -> File:
     try:
-        return sys.stdin.buffer.read()
-    except (AttributeError, OSError, ValueError) as error:  # Python has none where it was closed before the start
+        return _streamed(Path("-"), sys.stdin.buffer)
+    except InputError:
+        raise
+    except (AttributeError, ValueError) as error:  # Python has none where it was closed before the start
         raise InputError("can't read standard input: it is closed.") from error
+    except OSError as error:
+        raise InputError(f"can't read standard input: {error.strerror or error}.") from error
+
+
+def _streamed(path: Path, stream: IO[bytes]) -> File:
+    """Return the content of a stream as a file, whose copy is deleted with it."""
+    content = _stored(stream)
+    try:
+        file = _inside(File(path, content=content))
+    except InputError:
+        content.close()
+        raise
+    weakref.finalize(file, content.close)
+    return file
 
 
 def _inside(file: File) -> File:

@@ -376,6 +376,7 @@ def _delimiter(line: str) -> str:
     return best if best in line else " "
 
 
+_SEPARATOR = re.compile(r"[,;| ]|::")
 _NCF_USER = re.compile(r"\(([^,()]+),[^()]*\)")
 
 
@@ -401,14 +402,15 @@ def read_item_lines(source: Any, contents: Contents) -> pa.Table | None:
         head = file.head()
         if head.startswith((b"PAR1", b"{", b"[", b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
             return None
+        start = _LINE_END.split(decode(head, cut=len(head) >= HEAD)[0])
+        first = next((line.strip() for line in start if line.strip()), "")
+        is_table = contents.recognises(re.split(r"[\t,;|]", first)) or ("\t" not in first and _SEPARATOR.search(first))
+        if not first or is_table:
+            return None
         lines = [line.strip() for line in _LINE_END.split(decode(file.read())[0])]
-    first = next((line for line in lines if line), "")
-    if not first or contents.recognises(re.split(r"[\t,;|]", first)):
-        return None
     if "\t" in first:
         return _users_and_items(file, lines)
-    plain = [line for line in lines if line]
-    return None if re.search(r"[,;| ]|::", first) else pa.table({"item": _ids(pa.chunked_array([plain]))})
+    return pa.table({"item": _ids(pa.chunked_array([[line for line in lines if line]]))})
 
 
 def _users_and_items(file: File, lines: Sequence[str]) -> pa.Table:
