@@ -1,6 +1,7 @@
 """Small instances: scores, what is relevant, and the ranks they mean."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import TypeVar
@@ -11,6 +12,19 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
+from tests.arrays import Ints
+from truerank.sampling.pools import Pool
+
+
+@dataclass(frozen=True)
+class FirstItems(tr.SamplingDesign):
+    """The first candidates, a design without a law."""
+
+    name = "first-items"
+
+    def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
+        return [pool.candidates(user)[: self.size] for user in range(len(pool))]
+
 
 Instance = tuple[list[float], list[bool]]
 Grade = TypeVar("Grade", bool, float)

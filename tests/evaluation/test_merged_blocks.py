@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.instances import FirstItems
 from truerank.estimators.corrected import Assumption
 from truerank.evaluation.comparisons import entrants_of
 from truerank.evaluation.intervals import added_up
@@ -95,8 +96,8 @@ def test_no_difference_is_larger_than_if_all_items_stood_first_or_last() -> None
     assert (found["low"], found["high"]) == (-1.0, 1.0)
 
 
-def test_designs_without_bounds_leave_the_exact_difference_open() -> None:
-    design = tr.PopularitySampling(50)
+@pytest.mark.parametrize("design", [tr.PopularitySampling(50), FirstItems(50)], ids=str)
+def test_designs_without_a_law(design: tr.SamplingDesign) -> None:
     train = [RNG.permutation(ITEMS)[:20] for _ in range(USERS)]
     ranks = {
         name: tr.rank_sampled(scores, train=train, test=TEST, design=design, rng=1)
@@ -105,4 +106,4 @@ def test_designs_without_bounds_leave_the_exact_difference_open() -> None:
     whole = tr.compare(ranks, "recall@10", adjustment="none")
     found = merged(ranks, ["recall@10"], [150])
     assert_close(found, [each.record() for each in whole.differences])
-    assert math.isnan(found[0]["p_value"])
+    assert math.isnan(found[0]["p_value"]) != design.unequal_chances

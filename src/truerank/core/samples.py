@@ -51,8 +51,8 @@ class Design(Named, ABC):
         return False
 
     @property
-    def needs_weights(self) -> bool:
-        """Whether candidates had unequal chances, so that ranks need `Sample.estimated`."""
+    def unequal_chances(self) -> bool:
+        """Whether some candidates are likelier to be sampled than others; only then ranks have `Sample.estimated`."""
         return False
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
@@ -88,7 +88,8 @@ class Sample:
         None: all that were sampled for the instance.
     estimated : array of float, one per relevant item, optional
         Where candidates had unequal chances: how many irrelevant candidates are above the item, from the sampled ones
-        that are, each counted with 1 / its chance, and those that tie with half of it.
+        that are, each counted with 1 / its chance, and those that tie with half of it. None: some chance is not known,
+        or 0.
 
     Examples
     --------
@@ -140,9 +141,8 @@ class Sample:
         for name, each in (("drawn", self.drawn), ("estimated", self.estimated)):
             if each is not None and each.size != above.size:
                 raise InputError(f"`{name}` must have the length of `above` ({above.size}), got {each.size}.")
-        if (self.estimated is not None) != self.design.needs_weights:
-            rule = "needs" if self.design.needs_weights else "has no"
-            raise InputError(f"a sample by {self.design} {rule} `estimated` counts.")
+        if self.estimated is not None and not self.design.unequal_chances:
+            raise InputError(f"a sample by {self.design} has no `estimated` counts.")
         if self.drawn is not None:
             checks.require_within("drawn", self.drawn, above + tied, np.repeat(draws, sizes))
         if self.design.m is not None:

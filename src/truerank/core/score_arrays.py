@@ -32,8 +32,9 @@ def count_scores(
     above, tied = _in_pool(own, others[counts]) if others.ndim == 1 else _in_rows(own, others, counts)
     n_relevant = is_relevant.sum(axis=1)
     weights = None if inclusion is None else _weights(inclusion, others, counts, most)
+    pool = np.where(counts, others, -np.inf)  # where the others count, they come first
     return {
-        "estimated": None if weights is None else _weighed(own, others, weights)[is_relevant],
+        "estimated": None if weights is None else _weighed(pool, weights, above, tied)[is_relevant],
         "above": above[is_relevant],
         "tied": tied[is_relevant],
         "n_candidates": n_relevant + counts.sum(axis=-1),
@@ -54,15 +55,36 @@ def _weights(inclusion: Any, others: AnyArray, counts: Bools, most: float) -> Fl
     return np.divide(1.0, chance, out=np.zeros_like(chance), where=counts)
 
 
-def _weighed(own: AnyArray, others: AnyArray, weights: Floats) -> Floats:
-    """Return the weights of the candidates above each relevant one, with half of those that tie."""
-    total = np.zeros(own.shape)
-    for rows in slices(len(own), BLOCK // max(others.shape[-1], 1)):
-        pool, each = (others, weights) if others.ndim == 1 else (others[rows], weights[rows])
-        for at in range(own.shape[1]):
-            mine = own[rows, at, None]
-            total[rows, at] = (((pool > mine) + 0.5 * (pool == mine)) * each).sum(axis=-1)
+def _weighed(others: AnyArray, weights: Floats, above: Ints, tied: Ints) -> Floats:
+    if others.ndim == 1:
+        return weight_above(others[None], weights[None], np.zeros_like(above), above, tied)
+    total = np.zeros(above.shape)
+    for rows in slices(len(others), BLOCK // max(others.shape[1], 1)):
+        row = np.arange(len(others[rows]))[:, None]
+        total[rows] = weight_above(others[rows], weights[rows], row, above[rows], tied[rows])
     return total
+
+
+def weight_above(others: AnyArray, weights: Floats, row: Ints, above: Ints, tied: Ints) -> Floats:
+    """Return the weight of the candidates above relevant ones, with half of that of those that tie.
+
+    Parameters
+    ----------
+    others, weights : arrays of shape (rows, m)
+        Scores of the candidates, and by how much each counts.
+    row, above, tied : arrays of int, which broadcast
+        The row of each relevant one, and how many candidates of this row are above and tied.
+
+    Examples
+    --------
+    >>> others, weights = np.array([[0.2, 0.9, 0.5]]), np.array([[10.0, 1.0, 4.0]])
+    >>> weight_above(others, weights, np.zeros(2, int), np.array([1, 1]), np.array([0, 1])).tolist()
+    [1.0, 3.0]
+    """
+    falling = np.argsort(others, axis=1)[:, ::-1]
+    total = np.zeros((len(others), others.shape[1] + 1))
+    np.cumsum(np.take_along_axis(weights, falling, axis=1), axis=1, out=total[:, 1:])
+    return (total[row, above] + total[row, above + tied]) / 2
 
 
 def count_in_batch(scores: Any, items: ArrayLike | None) -> dict[str, Any]:

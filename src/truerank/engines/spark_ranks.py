@@ -111,7 +111,14 @@ def _session() -> Iterator[SparkSession]:
 
 
 _COUNT, _COUNTS = "bigint", "array<bigint>"
-_SAMPLED = {"n_catalogue": _COUNT, "scored": _COUNT, "drawn": _COUNTS, "design": "string", "depth": _COUNT}
+_SAMPLED = {
+    "n_catalogue": _COUNT,
+    "scored": _COUNT,
+    "drawn": _COUNTS,
+    "estimated": "array<double>",
+    "design": "string",
+    "depth": _COUNT,
+}
 
 
 def rank(

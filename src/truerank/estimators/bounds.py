@@ -58,9 +58,10 @@ class Bound(Correction):
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
         """Return the terms with their tables or, if draws ended by what they showed, with the values of the items."""
-        if ranks.drawn is None:
+        design = require_design(ranks, name)
+        if ranks.drawn is None and not design.unequal_chances:
             return super().terms(parts, ranks, name)
-        stops = require_design(ranks, name).stops(ranks)
+        stops = design.stops(ranks)
         places = np.arange(ranks.above.size)
         return tuple(Terms(self._read(part.term, ranks, stops), places, part.weight) for part in parts)
 

@@ -145,7 +145,7 @@ def recommended(metric: Metric, ranks: Ranks) -> Metric:
     ended = capped(ranks)
     if not ended.any() and all(has_unbiased_form(part.term, ranks) for part in metric.terms(ranks)):
         return Corrected(metric, CORRECTIONS.read("unbiased"))
-    if ranks.estimated is not None:
+    if ranks.design.unequal_chances:
         return Corrected(metric, CORRECTIONS.read("possible"))
     deepest = int(ranks.item_draws[ended].max(initial=0))
     shallow = ended.any() and _SHALLOW * deepest < np.median(ranks.item_irrelevant)
@@ -166,8 +166,8 @@ def has_unbiased_form(term: Term, ranks: Ranks) -> bool:
     from truerank.sampling.designs import InverseSampling, as_design
 
     design, cutoff = as_design(cast("Design", ranks.design)), term.cutoff(ranks.n_relevant)
-    if ranks.estimated is not None:
-        return term.shape == "affine"
+    if design.unequal_chances:
+        return term.shape == "affine" and ranks.estimated is not None
     if cutoff is not None:
         return design.decides_below > 0 and bool(np.all(cutoff <= design.decides_below))
     if not isinstance(design, InverseSampling) or design.whole:

@@ -57,8 +57,8 @@ class Unbiased(Estimator):
         return most is None or bool(np.all(ranks.item_irrelevant <= most))
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
-        if ranks.estimated is not None:
-            return _weighted_terms(parts, ranks, name, ranks.estimated)
+        if require_design(ranks, name).unequal_chances:
+            return _weighted_terms(parts, ranks, name)
         design, plain = _inverse(ranks, name), name.partition("~")[0]
         if not all(has_unbiased_form(part.term, ranks) for part in parts):
             raise InputError(f"{plain} has no useful unbiased estimate under {design}; use {plain}~smooth.")
@@ -99,8 +99,8 @@ class Possible(Estimator):
     name = "possible"
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
-        if ranks.drawn is None:
-            design = require_design(ranks, name)
+        design = require_design(ranks, name)
+        if ranks.drawn is None and not design.unequal_chances:
             raise InputError(f"{name} is for draws that are known item by item, but these were sampled by {design}.")
         from truerank.estimators.bounds import possible  # which imports what solves tables of bounds
 
@@ -110,13 +110,16 @@ class Possible(Estimator):
         return tuple(Terms(middle, places, part.weight) for middle, part in zip(middles, parts, strict=True))
 
 
-def _weighted_terms(parts: tuple[Terms, ...], ranks: Ranks, name: str, count: Floats) -> tuple[Terms, ...]:
+def _weighted_terms(parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
     """Return affine terms at the estimated counts, which are unbiased."""
-    plain, places = name.partition("~")[0], np.arange(ranks.above.size)
-    if not all(has_unbiased_form(part.term, ranks) for part in parts):
+    plain, places, count = name.partition("~")[0], np.arange(ranks.above.size), ranks.estimated
+    if not all(part.term.shape == "affine" for part in parts):
         raise InputError(
             f"{plain} has no unbiased estimate from candidates with unequal chances; use {plain}~possible."
         )
+    if count is None:
+        mixed = "mix it with uniform draws, as in popularity(100, uniform=0.1)"
+        raise InputError(f"{name} needs a chance above 0 for every candidate, which {ranks.design} lacks; {mixed}.")
     return tuple(Terms(ValueTerm(_exact(part.term, ranks, count)), places, part.weight) for part in parts)
 
 

@@ -11,7 +11,15 @@ import numpy as np
 from truerank.core.checks import Floats, Ints
 from truerank.core.ranks import Ranks
 from truerank.estimators.bounds import Bound, best_gamma, enough_draws, is_determined
-from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected, TableTerm, strongest
+from truerank.estimators.corrected import (
+    ASSUMPTIONS,
+    Assumption,
+    Case,
+    Corrected,
+    TableTerm,
+    has_unbiased_form,
+    strongest,
+)
 from truerank.evaluation.intervals import Interval, Units, attainable, attainable_with, mean_of, values_at_one_end
 from truerank.evaluation.paired_tests import Outcome
 from truerank.evaluation.per_instance import sums
@@ -278,6 +286,9 @@ def advice(metric: Metric, ranks: Ranks) -> str:
 def _better(metric: Metric, ranks: Ranks) -> str:
     """Return what is better than an uncorrected metric."""
     case = _typical(ranks)
+    if case is not None and ranks.design is not None and ranks.design.unequal_chances:
+        unbiased = all(has_unbiased_form(part.term, ranks) for part in metric.terms(ranks))
+        return f"rank all candidates, or use {metric}~{'unbiased' if unbiased else 'possible'}"
     if case is None or ranks.design is None or not ranks.design.keeps_unbiased:
         return "rank all candidates"
     term, law = metric.terms(ranks)[0].term, as_design(ranks.design).law("advice")
@@ -302,9 +313,10 @@ def remedy(metric: Metric, ranks: Ranks, assumption: Assumption) -> str:
         return ""
     design = as_design(ranks.design)
     term = metric.terms(ranks)[0].term
-    more = _more(term, design.law("advice"), case) if ranks.drawn is None else _more_hits(term, ranks)
+    fixed = ranks.drawn is None and not design.unequal_chances
+    more = _more(term, design.law("advice"), case) if fixed else _more_hits(term, ranks)
     stronger = ASSUMPTIONS[ASSUMPTIONS.index(assumption) + 1 :]
-    helps = stronger and (ranks.drawn is None or design.stops(ranks) is not None)
+    helps = stronger and (fixed or design.stops(ranks) is not None)
     return f"; {more}" + (f", or try assume={stronger[0]!r}" if helps else "")
 
 

@@ -409,7 +409,7 @@ class Entrant:
         """Whether its candidates are sampled by a design that determines how much its values vary."""
         return all(
             run.design is not None
-            and (run.design.keeps_unbiased or (run.drawn is not None and not run.design.needs_weights))
+            and (run.design.keeps_unbiased or (run.drawn is not None and not run.design.unequal_chances))
             for run in self.runs
         )
 
@@ -458,7 +458,8 @@ class Entrant:
         """Return bounds of the exact metric for each instance, from all runs; None if the design allows for none."""
         if not self.is_bounded(at):
             return unbiased_bounds(self.runs, self.metrics[at], assume)
-        return bounds_of_runs(self.runs, self.metrics[at], assume) if self.sampled else None
+        bounded = self.sampled or all(run.design is not None and run.design.unequal_chances for run in self.runs)
+        return bounds_of_runs(self.runs, self.metrics[at], assume) if bounded else None
 
     def run_bounds(self, at: int, assume: Assumption) -> Floats:
         """Return lower and upper bounds for each run and instance; values are their own bounds if there is no bias.

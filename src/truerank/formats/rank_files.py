@@ -172,7 +172,7 @@ def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
 
 
 def from_rows(table: pa.Table) -> Ranks:
-    """Return the ranks in the rows of a table; columns of nulls are ignored.
+    """Return the ranks in the rows of a table; columns of nulls are ignored, and estimated counts if any are missing.
 
     Examples
     --------
@@ -181,7 +181,10 @@ def from_rows(table: pa.Table) -> Ranks:
     >>> from_rows(pa.table(rows))
     Ranks(2 instances, 2 relevant items, lists cut at depth 5, 50.0 % of instances tied)
     """
-    filled = [name for name in table.column_names if not len(table) or table[name].null_count < len(table)]
+    most = {"estimated": 1}
+    filled = [
+        name for name in table.column_names if not len(table) or table[name].null_count < most.get(name, len(table))
+    ]
     extra = {name: _only(table, name) for name in STATED if name in filled}
     rest = table.select([name for name in filled if name not in STATED])
     return from_arrow(rest.replace_schema_metadata({"truerank": json.dumps(extra)}))

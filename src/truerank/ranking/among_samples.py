@@ -23,15 +23,16 @@ from truerank.core.checks import (
     check_whole,
     slices,
 )
-from truerank.core.csr import bounds
+from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
+from truerank.core.score_arrays import weight_above
 from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar, share
 from truerank.data.candidates import Listed
 from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
-from truerank.kernels.factors import count_sampled
+from truerank.kernels.factors import SampledCounts, count_sampled
 from truerank.kernels.user_blocks import Progress
 from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, seed_with
 from truerank.sampling import designs
@@ -223,18 +224,24 @@ def rank_by_design(
         return _rank_in_rounds(design, pool, held, scorers, rng, effort)
     seed = int(rng.integers(2**63))
 
-    def sample(number: int, start: int, stop: int) -> Sequence[Ints]:
-        return design.sample(pool.part(start, stop), np.random.default_rng([seed, number]))
+    def sample(number: int, start: int, stop: int) -> _Drawn:
+        part = pool.part(start, stop)
+        drawn = design.sample(part, np.random.default_rng([seed, number]))
+        return drawn, design.weights(part, drawn)
 
     return _rank_among(_Samples(design, sample, design.size * len(pool)), held, scorers, effort)
+
+
+_Drawn = tuple[Sequence[Ints], Sequence[Floats] | None]
+"""The sampled items of each of some users, and by how much each item counts, if that is known."""
 
 
 class _Samples(NamedTuple):
     """Samples for blocks of users, which don't depend on the number of threads, and the design that they follow."""
 
     design: SamplingDesign
-    of: Callable[[int, int, int], Sequence[Ints]]
-    """From the number of a block, and the first and the last of its users, to the sampled items of each."""
+    of: Callable[[int, int, int], _Drawn]
+    """From the number of a block, and the first and the last of its users, to what is sampled for each."""
     total: int
     """How many items are sampled for all users together."""
     notes: tuple[str, ...] = ()
@@ -249,8 +256,9 @@ def _rank_among(samples: _Samples, held: HeldOut, scorers: Sequence[Scorer], eff
 
     def run(start: int, stopped: Event) -> list[_Block]:
         stop = min(start + step, n_users)
-        sample = ItemLists.of(samples.of(start // step, start, stop))
-        return [] if stopped.is_set() else [_count_block(one, held, start, stop, sample) for one in scorers]
+        items, weights = samples.of(start // step, start, stop)
+        given = held, start, stop, ItemLists.of(items), weights
+        return [] if stopped.is_set() else [_count_block(one, *given) for one in scorers]
 
     threads = fitting(effort.threads, _BYTES_PER_PAIR * _PAIRS) if all(scorer.concurrent for scorer in scorers) else 1
     with progress_bar("users", effort.progress, total=n_users) as bar:
@@ -268,9 +276,13 @@ class _Block(NamedTuple):
     same_score: Bools
     n_sampled: Ints
     """One per user."""
+    estimated: Floats
+    """Candidates above among all of them, as far as their chances are known; else NaN."""
 
 
-def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: ItemLists) -> _Block:
+def _count_block(
+    scorer: Scorer, held: HeldOut, start: int, stop: int, sample: ItemLists, weights: Sequence[Floats] | None
+) -> _Block:
     """Score the relevant and the sampled items of some users, and count."""
     users, test = held.users[start:stop], held.test
     ends = np.append(test.indptr[users], test.indptr[users[-1] + 1]).astype(np.int64)
@@ -282,14 +294,27 @@ def _count_block(scorer: Scorer, held: HeldOut, start: int, stop: int, sample: I
     counts = count_sampled(scores[: last - first], ends - first, scores[last - first :], sample.indptr)
     same = np.diff(counts.scores, prepend=np.nan) == 0
     same[(ends - first)[:-1]] = False
-    return _Block(counts.above, counts.tied, counts.order + first, same, np.diff(sample.indptr))
+    estimated = np.full(counts.above.size, np.nan)
+    if weights is not None:
+        estimated = _weighed(counts, owners(ends), scores[last - first :], sample.indptr, np.concatenate(weights))
+    return _Block(counts.above, counts.tied, counts.order + first, same, np.diff(sample.indptr), estimated)
+
+
+def _weighed(counts: SampledCounts, user: Ints, scores: AnyArray, indptr: Ints, weights: Floats) -> Floats:
+    """Return the weight of the sampled items above each relevant one, whose user is given."""
+    inside = np.arange(np.diff(indptr).max()) < np.diff(indptr)[:, None]
+    table, each = np.full(inside.shape, -np.inf, scores.dtype), np.zeros(inside.shape)
+    table[inside], each[inside] = scores, weights
+    return weight_above(table, each, user, counts.above, counts.tied)
 
 
 def _ranks(blocks: Sequence[_Block], samples: _Samples, held: HeldOut) -> Ranks:
-    parts: Sequence[Any] = blocks or [(np.zeros(0, dtype=np.int64),) * 5]
-    above, tied, order, same, sampled = map(np.concatenate, zip(*parts, strict=True))
+    parts: Sequence[Any] = blocks or [(np.zeros(0, dtype=np.int64),) * 6]
+    above, tied, order, same, sampled, estimated = map(np.concatenate, zip(*parts, strict=True))
+    weighed = samples.design.unequal_chances and not np.isnan(estimated).any()
     n_candidates = np.diff(held.test.indptr)[held.users] + sampled
-    sample, notes = Sample(samples.design, held.n_candidates), (*held.notes, *samples.notes)
+    sample = Sample(samples.design, held.n_candidates, estimated=estimated if weighed else None)
+    notes = (*held.notes, *samples.notes)
     return held.ranks(order, above, tied, n_candidates, same, sample=sample, notes=notes)
 
 
@@ -325,7 +350,7 @@ def _given(negatives: Negatives, held: HeldOut) -> _Samples:
     design = designs.UniformSampling(int(one[0]) if one.size == 1 and one[0] else None, replace=n_repeated > 0)
     sizes = f"{flat.size} negatives, of which {np.unique(flat).size} distinct items"
     notes = (sizes, *_odd(rows, sampled, n_repeated, held))
-    return _Samples(design, lambda number, start, stop: sampled[start:stop], flat.size, notes)
+    return _Samples(design, lambda number, start, stop: (sampled[start:stop], None), flat.size, notes)
 
 
 def _odd(rows: list[Ints], sampled: list[Ints], n_repeated: int, held: HeldOut) -> list[str]:

@@ -84,6 +84,9 @@ class SamplingDesign(Design):
     ([2], 'first-items(2)')
     """
 
+    replace = False
+    """Whether a candidate may be sampled more than once."""
+
     @property
     def proxies(self) -> tuple[Any, ...]:
         """Scorers that the design asks besides the one that is ranked."""
@@ -111,7 +114,10 @@ class SamplingDesign(Design):
 
     def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
         """Return the least and the largest count among all candidates that could have produced this sample."""
-        return above, n_irrelevant - (drawn - above)
+        below = drawn - above
+        if self.replace:
+            above, below = np.minimum(above, 1), np.minimum(below, 1)
+        return above, n_irrelevant - below
 
     def stops(self, ranks: Ranks) -> Stops | None:
         """Return what ended the draws for each relevant item of ranks that this design made; None: that isn't known."""
@@ -133,6 +139,13 @@ class SamplingDesign(Design):
     @abstractmethod
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Return the sampled items of each user of a pool."""
+
+    def weights(self, pool: Pool, sample: Sequence[Ints]) -> Sequence[Floats] | None:
+        """Return by how much each sampled item counts, where `unequal_chances`; None if some could not be sampled.
+
+        Weights are right if those of the sampled items of any group add up, on average, to the size of the group.
+        """
+        return None
 
     def draw(self, ranks: Ranks, *, rng: Rng = None) -> Ranks:
         """Return what exact ranks would have been in a sample, drawn from their exact distribution.
@@ -186,11 +199,6 @@ class UniformSampling(SamplingDesign):
         """Return the law of the sampled count: binomial with replacement, hypergeometric without."""
         return self.law_of_draws
 
-    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
-        if not self.replace:
-            return super().possible_counts(above, drawn, n_irrelevant)
-        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
-
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         super().check(n_irrelevant, draws)
         left, drawn = np.broadcast_arrays(n_irrelevant, draws)
@@ -240,6 +248,9 @@ class UniformSampling(SamplingDesign):
 class PopularitySampling(SamplingDesign):
     """Sample candidates with probability proportional to their number of training interactions to a power.
 
+    Each candidate is drawn with a known chance from those that are left, so its weight is known, too: ``auc~unbiased``
+    and ``mean-rank~unbiased`` are exactly unbiased. Metrics at the top have bounds only, as in ``recall@10~possible``.
+
     Parameters
     ----------
     m : int
@@ -247,43 +258,85 @@ class PopularitySampling(SamplingDesign):
     power : float
         1 is proportional to popularity; smaller powers are closer to uniform.
     replace : bool
-        Whether a candidate may be sampled more than once.
+        Whether a candidate may be sampled more than once; each of its draws counts.
+    uniform : float
+        Share of the draws that are uniform, from 0 to 1. Above 0, items without training interactions can be sampled,
+        too; without them, nothing unbiased can be said of all candidates.
 
     Examples
     --------
     >>> import numpy as np, truerank as tr
-    >>> scores = np.array([[0.1, 0.4, 0.3, 0.2]])
-    >>> design = tr.PopularitySampling(1, power=50.0)
-    >>> tr.rank_sampled(scores, train=[[]], test=[[3]], design=design)
+    >>> scores, train = np.array([[0.1, 0.4, 0.3, 0.2]] * 2), [[], [0, 1]]
+    >>> design = tr.PopularitySampling(2, uniform=0.5)
+    >>> sampled = tr.rank_sampled(scores, train=train, test=[[3], []], design=design, rng=1)
+    >>> str(design), tr.values(sampled, "auc~unbiased").round(3).tolist()
+    ('popularity(2, uniform=0.5)', [0.767])
+    >>> tr.rank_sampled(scores, train=train, test=[[3], []], design=tr.PopularitySampling(3))
     Traceback (most recent call last):
     ...
-    truerank.InputError: `m` must be at most the number of items with training interactions left to sample, got 1.
+    truerank.InputError: `m` must be at most the number of items with training interactions left to sample, got 3.
+
+    References
+    ----------
+    Des Raj, Some estimators in sampling with varying probabilities without replacement, JASA 1956: the weights of
+    draws without replacement, which depend on the order in which candidates were drawn.
     """
 
     name = "popularity"
+    unequal_chances = True
     power: float = 1.0
     replace: bool = False
+    uniform: float = field(default=0.0, metadata={"by_name": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not np.isfinite(as_number(self.power)):
             shown = f"an array of shape {np.shape(self.power)}" if np.ndim(self.power) else repr(self.power)
             raise InputError(f"`power` must be a finite number, got {shown}; popularity is counted in `train`.")
+        if not 0 <= as_number(self.uniform) <= 1:
+            raise InputError(f"`uniform` must be a number from 0 to 1, got {self.uniform!r}.")
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> list[Ints]:
-        if pool.popularity is None:
-            raise InputError("popularity-weighted sampling needs training interactions; give `train`.")
-        weights = np.power(pool.popularity.astype(np.float64), self.power)
         self.check(pool.sizes, self.size)
-        return [self._sample_one(excluded, weights, rng) for excluded in pool.excluded]
+        return [self._sample_one(pool, user, rng) for user in range(len(pool))]
 
-    def _sample_one(self, excluded: Ints, weights: Floats, rng: np.random.Generator) -> Ints:
-        left = weights.copy()
-        left[excluded] = 0.0
-        if not np.all(np.isfinite(left)) or int((left > 0).sum()) < (1 if self.replace else self.size):
+    def _sample_one(self, pool: Pool, user: int, rng: np.random.Generator) -> Ints:
+        """Return the sampled items of a user, in the order in which they were drawn."""
+        chances = self._chances(pool, user)
+        if int((chances > 0).sum()) < (1 if self.replace else self.size):
             most = "the number of items with training interactions left to sample"
             raise InputError(f"`m` must be at most {most}, got {self.m}.")
-        return rng.choice(weights.size, self.size, replace=self.replace, p=left / left.sum(), shuffle=False)
+        drawn = rng.choice(chances.size, self.size, replace=self.replace, p=chances, shuffle=False)
+        return pool.items_at(user, drawn)
+
+    def _chances(self, pool: Pool, user: int) -> Floats:
+        """Return the chance of each candidate of a user to be drawn first; 0 for all if nothing can be drawn."""
+        if pool.popularity is None:
+            raise InputError("popularity-weighted sampling needs training interactions; give `train`.")
+        with np.errstate(divide="ignore"):
+            popularity = np.power(pool.popularity[pool.candidates(user)].astype(np.float64), self.power)
+        total = popularity.sum()
+        if not np.isfinite(total) or not (total or self.uniform):
+            return np.zeros(popularity.size)
+        share = self.uniform if total else 1.0
+        return (1 - share) * popularity / (total or 1.0) + share / popularity.size
+
+    def weights(self, pool: Pool, sample: Sequence[Ints]) -> list[Floats] | None:
+        found = []
+        for user, items in enumerate(sample):
+            chances = self._chances(pool, user)
+            if not np.all(chances > 0):
+                return None
+            found.append(self._weigh(chances[np.searchsorted(pool.candidates(user), items)]))
+        return found
+
+    def _weigh(self, chance: Floats) -> Floats:
+        """Return the weights of draws: 1 / how often each is drawn on average or, without replacement, by Des Raj."""
+        if self.replace:
+            return 1 / (self.size * chance)
+        later = self.size - 1 - np.arange(self.size)
+        left = np.maximum(1 - (np.cumsum(chance) - chance), chance)
+        return (left / chance + later) / self.size
 
 
 @dataclass(frozen=True)
@@ -629,13 +682,8 @@ class WeightedSampling(StoppedSampling):
 
     name = "weighted"
     law_of_draws = None  # type: ignore[assignment]
-    needs_weights = True
+    unequal_chances = True
     replace: bool = False
-
-    def possible_counts(self, above: Ints, drawn: Ints, n_irrelevant: Ints) -> tuple[Ints, Ints]:
-        if not self.replace:
-            return super().possible_counts(above, drawn, n_irrelevant)
-        return np.minimum(above, 1), n_irrelevant - np.minimum(drawn - above, 1)
 
 
 DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, WeightedSampling, HeadFirst)
