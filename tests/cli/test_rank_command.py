@@ -25,6 +25,27 @@ def test_a_bias_is_added(factors: list[object], tmp_path: Path) -> None:
     assert tr.Ranks.load(tmp_path / "ranks.npz").rank.tolist() == [1, 1]
 
 
+def test_rows_of_factors_have_names(factors: list[object], tmp_path: Path) -> None:
+    """Pairs are matched by name, whatever the order of the rows."""
+    (tmp_path / "users.txt").write_text("ann\nbob\n")
+    (tmp_path / "items.txt").write_text("x\ny\nz\n")
+    (tmp_path / "train.tsv").write_text("user\titem\nann\tz\n")
+    (tmp_path / "test.tsv").write_text("user\titem\nbob\tx\nann\tx\n")
+    named = [*factors, "--names", tmp_path / "users.txt", tmp_path / "items.txt", "-o", tmp_path / "ranks.npz"]
+    assert run_here(*named).exit_code == 0
+    ranks = tr.Ranks.load(tmp_path / "ranks.npz")
+    assert dict(zip(ranks.ids.tolist(), ranks.rank.tolist(), strict=True)) == {"ann": 2, "bob": 1}
+    assert ranks.items.tolist() == ["x", "x"]
+    (tmp_path / "items.txt").write_text("x\ny\n")
+    assert refusal(*named).endswith("items.txt' must have a name for each of the 3 rows of the factors, got 2.")
+    (tmp_path / "items.txt").write_text("x\ny\nx\n")
+    assert refusal(*named).endswith("items.txt' must have a different name in each line, got 'x' twice.")
+    (tmp_path / "items.txt").write_text("x\ny\nw\n")
+    assert refusal(*named).endswith("train.tsv', line 2: the item 'z' is not among the 3 names.")
+    (tmp_path / "items.txt").write_bytes(b"\xff\n\n\n")
+    assert "must be a text file in UTF-8, with one name per line" in refusal(*named)
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [

@@ -47,6 +47,15 @@ def test_a_saved_model_has_names(tmp_path: Path) -> None:
     assert [lists.of_user(user).tolist() for user in ("ann", "bob", "eve")] == [["c"], ["a"], ["b"]]
 
 
+def test_rows_of_factors_have_names(given: list[object], tmp_path: Path) -> None:
+    (tmp_path / "users.txt").write_text("ann\nbob\n")
+    (tmp_path / "items.txt").write_text("x\ny\nz\n")
+    (tmp_path / "train.tsv").write_text("user\titem\nann\tz\n")
+    names = ["--names", tmp_path / "users.txt", tmp_path / "items.txt"]
+    assert run_here(*given, *names, "-k", 1, "-o", tmp_path / "lists.trec").exit_code == 0
+    assert (tmp_path / "lists.trec").read_text() == "ann Q0 y 1 2 truerank\nbob Q0 x 1 -1 truerank\n"
+
+
 def test_a_bias_is_added(given: list[object], tmp_path: Path) -> None:
     np.save(tmp_path / "bias.npy", np.array([9.0, 0.0, 0.0]))
     assert run_here(*given, "--bias", tmp_path / "bias.npy", "-k", 1, "-o", tmp_path / "lists.csv").exit_code == 0

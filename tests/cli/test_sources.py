@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,3 +156,53 @@ def test_a_split_is_refused_where_nothing_uses_it(runs: dict[str, Path]) -> None
     assert "must have one column, ids of users" in refusal(*shared, "--users", runs["train"])
     runs["users"].write_text("user\nnobody\n")
     assert "no user of 'a' is in" in refusal(*shared, "--users", runs["users"])
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what the command gives to `truerank.write_report`, after it has run."""
+    given: dict[str, Any] = {}
+
+    def write(*arguments: object, **options: object) -> None:
+        given.update(options, ranks=arguments[0])
+        written(*arguments, **options)  # type: ignore[arg-type]
+
+    written = tr.write_report
+    monkeypatch.setattr(tr, "write_report", write)
+    return given
+
+
+def test_a_report_shows_sampled_ranks_and_lists(
+    runs: dict[str, Path], tmp_path: Path, reported: dict[str, Any]
+) -> None:
+    exact = tr.Ranks.from_ranks(range(1, 13), n=300, ids=[f"u{number}" for number in range(12)])
+    sampled = tr.UniformSampling(100).draw(exact, rng=0)
+    exact.save(tmp_path / "exact.parquet")
+    sampled.save(tmp_path / "sampled.parquet")
+    tr.read_split(runs["train"], runs["truth"]).save(tmp_path / "split")
+    shared = ["report", f"a={tmp_path / 'exact.parquet'}", "-m", "rr", "-o", tmp_path / "report.html"]
+    more = ["--sampled-ranks", f"a={tmp_path / 'sampled.parquet'}", "--lists", f"a={runs['b']}"]
+    page = tmp_path / "report.html"
+    runs["b"].write_text("user,item\n" + "".join(f"u{n},i5\nu{n},i6\n" for n in range(12)))
+    done = run_here(*shared, *more, "--split", tmp_path / "split")
+    assert done.exit_code == 0, done.output
+    assert reported["sampled"] == {"a": sampled}
+    assert "Exact and sampled" in page.read_text()
+    assert "novelty" in page.read_text().partition("Recommended lists")[2]
+    assert reported["lists"]["a"].n_items == 9  # the items of the split
+    assert run_here(*shared, *more, "--users", runs["users"]).exit_code == 0
+    assert reported["sampled"] == {"a": sampled[:6]}
+    assert reported["lists"]["a"].user_ids.tolist() == [f"u{number}" for number in range(6)]
+    assert reported["lists"]["a"].n_items == 2  # without a split, those that are listed
+
+
+def test_what_a_report_shows_beside_must_be_of_its_recommenders(toy: dict[str, Path], runs: dict[str, Path]) -> None:
+    shared = ["report", toy["A"], "-o", toy["A"].with_name("report.html")]
+    assert (
+        refusal(*shared, "--sampled-ranks", toy["B"]) == "--sampled-ranks names recommenders of the report, A, got 'B'."
+    )
+    assert "those of 'A' are not one of each" in refusal(*shared, "--sampled-ranks", toy["A"])
+    assert refusal(*shared, "--lists", runs["a"]) == "--lists names recommenders of the report, A, got 'a'."
+    page = toy["A"].with_name("page.html")
+    page.symlink_to(runs["a"])
+    assert "is also read" in refusal("report", toy["A"], "-o", page, "--lists", f"A={runs['a']}")

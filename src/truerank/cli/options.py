@@ -152,8 +152,21 @@ class Inputs:
 
     def ranks(self, sources: Mapping[str, str], **how: Any) -> dict[str, tr.Ranks]:
         """Return the ranks in files, or those of the relevant items in ranked lists, of the chosen users."""
-        found = self._plain_ranks(sources) if self.truth is None else self._ranked_lists(sources, **how)
-        return found if self.users is None else _of_users(found, self.users)
+        return self._of_users(self._plain_ranks(sources) if self.truth is None else self._ranked_lists(sources, **how))
+
+    def sampled(self, sources: Mapping[str, str]) -> dict[str, tr.Ranks]:
+        """Return sampled ranks in files, of the chosen users."""
+        return self._of_users(read_all(sources))
+
+    def recommended(self, sources: Mapping[str, str], split: tr.Split | None) -> dict[str, tr.Recommendations]:
+        """Return recommended lists in files, of the chosen users; the catalogue is that of the split."""
+        train = None if split is None else split.train
+        roles = ("user", "item", "score", "rank") if self.truth else ()  # otherwise --column is about ranks
+        named: dict[str, Any] = {role: self.columns[role] for role in roles if role in self.columns}
+        found = {name: tr.read_recommendations(path, train, **named) for name, path in sources.items()}
+        if self.users is None:
+            return found
+        return {name: one.keep(self._chosen(name, one.user_ids, len(one))) for name, one in found.items()}
 
     def groups(self, ranks: Mapping[str, tr.Ranks], *, uses_split: bool = False) -> tr.Groups | None:
         """Return the groups to show separately; the split is refused if nothing uses it."""
@@ -195,20 +208,20 @@ class Inputs:
                 raise tr.InputError(f"{option} applies only to ranked lists, which need --truth.")
         return read_all(sources, self.columns)
 
+    def _of_users(self, ranks: dict[str, tr.Ranks]) -> dict[str, tr.Ranks]:
+        if self.users is None:
+            return ranks
+        return {name: one[self._chosen(name, one.ids, len(one))] for name, one in ranks.items()}
 
-def _of_users(ranks: Mapping[str, tr.Ranks], path: str) -> dict[str, tr.Ranks]:
-    """Return the ranks of the users that a file lists, without regard to whether ids are text or numbers."""
-    import numpy as np
+    def _chosen(self, name: str, ids: Any, n: int) -> Any:
+        """Return a mask of the users to count, without regard to whether ids are text or numbers."""
+        import numpy as np
 
-    wanted = {str(user) for user in _read_id_columns(path, "users", ("user",))["user"].to_pylist()}
-    kept = {}
-    for name, one in ranks.items():
-        ids = np.arange(len(one)) if one.ids is None else one.ids
-        chosen = np.isin(ids.astype(np.str_), list(wanted))
+        wanted = {str(user) for user in _read_id_columns(str(self.users), "users", ("user",))["user"].to_pylist()}
+        chosen = np.isin((np.arange(n) if ids is None else ids).astype(np.str_), list(wanted))
         if not chosen.any():
-            raise tr.InputError(f"no user of {name!r} is in {path!r}, which has {min(wanted)!r} for example.")
-        kept[name] = one[np.flatnonzero(chosen)]
-    return kept
+            raise tr.InputError(f"no user of {name!r} is in {self.users!r}, which has {min(wanted)!r} for example.")
+        return chosen
 
 
 def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
@@ -427,6 +440,14 @@ def sources_argument(what: str, *, required: bool = True) -> Decorator:
     return click.argument("sources", metavar=shown, nargs=-1, required=required, callback=_reading(named_paths))
 
 
+def sources_option(name: str, parameter: str, what: str, text: str) -> Decorator:
+    """Return an option for files of some of the recommenders, each named as its recommender; it may be repeated."""
+    return click.option(
+        name, parameter, metavar=f"[NAME=]{what}", multiple=True, callback=_reading(named_paths),
+        help=f"{text} Repeated for several recommenders, each by its NAME.",
+    )  # fmt: skip
+
+
 def path_option(*names: str, **settings: Any) -> Decorator:
     """Return an option that takes a path."""
     return click.option(*names, **{"metavar": "FILE", "type": click.Path(), **settings})
@@ -499,6 +520,9 @@ def read_names(path: str, n: int) -> list[str]:
         raise tr.InputError(f"{path!r} must be a text file in UTF-8, with one name per line.") from error
     if len(names) != n:
         raise tr.InputError(f"{path!r} must have a name for each of the {n} rows of the factors, got {len(names)}.")
+    if len(set(names)) != n:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise tr.InputError(f"{path!r} must have a different name in each line, got {shortened(twice)} twice.")
     return names
 
 

@@ -17,27 +17,39 @@ from truerank.cli.output import say_written
 @options.whole_option(
     "--sampled", "design", metavar="M", default="100", show_default=True, help="Show what M sampled candidates show."
 )
+@options.sources_option("--sampled-ranks", "sampled", "SAMPLED", "Show sampled ranks beside the exact ones.")
+@options.sources_option("--lists", "lists", "LISTS", "Show recommended lists: what they cover, and who gets what.")
 @click.option("--title", metavar="TEXT", help="The heading (default: a question).")
-def report(sources: dict[str, str], path: str, inputs: options.Inputs, **shown: Any) -> None:
+def report(
+    sources: dict[str, str],
+    path: str,
+    inputs: options.Inputs,
+    sampled: dict[str, str],
+    lists: dict[str, str],
+    **shown: Any,
+) -> None:
     """Write a report on recommenders to one HTML file that opens in any browser.
 
     RANKS_OR_RUN are files of one recommender or more, as for `truerank evaluate`, named by NAME or by
     the file. With --split or --train the report also has groups of users and of items. It needs no
     network: it shows metrics with intervals, comparisons, groups, rank distributions, what sampled
-    candidates would have shown, ties, and how everything was computed.
+    candidates would have shown, ties, and how everything was computed. What `truerank sample` and
+    `truerank recommend` write can be added: estimates beside the exact values, and recommended lists.
 
     \b
     truerank report A=a.parquet B=b.parquet -o report.html
     truerank report old=a.parquet new=b.parquet -o report.html -m ndcg@20,ap --split folder --sampled 50
     truerank report a.trec b.trec --truth test.csv --train train.csv -o report.html -m ndcg@10
+    truerank report als=a.parquet --sampled-ranks als=sampled-a.parquet --lists als=a.trec -o report.html
     """
     from truerank.report.pages import TITLE
 
-    options.check_output(path, *sources.values(), *inputs.paths)
+    options.check_output(path, *sources.values(), *inputs.paths, *sampled.values(), *lists.values())
     ranks = inputs.ranks(sources)
     shown |= {"metrics": shown["metrics"] or None, "title": shown["title"] or TITLE}
     by, split = inputs.groups(ranks, uses_split=True), inputs.data(ranks)
-    tr.write_report(ranks, path, by=by, split=split, **shown, progress=True)
+    beside = {"sampled": inputs.sampled(sampled), "lists": inputs.recommended(lists, split)}
+    tr.write_report(ranks, path, by=by, split=split, **beside, **shown, progress=True)
     say_written(path)
 
 
