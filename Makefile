@@ -18,7 +18,7 @@ READING := $(addprefix tests/,core data formats kernels ranking recommenders rec
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz check docs sanitize wheels release bench-check clean
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz fuzz-loops check docs sanitize wheels release bench-check clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -79,6 +79,16 @@ fuzz: export OPENBLAS_NUM_THREADS := 1
 fuzz: .venv/.test ## looks for inputs that break readers, text forms, commands and compiled loops
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,fuzz]'
 	for target in texts designs kernels readers commands; do .venv/bin/python tests/fuzzing.py $$target --runs $(RUNS) || exit 1; done
+
+# every function of kernels.h under libFuzzer and the sanitizers, from the inputs in build/loops on, if clang has it
+CLANG := clang
+fuzz-loops: ## looks for inputs that break the compiled loops, under sanitizers
+	mkdir -p build/loops
+	@if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2> /dev/null; \
+	then $(CLANG) -std=c11 -O2 -g -march=native -ffp-contract=off -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	  src/truerank/kernels/*.c tests/kernels/fuzzed_loops.c -lm -o build/fuzzed-loops && \
+	  build/fuzzed-loops -runs=$(RUNS) -max_len=64 -artifact_prefix=build/ build/loops; \
+	else echo 'skipped: $(CLANG) does not have libFuzzer'; fi
 
 check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check

@@ -10,6 +10,7 @@ fails by raising anything but the refusal of its input, and returns whether the 
 import argparse
 import base64
 import contextlib
+import csv
 import importlib
 import os
 import pkgutil
@@ -26,6 +27,7 @@ import numpy as np
 Target = Callable[[bytes], bool]
 
 CORPORA = Path(__file__).with_name("corpora")
+COUNTS = Path(__file__).parents[1] / "benchmarks/results/fuzzing.csv"
 NAMES = ["ndcg", "recall", "precision", "ap", "auc", "rr", "rp", "rbp", "err", "mean-rank", "amri", "lauc", "nosuch"]
 CORRECTIONS = ["cls", "bv", "ls", "rank", "em", "mes", "mn", "smooth", "monotone", "nosuch"]
 DESIGNS = ["uniform", "inverse", "popularity", "head-first", "stopped", "nosuch"]
@@ -230,8 +232,8 @@ def fuzz(target: str, runs: int, folder: Path) -> None:
 
     def one(data: bytes) -> None:
         counts[TARGETS[target](data)] += 1
-        if not sum(counts) % 10_000:
-            print(f"{target}: {sum(counts):,} inputs, {counts[1] / sum(counts):.0%} past the first check", flush=True)
+        if sum(counts) == runs or not sum(counts) % 1_000:
+            _counts_in(folder).write_text(f"{sum(counts)} {counts[1]}")
 
     def mutate(data: bytes, size: int, seed: int) -> bytes:
         from tests.hostile import damaged
@@ -244,6 +246,23 @@ def fuzz(target: str, runs: int, folder: Path) -> None:
         [sys.argv[0], f"-runs={runs}", "-max_len=4096", "-len_control=0", "-timeout=60", str(folder)], one, **structured
     )
     atheris.Fuzz()
+
+
+def _counts_in(folder: Path) -> Path:
+    """Return the file beside a folder in which a process writes how many inputs it tried, and how many went on."""
+    return folder.with_name(folder.name + ".counts")
+
+
+def add(target: str, inputs: int, further: int) -> None:
+    """Add to the counts of all runs."""
+    rows = {row["target"]: row for row in csv.DictReader(COUNTS.open())} if COUNTS.exists() else {}
+    row = rows.setdefault(target, {"target": target, "inputs": "0", "past the first check": "0"})
+    row["inputs"] = str(int(row["inputs"]) + inputs)
+    row["past the first check"] = str(int(row["past the first check"]) + further)
+    with COUNTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[each] for each in sorted(rows))
 
 
 def keep(target: str, folder: Path, most: int = 200) -> None:
@@ -269,6 +288,8 @@ def main() -> None:
         command = [sys.executable, __file__, given.target, "--runs", str(given.runs), "--folder", name]
         status = subprocess.run(command, check=False).returncode
         keep(given.target, folder)
+        add(given.target, *map(int, _counts_in(folder).read_text().split()))
+        _counts_in(folder).unlink()
     sys.exit(status)
 
 
