@@ -190,8 +190,9 @@ def _write_csv(file: BinaryIO, tables: Iterator[pa.Table], delimiter: str = ",")
 
 
 def _write_json_lines(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
+    text_of = json.JSONEncoder(allow_nan=False).encode
     for batch in chain.from_iterable(table.to_batches(_ROWS) for table in tables):
-        file.writelines(json.dumps(row, allow_nan=False).encode() + b"\n" for row in batch.to_pylist())
+        file.writelines(text_of(row).encode() + b"\n" for row in batch.to_pylist())
 
 
 def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
