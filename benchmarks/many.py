@@ -1,8 +1,8 @@
 """False claims about many systems, many seeds and races, on users drawn from known laws.
 
-    python benchmarks/many.py systems [--repetitions 400] [--processes 2] [--quick]
-    python benchmarks/many.py seeds [--repetitions 1000] [--processes 2] [--quick] [--data FOLDER]
-    python benchmarks/many.py race [--repetitions 400] [--processes 2] [--quick] [--data FOLDER]
+    python benchmarks/many.py systems [--repetitions 1000] [--minutes 60] [--quick]
+    python benchmarks/many.py seeds [--repetitions 1000] [--minutes 60] [--quick] [--data FOLDER]
+    python benchmarks/many.py race [--repetitions 1000] [--minutes 60] [--quick] [--data FOLDER]
 
 `systems`: 3 to 50 recommenders, equal and unequal. A repetition is wrong if any verdict is: "better" for one that is
 not, "differ by less than the margin" or "not worse" where the loss is as large, a range of places that leaves out the
@@ -17,19 +17,22 @@ from.
 folder of MovieLens (train.tsv.gz, test.tsv.gz), after how many users races of real recommenders end, beside the users
 that a fixed study needs for a power of 90 %, if it knows the difference beforehand.
 
-Tables are written to results/many_systems.csv, many_seeds.csv and many_races.csv. The exit code is 1 if a cell
-fails, at the 0.1 % level.
+Tables are written to results/many_systems.csv, many_seeds.csv and many_races.csv as they grow: a run goes on where the
+last one ended, with further seeds, until each cell has its repetitions or the minutes are over. `--fresh` starts again.
+The exit code is 1 if a cell fails, at the 0.1 % level.
 """
 
 import argparse
+import csv
+import math
 import os
 import sys
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +42,7 @@ import numpy as np
 from scipy import stats
 
 import truerank as tr
-from real_ranks import save
+from real_ranks import RESULTS, save
 from truerank.core.checks import Floats, Ints
 from truerank.evaluation.anytime_tests import AnytimeOutcome
 from truerank.evaluation.crossed_runs import RunsOutcome
@@ -120,14 +123,14 @@ class Cell:
 
 
 def system_cells(quick: bool) -> Iterator[tuple[Cell, float]]:
-    """Yield cells, and by how much fewer repetitions they get: those of 50 recommenders take seconds each."""
+    """Yield cells, and by how much fewer repetitions they get: those of 50 recommenders take a second each."""
     for law in SYSTEMS:
         for count, users in ((3, 30), (3, 1_000), (10, 100), (10, 1_000)):
             for how in ("max-t", "holm") if count == 3 else ("max-t",):
                 if not quick or (count, users) == (3, 1_000):
-                    yield Cell(law, count, users, how), 1.0 if count == 3 else 0.4
+                    yield Cell(law, count, users, how), 1.0
         if not quick and law in ("equal, independent", "equal, 2 % of users lost", "stairs"):
-            yield Cell(law, 50, 300, "max-t"), 0.1
+            yield Cell(law, 50, 300, "max-t"), 0.2
 
 
 def false_claims(cell: Cell, rng: np.random.Generator) -> tuple[bool, float]:
@@ -286,32 +289,56 @@ def real_seeds(data: Path, seeds: int = 10) -> Iterator[list[Any]]:
 
 
 TASKS: dict[str, tuple[Callable[..., Iterator[tuple[Cell, float]]], Callable[..., tuple[Any, Any]], str, int]] = {
-    "systems": (system_cells, false_claims, "share of pairs told apart", 400),
+    "systems": (system_cells, false_claims, "share of pairs told apart", 1_000),
     "seeds": (seed_cells, covered, "missed by users alone", 1_000),
-    "race": (race_cells, wrong_race, "found by repeated t-tests", 400),
+    "race": (race_cells, wrong_race, "found by repeated t-tests", 1_000),
 }
 
 
-def repeated(cell: Cell, task: str, repetitions: int) -> list[Any]:
-    """Return a row: what was tried, how often it went wrong, and the mean of what is beside it."""
-    rngs = (np.random.default_rng([zlib.crc32(repr(cell).encode()), at]) for at in range(repetitions))
-    found = np.array([TASKS[task][1](cell, rng) for rng in rngs], dtype=np.float64)
-    wrong = int(found[:, 0].sum())
-    return [cell.law, cell.count, cell.users, cell.how, repetitions, wrong, round(float(found[:, 1].mean()), 4)]
+def repeated(cell: Cell, task: str, start: int, stop: int) -> Floats:
+    """Return for each repetition whether it went wrong, and what is beside that."""
+    rngs = (np.random.default_rng([zlib.crc32(repr(cell).encode()), at]) for at in range(start, stop))
+    return np.array([TASKS[task][1](cell, rng) for rng in rngs], dtype=np.float64)
 
 
-def run(task: str, repetitions: int, processes: int, quick: bool) -> list[list[Any]]:
-    """Return the rows of all cells, and print them."""
-    rows = []
-    cells = [(cell, max(int(repetitions * part), 20)) for cell, part in TASKS[task][0](quick)]
-    with get_context("fork").Pool(processes) as pool:
-        # the longest ones last
-        cells.sort(key=lambda each: each[0].count)
-        waiting = [pool.apply_async(repeated, (cell, task, number)) for cell, number in cells]
-        for each in waiting:
-            rows.append(each.get())
-            print(*rows[-1], f"{rows[-1][5] / rows[-1][4]:.1%}", sep="\t", flush=True)
-    return rows
+class Results:
+    """What has been counted so far in each cell: repetitions, how many were wrong, the sum of what is beside that."""
+
+    def __init__(self, task: str, repetitions: int, quick: bool) -> None:
+        self.task, self.quick = task, quick
+        self.wanted = {cell: max(int(repetitions * part), 20) for cell, part in TASKS[task][0](quick)}
+        self.counts = {cell: np.zeros(3) for cell in self.wanted}
+        self.path = RESULTS / f"many_{task if task != 'race' else 'races'}.csv"
+
+    def read(self) -> None:
+        with self.path.open(newline="") as file:
+            for law, count, users, how, *found in list(csv.reader(file))[1:]:
+                done, wrong, beside = map(float, found)
+                cell = Cell(law, int(count), int(users), how)
+                if cell in self.counts:
+                    self.counts[cell] = np.array([done, wrong, beside * done])
+
+    def rows(self) -> list[list[Any]]:
+        """Return a row for each cell that was tried."""
+        return [
+            [cell.law, cell.count, cell.users, cell.how, int(done), int(wrong), round(beside / done, 4)]
+            for cell, (done, wrong, beside) in self.counts.items()
+            if done
+        ]
+
+    def run(self, until: float) -> None:
+        """Try the cells in turn, a twentieth of their repetitions at a time."""
+        while time.monotonic() < until:
+            cell = min(self.counts, key=lambda each: self.counts[each][0] / self.wanted[each])
+            done, wanted = int(self.counts[cell][0]), self.wanted[cell]
+            if done >= wanted:
+                return
+            found = repeated(cell, self.task, done, min(done + max(wanted // 20, 1), wanted))
+            self.counts[cell] += len(found), *found.sum(axis=0)
+            print(cell, *self.counts[cell], sep="\t", flush=True)
+            if not self.quick:
+                header = ["law", "recommenders", "users", "how", "repetitions", "wrong", TASKS[self.task][2]]
+                save(self.path.name, header, self.rows())
 
 
 def failures(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
@@ -322,16 +349,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="when to stop")
     parser.add_argument("--quick", action="store_true", help="a few cells; results are not kept")
+    parser.add_argument("--fresh", action="store_true", help="don't go on from earlier results")
     parser.add_argument("--data", type=Path, help="folder of MovieLens, for races of real recommenders")
     parser.add_argument("--races", type=int, default=20, help="races of each pair of real recommenders")
     chosen = parser.parse_args()
-    header = ["law", "recommenders", "users", "how", "repetitions", "wrong", TASKS[chosen.task][2]]
     repetitions = chosen.repetitions or (40 if chosen.quick else TASKS[chosen.task][3])
-    rows = run(chosen.task, repetitions, chosen.processes, chosen.quick)
-    if not chosen.quick:
-        save(f"many_{chosen.task if chosen.task != 'race' else 'races'}.csv", header, rows)
+    results = Results(chosen.task, repetitions, chosen.quick)
+    if not (chosen.quick or chosen.fresh):
+        results.read()
+    results.run(time.monotonic() + 60 * chosen.minutes)
+    rows = results.rows()
     if chosen.task == "race" and chosen.data is not None:
         columns = ["pair", "margin", "users", "difference", "users until decided", "fixed study", "wrong", "races"]
         real = []

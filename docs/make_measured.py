@@ -164,6 +164,13 @@ def systems() -> str:
         lines.append(
             [law, *("" if row is None else _percent(int(row["wrong"]) / int(row["repetitions"])) for row in own)]
         )
+    studies = [
+        sorted({int(row["repetitions"]) for row in found if (row["recommenders"], row["users"], row["how"]) == column})
+        for column in columns
+    ]
+    lines.append(
+        ["studies of each law", *(" to ".join(f"{n:,}" for n in dict.fromkeys((own[0], own[-1]))) for own in studies)]
+    )
     return markdown(header, lines)
 
 
@@ -236,6 +243,22 @@ def decided_coverage() -> str:
     return markdown(("law of the ranks", "users", *(f"{metric}, `{design}`" for metric, design in columns)), lines)
 
 
+def biased_logs() -> str:
+    """Return what weights by propensity do where the truth is known."""
+    lines = [
+        (
+            row["users"],
+            row["propensity"],
+            f"{float(row['bias']):+.2f} ± {float(row['its error']):.2f}",
+            row["spread"],
+            row["coverage"],
+            f"{float(row['effective']):.0f}",
+        )
+        for row in rows("biased_logs.csv")
+    ]
+    return markdown(("users", "propensity", "bias", "spread", "coverage, %", "effective sample size"), lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "spark": spark,
     "decided errors": decided_errors,
@@ -244,6 +267,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "verdicts": verdicts,
     "interval coverage": interval_coverage,
     "false positives": false_positives,
+    "biased logs": biased_logs,
     "systems": systems,
     "seeds": seeds,
     "races": races,

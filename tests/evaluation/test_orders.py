@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import truerank as tr
+from tests.arrays import Floats
 
 
 def ranks_of(chances: Any, users: int, rng: np.random.Generator, shared: float = 0.0) -> dict[str, tr.Ranks]:
@@ -39,6 +40,35 @@ def test_order_restates_the_verdicts(adjustment: Any) -> None:
         assert bool(share) == (winners[frozenset((one, other))] is None)
     assert order.best == ("4",)
     assert order.conclusion == "4 is best (95 %)."
+
+
+def places_by_bootstrap(values: Floats, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Return ranges of places as csranks defines them, slowly: intervals of all differences that hold together.
+
+    Mogstad, Romano, Shaikh and Wilhelm (2024): a place is after all those whose difference from it is above 0 for sure,
+    and before all those whose difference is below 0 for sure.
+    """
+    users, count = values.shape
+    pairs = [(one, other) for one in range(count) for other in range(count) if one != other]
+    gaps = {pair: values[:, pair[0]] - values[:, pair[1]] for pair in pairs}
+    errors = {pair: own.std(ddof=1) / users**0.5 for pair, own in gaps.items()}
+    largest = []
+    for _ in range(2_000):
+        drawn = rng.integers(users, size=users)
+        largest.append(max((own[drawn].mean() - own.mean()) / errors[pair] for pair, own in gaps.items()))
+    critical = np.quantile(largest, 0.95)
+    better = [sum(gaps[k, j].mean() > critical * errors[k, j] for k in range(count) if k != j) for j in range(count)]
+    worse = [sum(gaps[j, k].mean() > critical * errors[j, k] for k in range(count) if k != j) for j in range(count)]
+    return [(1 + above, count - below) for above, below in zip(better, worse, strict=True)]
+
+
+def test_places_are_those_of_csranks() -> None:
+    rng = np.random.default_rng(6)
+    ranks = ranks_of([0.1, 0.2, 0.21, 0.22, 0.4], 600, rng)
+    order = tr.compare(ranks, "rr", adjustment="max-t").order()
+    expected = places_by_bootstrap(np.stack([tr.values(one, "rr") for one in ranks.values()], axis=1), rng)
+    assert [(order[str(at)].first, order[str(at)].last) for at in range(5)] == expected
+    assert expected == [(5, 5), (2, 4), (2, 4), (2, 4), (1, 1)]
 
 
 def test_who_may_be_best_and_groups() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.checks import Bools, Floats, InputError, Rng, as_rng, check_whole, frozen
+from truerank.core.checks import Bools, Floats, InputError, Rng, as_rng, check_whole, frozen, slices
 from truerank.evaluation.differences import Difference
 from truerank.evaluation.intervals import UNSEEN, Interval
 from truerank.evaluation.paired_tests import (
@@ -25,6 +25,8 @@ from truerank.evaluation.paired_tests import (
 
 # always the same ones, so that a comparison that is repeated comes to the same verdicts
 _RESAMPLES = 50_000
+# numbers that fit into the cache
+_PART = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +72,11 @@ class Maxima:
         tested = np.tril(apart if compared is None else compared | compared.T)
         variances = np.where(apart, np.square(errors) + unseen**2 if math.isfinite(unseen) else 1.0, 0.0)
         drawn = rng.standard_normal((_RESAMPLES, count)) @ _root(variances).T
-        largest, scale = np.zeros(_RESAMPLES), np.sqrt(variances)
-        for one in range(1, count):
-            others = np.flatnonzero(tested[one, :one] & (scale[one, :one] > 0))
-            gaps = np.abs(drawn[:, [one]] - drawn[:, others]) / scale[one, others]
-            np.maximum(largest, gaps.max(axis=1, initial=0.0), out=largest)
-        return cls(frozen(np.sort(largest)), int(tested.sum()))
+        pairs = tested & (variances > 0)
+        parts = [
+            _largest(drawn[part].T.copy(), np.sqrt(variances), pairs) for part in slices(_RESAMPLES, _PART // count)
+        ]
+        return cls(frozen(np.sort(np.concatenate(parts))), int(tested.sum()))
 
     def level(self, level: float) -> float:
         """Return the level of each pair's interval, so that all of them hold together with the given one."""
@@ -95,6 +96,19 @@ class Maxima:
         reached = self.largest.size - np.searchsorted(self.largest, -ndtri(np.asarray(p_values) / 2) - 1e-12)
         resampled = (reached + 1) / (self.largest.size + 1)
         return np.asarray(np.minimum(np.maximum(resampled, p_values), np.minimum(self.n_pairs * p_values, 1.0)))
+
+
+def _largest(drawn: Floats, scale: Floats, pairs: Bools) -> Floats:
+    """Return the largest difference of the rows of pairs, over its scale, in each column."""
+    largest = np.zeros(drawn.shape[1])
+    for one in np.flatnonzero(pairs.any(axis=1)):
+        others = pairs[one]
+        gaps = drawn[others]
+        gaps -= drawn[one]
+        np.abs(gaps, out=gaps)
+        gaps /= scale[one, others, None]
+        np.maximum(largest, gaps.max(axis=0), out=largest)
+    return largest
 
 
 def _root(variances: Floats) -> Floats:

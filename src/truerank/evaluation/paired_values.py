@@ -128,6 +128,7 @@ class PairedPart:
         mean, baseline_mean = (self.totals / (self.differences.weight or math.nan)).tolist()
         one, other = task.pairs[place]
         decisive, lower_is_better = self.exact or self.outcome, task.lower_is_better[metric]
+        p_value = decisive.p_value
         better_off, worse_off = (self.better[::-1] if lower_is_better else self.better) / (
             self.differences.n or math.nan
         )
@@ -148,8 +149,8 @@ class PairedPart:
             n_units=self.differences.n,
             better_off=float(better_off),
             worse_off=float(worse_off),
-            p_value=decisive.p_value,
-            adjusted_p_value=decisive.p_value,
+            p_value=p_value,
+            adjusted_p_value=p_value,
             level=task.level,
             adjusted_level=task.level,
             margin=task.margin,
