@@ -105,6 +105,16 @@ def bpref(ranking: Ranking) -> float:
     return total / n_relevant
 
 
+def err(ranking: Ranking, p: float = 0.5, k: int | None = None) -> float:
+    """Walk down the list; a reader who is still there is satisfied by a relevant item with probability p."""
+    there, total = 1.0, 0.0
+    for rank, hit in enumerate(ranking[:k], 1):
+        if hit:
+            total += there * p / rank
+            there *= 1 - p
+    return total
+
+
 def r_precision(ranking: Ranking) -> float:
     return precision(ranking, sum(ranking))
 
@@ -157,6 +167,10 @@ def weighted_recall(ranking: Graded, k: int) -> float:
     return sum(ranking[:k]) / sum(ranking)
 
 
+def psp(ranking: Graded, k: int) -> float:
+    return sum(ranking[:k]) / sum(sorted(ranking, reverse=True)[:k])
+
+
 GRADED: dict[str, Callable[[Graded], float]] = {
     "rp@1": lambda x: rp(x, 1),
     "rp@3": lambda x: rp(x, 3),
@@ -170,6 +184,8 @@ GRADED: dict[str, Callable[[Graded], float]] = {
     "gndcg(exp)": lambda x: gndcg(x, exponential),
     "gndcg(exp)@3": lambda x: gndcg(x, exponential, 3),
     "weighted-recall@3": lambda x: weighted_recall(x, 3),
+    "psp@1": lambda x: psp(x, 1),
+    "psp@3": lambda x: psp(x, 3),
 }
 """Every built-in graded metric. True counts as grade 1, so they take a plain ranking too."""
 
@@ -203,6 +219,9 @@ METRICS: dict[str, Callable[[Ranking], float]] = {
     "pauc@50": auc,
     "pauc(top)@2": lambda x: partial_auc(x, 2, 2),
     "bpref": bpref,
+    "err": err,
+    "err@3": lambda x: err(x, k=3),
+    "err(0.0625)@3": lambda x: err(x, 0.0625, 3),
     "r-precision": r_precision,
     "rbp(0.8)": lambda x: rbp(x, 0.8),
     "mean-rank": mean_rank,

@@ -34,6 +34,8 @@ def test_rows_of_factors_have_names(factors: list[object], tmp_path: Path) -> No
     named = [*factors, "--names", tmp_path / "users.txt", tmp_path / "items.txt", "-o", tmp_path / "ranks.npz"]
     assert run_here(*named).exit_code == 0
     ranks = tr.Ranks.load(tmp_path / "ranks.npz")
+    assert ranks.ids is not None
+    assert ranks.items is not None
     assert dict(zip(ranks.ids.tolist(), ranks.rank.tolist(), strict=True)) == {"ann": 2, "bob": 1}
     assert ranks.items.tolist() == ["x", "x"]
     (tmp_path / "items.txt").write_text("x\ny\n")

@@ -348,3 +348,12 @@ def test_repeats_count_once_and_take_their_place() -> None:
 def test_a_table_belongs_to_a_part() -> None:
     with pytest.raises(tr.InputError, match=r"rp@5~bv\(0.1\) depends on grades and has no single table"):
         tr.estimators.correction_table("rp@5~bv(0.1)", design=10, n=100)
+
+
+def test_expected_reciprocal_rank_has_one_probability_for_all_grades() -> None:
+    graded = tr.Ranks.from_ranks([[1, 4]], n=5, grades=[[1, 2]])
+    assert tr.values(graded, "err(0.25)").item() == 0.25 + 0.75 * 0.25 / 4
+    (note,) = tr.evaluate(graded, "err").notes[:1]
+    assert note == "err counts relevant items of all grades alike; gndcg@k tells them apart"
+    same = tr.Ranks.from_ranks([[1, 4]], n=5, grades=[[2, 2]])
+    assert "err counts" not in "".join(tr.evaluate(same, "err").notes)

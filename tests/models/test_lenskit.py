@@ -12,6 +12,7 @@ from lenskit.batch import recommend
 from lenskit.data import ItemList, ItemListCollection, Vocabulary, from_interactions_df
 from lenskit.knn import ItemKNNScorer
 from lenskit.metrics import NDCG, Hit, Recall, RecipRank, RunAnalysis
+from lenskit.metrics.reranking import rank_biased_overlap
 from lenskit.pipeline import topn_pipeline
 
 import truerank as tr
@@ -133,3 +134,15 @@ def test_convention_on_lists() -> None:
     ranks = tr.read_lists(run, judged, depth=20, convention="lenskit")
     ours = tr.evaluate(ranks, list(metrics), convention="lenskit")
     assert {text: ours[text].mean for text in metrics} == pytest.approx(found.to_dict())
+
+
+def test_rank_biased_overlap_of_lenskit() -> None:
+    """It leaves out what is beyond the end of the lists, and divides by the weights of the rest."""
+    rng, p, k = np.random.default_rng(3), 0.85, 8
+    for _ in range(5):
+        rows = [rng.permutation(12)[:k].tolist() for _ in range(2)]
+        theirs = rank_biased_overlap(*(ItemList(item_ids=row, ordered=True) for row in rows), n=k)
+        lists = {name: tr.read_recommendations({"u": row}) for name, row in zip("ab", rows, strict=True)}
+        found = tr.evaluate(lists, f"rbo({p})@{k}")["b", f"rbo({p})@{k}"].mean
+        beyond = len({*rows[0]} & {*rows[1]}) / k
+        assert found == pytest.approx((1 - p**k) * theirs + p**k * beyond, abs=1e-12)

@@ -1,5 +1,7 @@
 """Graded metrics of ir-measures and scikit-learn on random lists: equal to 1e-9 where definitions coincide."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,22 @@ def test_ir_measures_with_exponential_gains(k: int) -> None:
     data = make(distinct_scores=True)
     theirs = by_ir_measures(f"nDCG(gains={{0:0,1:1,2:3,3:7}})@{k}", *data)
     np.testing.assert_allclose(theirs, ours(f"gndcg(exp)@{k}", *data), atol=1e-9)
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
+@pytest.mark.parametrize("grade", [1, 3])
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_expected_reciprocal_rank_of_gdeval(grade: int, k: int) -> None:
+    """Its users are numbers, its largest grade is 4, and it prints five digits."""
+    scores, grades = make(distinct_scores=True)
+    same = np.where(grades > 0, grade, 0)
+    run, truth = (
+        {str(user): {f"i{item}": each for item, each in enumerate(row)} for user, row in enumerate(table.tolist(), 1)}
+        for table in (scores, same)
+    )
+    theirs = {each.query_id: each.value for each in irm.iter_calc([irm.ERR @ k], truth, run)}
+    found = ours(f"err({(2**grade - 1) / 16})@{k}", scores, same)
+    np.testing.assert_allclose([theirs[user] for user in truth], found, atol=6e-6)
 
 
 @pytest.mark.parametrize("distinct_scores", [True, False])

@@ -123,7 +123,7 @@ histories = st.lists(st.sets(st.integers(0, N_ITEMS - 1), min_size=1).map(sorted
 
 
 def test_every_metric_has_a_slow_definition() -> None:
-    assert set(SLOW) | {"overlap"} == set(LIST_METRICS.names)
+    assert set(SLOW) | {"overlap", "rbo"} == set(LIST_METRICS.names)
 
 
 @pytest.mark.parametrize("name", SLOW)
@@ -261,6 +261,31 @@ def test_overlap_is_with_the_first_recommender_by_name() -> None:
     assert tr.evaluate({"one": one, "short": short}, "overlap@2")["short", "overlap@2"].mean == 0.5
     with pytest.raises(tr.InputError, match="overlap@2 needs lists of at least two recommenders"):
         tr.evaluate(one, "overlap@2")
+
+
+def slow_rbo(one: list[int], other: list[int], p: float) -> float:
+    """Agreement at each depth of the shorter list, by the weights of the article; the last one holds beyond."""
+    shares = [len({*one[:depth]} & {*other[:depth]}) / depth for depth in range(1, min(len(one), len(other)) + 1)]
+    return sum((1 - p) * p**at * share for at, share in enumerate(shares)) + p ** len(shares) * shares[-1]
+
+
+@given(rows_of_items, rows_of_items, st.sampled_from([0.2, 0.9]), st.integers(1, 4))
+def test_rank_biased_overlap(one: list[list[int]], other: list[list[int]], p: float, k: int) -> None:
+    other[0] = other[0][:2]
+    both = list(zip(one, other, strict=False))
+    table = tr.evaluate({"one": lists_of(one), "other": lists_of(other)}, f"rbo({p})@{k}")
+    found = table["other", f"rbo({p})@{k}"]
+    assert found.mean == pytest.approx(np.mean([slow_rbo(a[:k], b[:k], p) for a, b in both]), abs=1e-12)
+    assert found.n == len(both)
+
+
+def test_rank_biased_overlap_of_lists_that_are_equal_or_share_nothing() -> None:
+    lists = {"one": lists_of([[0, 1, 2]]), "same": lists_of([[0, 1, 2]]), "others": lists_of([[3, 4, 5]])}
+    table = tr.evaluate(lists, "rbo@3")
+    assert [table[name, "rbo@3"].mean for name in lists] == pytest.approx([1.0, 1.0, 0.0], abs=1e-15)
+    assert "rbo@3 is the overlap with the lists of 'one'" in table.notes
+    with pytest.raises(tr.InputError, match=r"the p of rbo\(p\)@k must lie between 0 and 1, got 1"):
+        tr.evaluate(lists, "rbo(1)@3")
 
 
 def test_items_are_matched_with_the_training_items_by_name() -> None:

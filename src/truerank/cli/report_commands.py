@@ -48,7 +48,7 @@ def report(
     ranks = inputs.ranks(sources)
     shown |= {"metrics": shown["metrics"] or None, "title": shown["title"] or TITLE}
     by, split = inputs.groups(ranks, uses_split=True), inputs.data(ranks)
-    beside = {"sampled": inputs.sampled(sampled), "lists": inputs.recommended(lists, split)}
+    beside: dict[str, Any] = {"sampled": inputs.sampled(sampled), "lists": inputs.recommended(lists, split)}
     tr.write_report(ranks, path, by=by, split=split, **beside, **shown, progress=True)
     say_written(path)
 

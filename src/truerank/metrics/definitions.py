@@ -545,6 +545,47 @@ class RBP(PlainMetric):
 
 
 @dataclass(frozen=True)
+class ERR(PlainMetric):
+    """Expected reciprocal rank: that of the item at which a reader stops, where each relevant one satisfies.
+
+    The reader goes down the list, and every relevant item is enough with probability p: sum over relevant items of
+    p (1 - p)^(i - 1) / rank. In the article p depends on the grade: (2^grade - 1) / 2^largest grade. What an item adds
+    then depends on which ones are above it, not only on how many. So here all grades have the same p, with a note.
+
+    References
+    ----------
+    Chapelle et al., CIKM 2009.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[1, 4]], n=5)
+    >>> tr.values(ranks, "err").item(), tr.values(ranks, "err(0.25)@3").item()
+    (0.5625, 0.25)
+    """
+
+    name = "err"
+    shape = "reciprocal"
+    separable = True
+    p: float = 0.5
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < as_number(self.p) <= 1.0:
+            raise InputError(f"the p of err(p) must lie above 0 and at most at 1, got {self.p}.")
+
+    def notes(self, ranks: Ranks) -> tuple[str, ...]:
+        differ = ranks.grades is not None and ranks.grades.size and np.ptp(ranks.grades) > 0
+        alike = f"{self} counts relevant items of all grades alike; gndcg@k tells them apart"
+        return (*super().notes(ranks), *((alike,) if differ else ()))
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        value = self.p * np.power(1.0 - self.p, i - 1.0) / rank
+        return value if self.k is None else (rank <= self.k) * value
+
+
+@dataclass(frozen=True)
 class MeanRank(PlainMetric):
     """Mean rank of the relevant items; smaller is better."""
 
@@ -877,6 +918,34 @@ class WeightedRecall(GradedMetric):
         return (weighted(Recall(self.k), ranks, ranks.item_n_relevant * grades / _sums(grades, ranks)),)
 
 
+@dataclass(frozen=True)
+class PropensityScoredPrecision(GradedMetric):
+    """Sum of the grades in the top k relative to the k largest grades; grades are 1 / propensity.
+
+    In extreme classification, PSP@k counts a label that is rarely recorded for more. Here 1 is the best that an
+    instance allows, and the mean over instances is reported; tables of that field divide sums over all instances.
+
+    References
+    ----------
+    Jain, Prabhu & Varma, KDD 2016.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks.from_ranks([[1, 3]], n=5, grades=[[1, 4]])
+    >>> tr.values(ranks, "psp@1").item(), tr.values(ranks, "psp@2").item()
+    (0.25, 0.2)
+    """
+
+    name = "psp"
+    k: int
+
+    def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
+        grades = _grades(ranks)
+        best = _sums(grades[ranks.by_grade] * (ranks.i <= self.k), ranks)
+        return (weighted(Precision(self.k), ranks, self.k * grades / best),)
+
+
 def _grades(ranks: Ranks) -> Floats:
     return np.ones(ranks.above.size) if ranks.grades is None else ranks.grades
 
@@ -920,11 +989,12 @@ METRICS: Registry[PlainMetric | GradedMetric | WholeMetric] = Registry(
         "adjusted-mean-rank-index": "amri", "adjusted-arithmetic-mean-rank-index": "amri",
         "avgrp": "marp", "mean-average-r-precision": "marp",
         "graded-ndcg": "gndcg", "wrecall": "weighted-recall",
+        "expected-reciprocal-rank": "err", "propensity-scored-precision": "psp",
     },
     elsewhere=dict.fromkeys(
         (
             "coverage", "gini", "entropy", "popularity", "tail-share", "novelty", "intra-list-distance", "overlap",
-            "personalisation", "serendipity", "calibration", "judged",
+            "rbo", "personalisation", "serendipity", "calibration", "judged",
         ),
         "a metric of recommended lists, not of ranks: evaluate what `truerank.recommend` returns",
     ),
@@ -932,8 +1002,11 @@ METRICS: Registry[PlainMetric | GradedMetric | WholeMetric] = Registry(
 """Every metric by its name, and by other names that the field uses."""
 
 BUILT_IN: tuple[type[PlainMetric], ...] = (
-    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, FBeta, PartialAUC, BPref, RPrecision, RBP, MeanRank, AMRI,
+    AUC, Precision, Recall, AP, NDCG, RR, HR, Accuracy, F1, FBeta, PartialAUC, BPref, RPrecision, RBP, ERR, MeanRank,
+    AMRI,
 )  # fmt: skip
-GRADED: tuple[type[GradedMetric], ...] = (Rp, MARp, DCG, GradedNDCG, WeightedRecall)
+GRADED: tuple[type[GradedMetric], ...] = (
+    Rp, MARp, DCG, GradedNDCG, WeightedRecall, PropensityScoredPrecision,
+)  # fmt: skip
 WHOLE: tuple[type[WholeMetric], ...] = (MedianRank, GeometricMeanRank, ZScore)
 METRICS.add_built_in(*BUILT_IN, *GRADED, *WHOLE)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_cutoff, refuse_masked
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_number, check_cutoff, refuse_masked
 from truerank.core.text_forms import Named, Registry
 from truerank.data.interactions import Interactions
 from truerank.recommending.recommendations import Recommendations
@@ -328,17 +328,43 @@ class Overlap(PerListMetric):
     k: int
 
     def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
-        if given.reference is None:
-            raise self.needed("lists of at least two recommenders")
-        other = given.reference.cut(self.k)
-        row, item = _matched(other.user_ids, lists.user_ids, "user"), _matched(other.item_ids, lists.item_ids, "item")
-        rows, items = row[other.users], item[other.items]
-        both = (rows >= 0) & (items >= 0)
-        shared = np.isin(lists.users * lists.n_items + lists.items, (rows * lists.n_items + items)[both])
-        lengths = np.zeros(len(lists), np.int64)
-        lengths[row[row >= 0]] = other.sizes[row >= 0]
-        longer = np.where(lengths > 0, np.maximum(lengths, lists.sizes), np.nan)
-        return np.bincount(lists.users[shared], minlength=len(lists)) / longer
+        place, length = _by_reference(self, lists, given)
+        longer = np.where(length > 0, np.maximum(length, lists.sizes), np.nan)
+        return _sums(lists, place > 0) / longer
+
+
+@dataclass(frozen=True)
+class RankBiasedOverlap(Overlap):
+    """Rank-biased overlap with the list that the first recommender of the table has for the same user.
+
+    A reader who continues to the next place with probability p compares the two lists down to where they stop: 1 if
+    they are the same in the same order, 0 if they share nothing. Beyond the first k places, or the end of the
+    shorter list, the share of common items is taken to stay as it is there (RBO_ext).
+
+    References
+    ----------
+    Webber, Moffat & Zobel, TOIS 2010, eq. 30.
+    """
+
+    name = "rbo"
+    p: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < as_number(self.p) < 1.0:
+            raise InputError(f"the p of rbo(p)@k must lie between 0 and 1, got {self.p}.")
+
+    def of_lists(self, lists: Recommendations, given: Surroundings) -> Floats:
+        place, length = _by_reference(self, lists, given)
+        depth = np.minimum(length, lists.sizes)
+        depths = np.arange(self.k + 1)
+        beyond = np.where(depths > 0, np.power(self.p, depths) / np.maximum(depths, 1), 0.0)
+        weights = (1.0 - self.p) / self.p * np.cumsum(beyond)
+        # an item is in both lists from the depth on at which the second of them has it
+        last, since = depth[lists.users], np.maximum(place, lists.ranks).astype(np.int64)
+        shared = (place > 0) & (since <= last)
+        added = weights[last] - weights[np.where(shared, since, 1) - 1] + beyond[last]
+        return np.where(length > 0, _sums(lists, np.where(shared, added, 0.0)), np.nan)
 
 
 @dataclass(frozen=True)
@@ -462,6 +488,20 @@ def _known_grades(metric: PerListMetric, given: Surroundings) -> sp.csr_array:
     return given.grades
 
 
+def _by_reference(metric: PerListMetric, lists: Recommendations, given: Surroundings) -> tuple[Floats, Ints]:
+    """Return the place of each listed item in the reference's list, 0 where it is not in it, and their lengths."""
+    if given.reference is None:
+        raise metric.needed("lists of at least two recommenders")
+    other = given.reference.cut(metric.k)
+    row, item = _matched(other.user_ids, lists.user_ids, "user"), _matched(other.item_ids, lists.item_ids, "item")
+    rows, items = row[other.users], item[other.items]
+    both = (rows >= 0) & (items >= 0)
+    place = sp.csr_array((other.ranks[both], (rows[both], items[both])), shape=(len(lists), lists.n_items))
+    length = np.zeros(len(lists), np.int64)
+    length[row[row >= 0]] = other.sizes[row >= 0]
+    return _stored(place, lists), length
+
+
 def _matched(names: AnyArray, among: AnyArray, role: str) -> Ints:
     place = match_names(names, among, np.zeros(0, np.int64), role)
     return np.arange(names.size) if place is None else place
@@ -488,10 +528,11 @@ LIST_METRICS: Registry[ListMetric] = Registry(
         "arp": "popularity", "average-popularity": "popularity", "aplt": "tail-share",
         "mean-self-information": "novelty", "miuf": "novelty",
         "ild": "intra-list-distance", "intra-list-diversity": "intra-list-distance", "intersection": "overlap",
+        "rank-biased-overlap": "rbo",
         "personalization": "personalisation", "kl": "calibration", "miscalibration": "calibration",
     },
 )  # fmt: skip
 LIST_METRICS.add_built_in(
     Coverage, Gini, Entropy, MeanPopularity, TailShare, Novelty, IntraListDistance, Overlap,
-    Personalisation, Serendipity, Calibration, Judged,
+    RankBiasedOverlap, Personalisation, Serendipity, Calibration, Judged,
 )  # fmt: skip
