@@ -3,7 +3,7 @@ PYTHON ?= python3
 INSTALL := -m pip --disable-pip-version-check install --quiet
 
 CODE := hatch_build.py $(wildcard src/truerank/kernels/*.[chi]*)
-TARGETS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-amd64
+TARGETS := linux-x86_64 linux-aarch64 linux-musl-x86_64 linux-musl-aarch64 macos-arm64 macos-x86_64 windows-amd64
 BIOME := @biomejs/biome
 NPM := .venv/bin/npm install --loglevel error --no-audit --no-fund --no-save --no-package-lock
 SANITIZER := -fsanitize=address,undefined

@@ -45,6 +45,8 @@ class Target(NamedTuple):
 TARGETS = {
     "linux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", ".so"),
     "linux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", ".so"),
+    "linux-musl-x86_64": Target("x86_64-linux-musl", "musllinux_1_2_x86_64", ".so"),
+    "linux-musl-aarch64": Target("aarch64-linux-musl", "musllinux_1_2_aarch64", ".so"),
     "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib"),
     "macos-x86_64": Target("x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib"),
     "windows-amd64": Target("x86_64-windows-gnu", "win_amd64", ".dll"),
@@ -54,7 +56,7 @@ TARGETS = {
 def this_computer() -> str:
     """Return the target name of this computer, which need not be one of `TARGETS`."""
     system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
-    libc = "" if system != "linux" or platform.libc_ver()[0] == "glibc" else "-other-libc"
+    libc = "" if system != "linux" or platform.libc_ver()[0] == "glibc" else "-musl"
     return f"{system}{libc}-{platform.machine().lower() if system == 'windows' else platform.machine()}"
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
 from tests.arrays import Floats, Ints
@@ -53,6 +55,30 @@ def test_what_is_wrong_is_said(text: str, message: str) -> None:
 def test_exact_ranks_are_not_corrected() -> None:
     with pytest.raises(tr.InputError, match="corrects sampled ranks, but these ranks are exact; use ap"):
         tr.values(tr.Ranks.from_ranks([3], n=10), "ap~cls")
+
+
+@given(
+    st.sampled_from(CORRECTIONS),
+    st.sampled_from(["ap", "auc", "ndcg@3", "recall@2"]),
+    st.booleans(),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(7, 9)), min_size=1, max_size=6),
+)
+@settings(max_examples=50)
+def test_values_do_not_depend_on_other_instances(
+    correction: str, metric: str, replace: bool, some: list[tuple[int, int, int]]
+) -> None:
+    """Each instance has the same value alone and with others, in any order."""
+
+    def ranks(chosen: list[tuple[int, int, int]]) -> tr.Ranks:
+        above, tied = [above for above, _, _ in chosen], [min(tied, 5 - above) for above, tied, _ in chosen]
+        sizes = [n for _, _, n in chosen]
+        sample = tr.Sample(tr.UniformSampling(5, replace=replace), sizes)
+        return tr.Ranks(above=above, tied=tied, n_candidates=6, sample=sample)
+
+    text = f"{metric}~{correction}"
+    alone = [tr.values(ranks([one]), text).item() for one in some]
+    np.testing.assert_allclose(tr.values(ranks(some), text), alone, rtol=1e-12)
+    np.testing.assert_allclose(tr.values(ranks(some[::-1]), text), alone[::-1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

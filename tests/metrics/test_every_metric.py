@@ -6,11 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
 from tests.arrays import Floats, Ints
-from tests.instances import tied_instances, untied_instances
+from tests.instances import Instance, instances, ranks_of, tied_instances, untied_instances
 from tests.sampling.terms import plain
 from truerank.evaluation.per_instance import Ties
 from truerank.metrics.definitions import BUILT_IN, GRADED
@@ -52,6 +54,15 @@ def test_expected_is_the_mean_over_all_orders_of_ties(text: str) -> None:
         outcomes = [reference.METRICS[text](ranking) for ranking in rankings] if any(rankings[0]) else [math.nan]
         expected.append(math.fsum(outcomes) / len(outcomes))
     np.testing.assert_allclose(tr.values(ranks, text), expected, rtol=1e-12, atol=1e-15)
+
+
+@given(st.sampled_from(sorted(reference.METRICS)), st.lists(instances(), min_size=1, max_size=4))
+def test_values_do_not_depend_on_other_instances(text: str, some: list[Instance]) -> None:
+    expected = []
+    for rankings in (list(reference.orders(*instance)) for instance in some):
+        outcomes = [reference.METRICS[text](ranking) if any(ranking) else math.nan for ranking in rankings]
+        expected.append(math.fsum(outcomes) / len(outcomes))
+    np.testing.assert_allclose(tr.values(ranks_of(*some), text), expected, rtol=1e-12, atol=1e-15)
 
 
 @every_metric

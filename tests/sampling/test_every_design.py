@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 import truerank as tr
@@ -72,6 +74,25 @@ def test_inverse_sampling_against_all_orders(
     keys = sorted(expected)
     shares = np.array([expected[key] for key in keys]) / len(orders)
     assert len(keys) == 1 or stats.chisquare([found[key] for key in keys], shares * times).pvalue > 1e-4
+
+
+@given(
+    st.sampled_from(DRAWN),
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4), st.integers(5, 9)), min_size=1, max_size=5),
+    st.integers(0, 99),
+)
+def test_draws_are_among_the_candidates(design: tr.SamplingDesign, some: list[tuple[int, int, int]], seed: int) -> None:
+    above, tied = [above for above, _, _ in some], [tied for _, tied, _ in some]
+    exact = tr.Ranks(above=above, tied=tied, n_candidates=[1 + sum(one) for one in some])
+    drawn = design.draw(exact, rng=seed)
+    assert drawn == design.draw(exact, rng=seed)
+    assert (drawn.above + drawn.tied <= drawn.item_draws).all()
+    not_below = exact.above + exact.tied
+    assert not (drawn.above + drawn.tied)[not_below == 0].any()
+    if not getattr(design, "replace", False):
+        assert (drawn.item_draws < exact.n_candidates).all()
+        assert (drawn.above + drawn.tied <= not_below).all()
+        assert isinstance(design, tr.InverseSampling) or (drawn.above <= exact.above).all(), "it breaks ties"
 
 
 @pytest.mark.parametrize("design", DRAWN, ids=str)

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
@@ -102,6 +104,27 @@ def test_scores_and_pairs(build: Build, dense: AnyArray) -> None:
     rows, columns = rng.integers(0, N_USERS, 60), rng.integers(0, N_ITEMS, 60)
     np.testing.assert_array_equal(scorer.pairs(rows, columns), dense[rows, columns])
     assert scorer.pairs(rows[:0], columns[:0]).shape == (0,)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12), st.integers(1, 4))
+@settings(max_examples=30)
+def test_any_small_model(seed: int, n_users: int, n_items: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    users, items = (rng.integers(-2, 3, size=(n, width)).astype(np.float64) for n in (n_users, n_items))
+    train, test, history = rng.random((3, n_users, n_items)) < 0.3
+    test[0, 0] = True
+    dense, similarity = users @ items.T, items @ items.T
+    models: list[tuple[Any, AnyArray]] = [
+        (tr.Factors(users, items), dense),
+        (tr.Factors(users.astype("f4"), items.astype("f4")), dense),
+        (tr.ScoreMatrix(sp.csr_array(dense)), dense),
+        (tr.FunctionScorer(lambda some: dense[some], n_items=n_items), dense),
+        (tr.Similarity(similarity, sp.csr_array(history)), history @ similarity),
+        (tr.Similarity(sp.csr_array(similarity), sp.csr_array(history)), history @ similarity),
+    ]
+    for model, scores in models:
+        expected = slow_ranks(scores, train, test, np.arange(n_users))
+        assert tr.rank(model, train=sp.csr_array(train), test=sp.csr_array(test)) == expected
 
 
 @every

@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from platform import machine
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ X86 = ["x86-64", "x86-64-v3", "x86-64-v4"]
 PLATFORMS = {
     "manylinux_2_17_x86_64.manylinux2014_x86_64": ("ELF x86-64", X86, ".so"),
     "manylinux_2_17_aarch64.manylinux2014_aarch64": ("ELF arm64", ["arm64"], ".so"),
+    "musllinux_1_2_x86_64": ("ELF x86-64", X86, ".so"),
+    "musllinux_1_2_aarch64": ("ELF arm64", ["arm64"], ".so"),
     "macosx_11_0_arm64": ("Mach-O arm64", ["arm64"], ".dylib"),
     "macosx_11_0_x86_64": ("Mach-O x86-64", X86[:2], ".dylib"),
     "win_amd64": ("PE x86-64", X86, ".dll"),
@@ -62,6 +65,11 @@ def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_wheel_is_light(platform: str) -> None:
+    assert wheel(platform).stat().st_size <= 1_200_000
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_holds_the_libraries_of_its_platform(platform: str) -> None:
     expected, variants, suffix = PLATFORMS[platform]
     with zipfile.ZipFile(wheel(platform)) as files:
@@ -87,6 +95,38 @@ def test_the_linux_wheel_is_manylinux_compatible() -> None:
         [sys.executable, "-m", "auditwheel", "show", path], capture_output=True, text=True, check=True
     )
     assert 'consistent with the following platform tag:\n"manylinux_2_17_x86_64"' in done.stdout.replace("\n\n", "\n")
+
+
+MUSL = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+
+int main(int count, char **names) {
+    void *library = dlopen(names[1], RTLD_NOW);
+    if (!library)
+        return puts(dlerror());
+    int64_t (*block)(void) = (int64_t (*)(void))dlsym(library, "inverse_block");
+    for (int i = 2; i < count; i++)
+        if (!dlsym(library, names[i]))
+            return puts(dlerror());
+    return block() != 64;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or machine() != "x86_64", reason="the loops are for this computer")
+def test_musl_loads_the_loops(tmp_path: Path) -> None:
+    """A program linked with musl, which needs no other C library, loads them and finds every function."""
+    compiler = shutil.which("musl-gcc")
+    if not compiler:
+        pytest.skip("musl is not installed (Debian's musl-tools)")
+    (tmp_path / "program.c").write_text(MUSL)
+    subprocess.run([compiler, tmp_path / "program.c", "-o", tmp_path / "program"], check=True)
+    with zipfile.ZipFile(wheel("musllinux_1_2_x86_64")) as files:
+        for variant in X86[:1]:
+            path = files.extract(f"truerank/kernels/kernels-{variant}.so", tmp_path)
+            subprocess.run([tmp_path / "program", path, *library.ENTRIES], check=True)
 
 
 class Remote:
