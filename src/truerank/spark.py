@@ -1,4 +1,4 @@
-"""Ranks on Spark: from factors, exact or sampled, or from ranked lists; as dataframes, which `evaluate` takes.
+"""Ranks on Spark, from factors (exact or sampled) or from ranked lists, as dataframes that `evaluate` takes.
 
 It needs PySpark 4 (``pip install 'truerank[spark]'``) and works in the session of the given dataframes; it never starts
 one. See docs/spark.md.

@@ -1,6 +1,6 @@
 """`RankMetric`: ranking metrics in a training loop, as a metric of torchmetrics.
 
-It needs PyTorch. Where torchmetrics is not installed, it is a plain class with the same methods. See
+It needs PyTorch. If torchmetrics is not installed, it is a plain class with the same methods. See
 docs/how-to/pytorch-model.md.
 """
 
@@ -25,7 +25,7 @@ try:
 except ImportError:
 
     class Metric:  # type: ignore[no-redef]
-        """What `RankMetric` needs of torchmetrics: one state, which processes add up for `compute`."""
+        """The part of torchmetrics that `RankMetric` needs: one state, which `compute` sums over processes."""
 
         sums: torch.Tensor
         update: Callable[..., None]
@@ -87,9 +87,9 @@ _COARSE, _FINE = 2**16, 2**36
 class RankMetric(Metric):  # type: ignore[misc]
     """Means of ranking metrics over all rows of all batches, as a metric of torchmetrics.
 
-    The state is whole numbers alone, which processes add up: the result does not depend on the batches, on their order
-    or on the number of processes, to the last bit. It is the mean of `truerank.evaluate` for the same ranks, which may
-    differ in the last digit, because it adds up floats.
+    The state consists of whole numbers, which are summed over processes. So the batches, their order and the number of
+    processes do not change a bit of the result. It equals the mean of `truerank.evaluate` for the same ranks, except
+    perhaps in the last digit, because `evaluate` adds up floats.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class RankMetric(Metric):  # type: ignore[misc]
         As for `truerank.evaluate`, for instance ``["ndcg@10", "recall@10"]``. Estimators that look at all instances
         together are refused.
     **options
-        Those of ``torchmetrics.Metric``, such as ``dist_sync_on_step=True``.
+        Options of ``torchmetrics.Metric``, such as ``dist_sync_on_step=True``.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class RankMetric(Metric):  # type: ignore[misc]
         """Return the mean of each metric over the rows where it is defined; NaN if there are none."""
         import torch
 
-        kind = torch.float32 if self.sums.device.type == "mps" else torch.float64  # which this device lacks
+        kind = torch.float32 if self.sums.device.type == "mps" else torch.float64  # MPS has no float64
         means = map(_mean, self.sums.tolist())
         return {
             str(metric): torch.tensor(mean, dtype=kind, device=self.sums.device)

@@ -50,7 +50,7 @@ def test_messy_answers(invalid: Any) -> None:
         item in shown[user] and item in answers[user][:at] for user in shown for at, item in enumerate(answers[user])
     )
     missing = [len(set(shown[user]) - set(answers[user])) for user in shown]
-    fate = {"last": "take no place", "count": "count as irrelevant items"}[invalid]
+    fate = {"last": "are ignored", "count": "count as irrelevant items"}[invalid]
     short = f"{sum(missing)} candidates are missing from {np.count_nonzero(missing)} of 200 lists and come last"
     assert ranks.notes == (
         f"{invented} listed items are not candidates (invented): such items {fate}",
@@ -79,9 +79,9 @@ def test_relevant_items_that_were_not_shown_are_added() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (["a", "z", "b"], "item 'z' of user 'u' is not among the candidates; choose what such items do with invalid="),
+        (["a", "z", "b"], "item 'z' of user 'u' is not among the candidates; allow such items with invalid="),
         (["a", "a", "b"], "item 'a' of user 'u' is in the list more than once; choose"),
-        (["a"], "candidate 'b' of user 'u' is not in the list; choose what missing items do with invalid="),
+        (["a"], "candidate 'b' of user 'u' is not in the list; allow missing items with invalid="),
     ],
 )
 def test_refused_by_default(answer: list[str], message: str) -> None:
@@ -93,7 +93,7 @@ def test_refused_by_default(answer: list[str], message: str) -> None:
     ("options", "message"),
     [
         ({"candidates": ["a"], "depth": 3}, "give either `candidates`"),
-        ({"n": 30}, "`n` is the size of the catalogue that `candidates` were sampled from; give these, too"),
+        ({"n": 30}, "`n` is the size of the catalogue that `candidates` are sampled from; give them, too"),
         ({"candidates": [[1, 2]]}, "`candidates` must be given by name"),
         ({"candidates": {"v": ["a"]}}, r"1 user of the truth has no candidates \(first 'u'\)"),
         ({"candidates": ["a"], "n": 30, "invalid": "count"}, "others can't count; use invalid='last'"),
@@ -110,7 +110,7 @@ def test_repeats_take_no_place() -> None:
     run, truth = {"q": ["a", "a", "b", "x", "b", "c"], "r": ["c", "c", "c", "d", "a"]}, {"q": ["b", "c"], "r": ["a"]}
     ranks = tr.read_lists(run, truth, invalid="last")
     assert ranks.rank.tolist() == [2, 4, 3]
-    assert ranks.notes[0] == "4 listed items are repeated: such items take no place"
+    assert ranks.notes[0] == "4 listed items are repeated: such items are ignored"
     scored = pd.DataFrame({"user": "q", "item": list("abab"), "score": [1.0, 2.0, 9.0, 0.5]})
     assert tr.read_lists(scored, {"q": ["b"]}, invalid="last").rank.tolist() == [2]
 

@@ -476,7 +476,7 @@ def test_many_instances_are_represented_by_some_and_that_is_said(tmp_path: Path)
             {"sampled": {"A": TOY["A"]}},
             "`sampled` is shown beside exact ranks, but those of 'A' are not one of each.",
         ),
-        (TOY, {"lists": {"A": [1, 2]}}, "`lists` are recommendations by name, as of `truerank.recommend`."),
+        (TOY, {"lists": {"A": [1, 2]}}, "`lists` must be recommendations by name, as from `truerank.recommend`."),
     ],
 )
 def test_refusals(given: Any, options: dict[str, Any], message: str, tmp_path: Path) -> None:

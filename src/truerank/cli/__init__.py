@@ -14,7 +14,7 @@ INTERNAL_ERROR = 70
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run ``truerank`` as a process of its own; Ctrl-C ends it with exit code 130, an error of its own with 70."""
+    """Run ``truerank`` as a process; Ctrl-C ends it with exit code 130, an internal error with 70."""
     try:
         from truerank.cli.interruption import end_soon_after_interrupt
 

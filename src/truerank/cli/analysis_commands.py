@@ -65,7 +65,7 @@ def _load_function(_ctx: click.Context, _param: click.Parameter, text: str) -> A
 @click.argument("evaluate", metavar="MODULE:FUNCTION", callback=_load_function)
 @options.format_option
 def check_evaluator(evaluate: Any, form: str) -> None:
-    """Find out what an evaluator does, with small cases whose answers are known.
+    """Find out which definitions an evaluator uses, with small cases whose answers are known.
 
     The function is called as evaluate(run, truth, k): run has the list of each user as pairs of item and score, truth
     the relevant items of each user. It returns the means over users by name, as in {"recall": 1.0, "ndcg": 0.63}.

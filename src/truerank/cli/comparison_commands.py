@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @options.number_option(
     "--margin",
-    help="A difference that does not matter: verdicts also say who differs by less or is not worse by more.",
+    help="A difference that does not matter: verdicts also say who differs by less, or is not worse by more.",
 )
 @options.level_option
 @options.unmatched_option
@@ -65,7 +65,7 @@ def compare(sources: dict[str, str], metrics: tuple[str, ...], inputs: options.I
 EXIT_CODES: dict[Acceptance, int] = {"passes": 0, "fails": 1, "cannot tell": 3}
 """1 means worse and nothing else; any failure is 2 or more."""
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Variable that names the file to which GitHub wants Markdown to be added."""
+"""Variable that names the file to which Markdown for GitHub's job summary is appended."""
 
 
 @click.command()
@@ -98,8 +98,8 @@ def gate(
     NEW and OLD are files of ranks or of lists, as for `truerank evaluate`. Exit code 0: a loss of the
     margin or more can be ruled out, by every metric and in every group. 1: NEW is worse by more than
     the margin, and nothing else. 2: input that can't be used. 3: the data do not settle it; the
-    message says how many users probably would. If you ask again and again while users are added, use
-    `--test anytime`. On GitHub the result is also added to the summary of the job.
+    message says how many users probably would. If you repeat the test while users are added, use
+    `--test anytime`. On GitHub the result is also added to the job summary.
 
     \b
     truerank gate new.parquet --against old.parquet -m ndcg@10 --margin 0.002
@@ -137,7 +137,7 @@ class Check:
 
     @classmethod
     def of(cls, found: tr.Difference, margins: options.Margins) -> Check:
-        """Return the decision: to pass, all have to, so that each is tested by itself; to fail, one is enough."""
+        """Return the decision; a gate passes only if all checks do, so each is tested by itself, and fails if one does."""
         from truerank.evaluation.differences import acceptance
 
         margin = margins.of(found.metric, found.baseline_mean)
@@ -160,7 +160,7 @@ class Check:
 
     @property
     def _level(self) -> float:
-        """A two-sided test says who is better; a one-sided one, that the loss is smaller or larger than the margin."""
+        """The level: a two-sided test says who is better, a one-sided one if the loss is below or above the margin."""
         from truerank.evaluation.differences import one_sided
 
         two_sided = self.decision == "cannot tell" or self.found.finding.winner == self.found.recommender

@@ -130,8 +130,8 @@ def correct(
 
     SAMPLED is what `truerank sample` wrote, or a table of sampled ranks (user_id, rank, m, n), for
     instance from a published study; - is standard input. Several files make one row each, named by
-    NAME or by the file. What inverse sampling found is estimated by the recommended estimator, which
-    the table names; others stand behind a ~, as in ndcg@10~monotone. Corrected metrics are shown with
+    NAME or by the file. Ranks from inverse sampling get the recommended estimator, which the table
+    names; write others after a ~, as in ndcg@10~monotone. Corrected metrics are shown with
     the 95 % interval of the exact metric in brackets.
 
     \b
@@ -161,7 +161,7 @@ def correct(
 def lists(
     sources: dict[str, str], train: str, columns: dict[str, str], formats: dict[str, Any], form: str, **shown: Any
 ) -> None:
-    """Describe recommended lists: what they cover, how popular, new and varied the items are.
+    """Describe recommended lists: how much they cover, and how popular, novel and varied their items are.
 
     LISTS is a TREC run or a table (user_id, item_id, score), as `truerank recommend` writes it. Several files make one
     row each, named by NAME or by the file.

@@ -20,8 +20,8 @@ def end_soon_after_interrupt() -> None:
 
     Python raises `KeyboardInterrupt` only once the main thread is back in Python code, and waits for all other threads
     before it exits; both may take long. Libraries lose signals: pyarrow handles them itself while it reads a CSV file,
-    and forgets one that comes late. So the signal is blocked everywhere else, passed on to the main thread, and soon
-    after the process is ended from here.
+    and forgets one that comes late. So the signal is blocked in all other threads, passed on to the main thread, and
+    soon afterwards this thread ends the process.
     """
     if os.name == "posix" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         sys.unraisablehook = _report_all_but_interrupts
@@ -45,6 +45,6 @@ def _passed_on() -> int:
 
 
 def _report_all_but_interrupts(what: sys.UnraisableHookArgs) -> None:
-    """Be silent if Ctrl-C came in a callback of a compiled library, which can't raise."""
+    """Be silent if Ctrl-C came in a callback of a compiled library, which can't raise an exception."""
     if not issubclass(what.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(what)

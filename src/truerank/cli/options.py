@@ -23,9 +23,9 @@ STANDARD_INPUT = "-"
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """Return paths by name, from NAME=PATH or from a path alone, which is named by its file.
+    """Return paths by name, from NAME=PATH or from a path alone, which is named after its file.
 
-    Where a file is called NAME=PATH, and there is none called PATH, it is that file.
+    If a file is called NAME=PATH and none is called PATH, the text is a path.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def check_output(output: str | None, *inputs: str | None) -> None:
 
 @contextmanager
 def resuming(output: str, resume: bool) -> Iterator[str | None]:
-    """Yield the directory beside an output in which finished parts are kept; it is removed once all is written."""
+    """Yield the directory beside an output that keeps finished parts; it is removed once the output is written."""
     from truerank.formats.writing import is_stream
 
     if resume and is_stream(output):
@@ -105,7 +105,7 @@ def _stem(path: str) -> str:
 
 
 def _read_id_columns(path: str, contents: str, roles: tuple[str, ...]) -> Any:
-    """Return a table of ids of users, in the first column, and of what else is said of them."""
+    """Return a table with ids of users in the first column, and what else the file says about them."""
     from truerank.formats.arrow_tables import open_source
     from truerank.formats.columns import INTERACTIONS, Contents
     from truerank.formats.rows import load_opened
@@ -133,7 +133,7 @@ _GROUPS = {"activity": "by_activity", "popularity": "by_popularity"}
 
 @dataclass(frozen=True)
 class Inputs:
-    """What commands read besides the files of the recommenders: the truth, who counts, and in which groups."""
+    """What commands read besides the files of the recommenders: the truth, the users who count, and their groups."""
 
     truth: str | None
     depth: Any
@@ -146,7 +146,7 @@ class Inputs:
 
     @property
     def paths(self) -> list[str]:
-        """The files among them, which no output may replace."""
+        """The files among them, which no output may overwrite."""
         by = None if self.by in _GROUPS else self.by
         return [path for path in (self.truth, self.users, by, self.train) if path]
 
@@ -297,7 +297,7 @@ def _read_number(text: str, param: click.Parameter, smallest: float, largest: fl
 
 
 def read_whole(text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, *, also: str = "") -> int:
-    """Return the number that a text is, or raise `InputError`; `also` states what else is allowed.
+    """Return a text as a number, or raise `InputError`; `also` states what else is allowed.
 
     Examples
     --------
@@ -369,13 +369,13 @@ def _read_minima(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, 
 
 @dataclass(frozen=True)
 class Margins:
-    """The loss that a gate accepts: in general, and for some metrics; a share is one of the old mean, as measured."""
+    """The loss that a gate accepts: in general, and for some metrics; a share is relative to the measured old mean."""
 
     given: dict[str, tuple[float, bool]]
     """Number and whether it is a share, by metric; the general one has no name."""
 
     def check(self, metrics: Sequence[str]) -> None:
-        """Refuse a margin for a metric that is not there, and a metric without a margin."""
+        """Refuse a margin for a metric that is not evaluated, and a metric without a margin."""
         named = [str(tr.metric(each)) for each in metrics]
         for name in self.given:
             if name and name not in named:
@@ -385,7 +385,7 @@ class Margins:
                 raise tr.InputError(f"--margin has no number for {name}; give it as in --margin {name}=0.002.")
 
     def of(self, metric: str, mean: float) -> float:
-        """Return the margin of a metric, which may have an estimator behind its name, whose old mean is this."""
+        """Return the margin of a metric with this old mean; that of a plain metric also applies to its estimators."""
         names = (metric, metric.partition("~")[0], "")
         number, is_share = next(self.given[name] for name in names if name in self.given)
         return number * abs(mean) if is_share else number
@@ -406,7 +406,7 @@ def _read_margins(_ctx: click.Context, param: click.Parameter, texts: tuple[str,
 margins_option = click.option(
     "--margin", "margins", metavar="[METRIC=]X[%]", multiple=True, required=True, callback=_read_margins,
     help="Smallest unacceptable loss, e.g. 0.002, or 1% of the old mean; with 0, the new one must be better. May be "
-    "repeated, with the metrics that have their own.",
+    "repeated, for metrics with a margin of their own.",
 )  # fmt: skip
 
 
@@ -486,7 +486,7 @@ def whole_option(*names: str, smallest: int = 1, largest: int = LARGEST, **setti
 
 
 def number_option(*names: str, between: tuple[float, float] | None = None, **settings: Any) -> Decorator:
-    """Return an option that takes a number from 0, or one strictly between two bounds, which has a default."""
+    """Return an option that takes a number of at least 0, or one strictly between two bounds, which has a default."""
 
     def read(_ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
         return None if text is None else _read_number(text, param, *(between or (0.0, math.inf)), between is not None)
@@ -542,7 +542,7 @@ columns_option = click.option(
 
 
 def formats_option(*sources: str) -> Decorator:
-    """Return the option for the formats of text files that their content leaves open."""
+    """Return the option for the formats of text files whose content does not determine them."""
 
     def read(_ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
         formats: dict[str, str] = {}

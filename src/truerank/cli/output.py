@@ -74,7 +74,7 @@ STANDARD_OUTPUT = ("-", "/dev/stdout")
 def buffered(stream: TextIO) -> TextIO:
     """Return a text stream that writes everything or raises.
 
-    An unbuffered one, as standard output is with PYTHONUNBUFFERED, ignores that the system took a part only.
+    An unbuffered stream, as standard output is with PYTHONUNBUFFERED, ignores that the system wrote only a part.
     """
     raw = getattr(stream, "buffer", None)
     if not isinstance(raw, io.RawIOBase):
@@ -103,7 +103,7 @@ _COLOURED = re.compile(
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text for people, in colour where the terminal has it; `click.echo` leaves it out elsewhere."""
+    """Print a text for people, in colour if the terminal has it; `click.echo` removes colours elsewhere."""
     click.echo(_COLOURED.sub(_coloured, text), err=err)
 
 
@@ -112,7 +112,7 @@ def _coloured(found: re.Match[str]) -> str:
 
 
 def width() -> int:
-    """Return how long lines may be: as the terminal says, or the variable COLUMNS, otherwise 80."""
+    """Return the width of the terminal, or the variable COLUMNS, or else 80."""
     return get_terminal_size().columns
 
 
@@ -136,7 +136,7 @@ def _for_command(note: str) -> str:
 
 
 def show_table(result: Tabular[Any], form: str, *, aside: bool = False, conclusions: Iterable[str] = ()) -> None:
-    """Print a result and what follows from it; notes are part of the readable form, and of others on standard error.
+    """Print a result and its conclusions; notes are part of the readable form, and go to standard error with others.
 
     `aside` means that standard output is used for something else.
     """

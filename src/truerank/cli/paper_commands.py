@@ -1,4 +1,4 @@
-"""``truerank reproduce`` and ``marp``: numbers of papers and challenges, beside those that were published."""
+"""``truerank reproduce`` and ``marp``: recomputed numbers of papers and challenges, beside the published ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _echo(text: str, bar: Any) -> None:
 
 
 def _can_draw(*, required: bool) -> bool:
-    """Return whether figures can be drawn; where they were not asked for, a note says why not."""
+    """Return whether figures can be drawn; if not, and they were not asked for, a note says why."""
     from truerank.report.plots import check_matplotlib
 
     try:
@@ -126,7 +126,7 @@ def _read_cutoffs(_ctx: click.Context, param: click.Parameter, text: str | None)
 def marp(cutoffs: tuple[int, ...] | None, task: str | None, per_instance: str | None, form: str, **files: Any) -> None:
     """Score a submission to the VideoLectures.Net challenge by mean average R-precision.
 
-    There are three scores: of all queries, of the leaderboard's (flag 1) and of the rest (flag 0).
+    There are three scores: for all queries, for the leaderboard's (flag 1) and for the rest (flag 0).
 
     \b
     truerank marp --solution solution.txt --submission submission.txt --cutoffs 5,10

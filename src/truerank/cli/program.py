@@ -34,7 +34,7 @@ _CLOSED = 141
 
 
 class _Closed(Exception):  # noqa: N818
-    """The reader of the output has left; click itself would exit with 1."""
+    """The reader of the output has closed it; click itself would exit with 1."""
 
 
 class Program(click.Group):
@@ -58,7 +58,7 @@ class Program(click.Group):
             raise _Closed from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find a command; the message about one that does not exist names the one that is spelled like it."""
+        """Find a command; if it does not exist, the message suggests one with a similar name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -120,7 +120,7 @@ class Program(click.Group):
 def _save_address_space() -> None:
     """Reserve little memory if the address space is limited, as by ``ulimit -v``.
 
-    glibc and Arrow would reserve room for each of their threads, and abort the process where there is none.
+    glibc and Arrow would reserve memory for each of their threads, and abort the process if there is none.
     """
     with suppress(ImportError, OSError, AttributeError):  # there is no glibc
         import ctypes
@@ -133,7 +133,7 @@ def _save_address_space() -> None:
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory ran out; it may be a library or a thread for which there was no room, or a cause further back."""
+    """Whether memory ran out, perhaps for a library or a thread, in this error or in one of its causes."""
     if error is None:
         return False
     ran_out = isinstance(error, MemoryError) or any(words in str(error) for words in _NO_ROOM)
@@ -141,7 +141,7 @@ def _lacks_memory(error: BaseException | None) -> bool:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as any other note, without the line of code that gave it."""
+    """Print a warning like any other note, without the line of code that raised it."""
     show_notes([str(message)])
 
 

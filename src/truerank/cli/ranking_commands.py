@@ -19,7 +19,7 @@ from truerank.cli.output import describe_and_write, show_table
 @options.formats_option("train", "test")
 @options.candidates_options
 @click.option(
-    "--depth", type=int, metavar="K", help="Know ranks down to K only: enough for metrics @K, and several times faster."
+    "--depth", type=int, metavar="K", help="Compute ranks down to K only: enough for metrics @K, several times faster."
 )
 @options.ranks_output_option
 @options.threads_option
@@ -86,7 +86,7 @@ def _refuse_local_options(**given: Any) -> None:
         "exclude": "on Spark all items are candidates",
         "depth": "on Spark ranks are always known to the end",
         "formats": "Spark reads Parquet",
-        "names": "on Spark the factors have ids of their own",
+        "names": "on Spark the factors have their own ids",
         "model": "Spark reads factors",
     }
     for name, reason in reasons.items():
@@ -105,7 +105,7 @@ def _check_scorer(factors: Any, model: str | None, **for_factors: Any) -> None:
 def _read_factors(
     factors: tuple[str, str], bias: str | None, names: tuple[str, str] | None, formats: dict[str, Any], **pairs: Any
 ) -> Any:
-    """Return a scorer from files of factors, and what is in each file of pairs, numbered as the rows of the factors."""
+    """Return a scorer from files of factors, and the contents of each file of pairs, numbered like the factors."""
     from truerank.data.event_files import read_pairs
     from truerank.formats.sources import load_array
 
@@ -120,7 +120,7 @@ def _read_factors(
 
 
 def _read_model(model: str, formats: dict[str, Any], **pairs: str | None) -> Any:
-    """Return a saved model, and what is in each file of pairs, which share users and items."""
+    """Return a saved model, and the contents of each file of pairs, which share users and items."""
     from truerank.data.event_files import read_parts
 
     forms = {formats.get(name) for name, path in pairs.items() if path}

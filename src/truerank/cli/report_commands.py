@@ -15,7 +15,7 @@ from truerank.cli.output import say_written
 @options.metrics_option(required=False)
 @options.reads_inputs
 @options.whole_option(
-    "--sampled", "design", metavar="M", default="100", show_default=True, help="Show what M sampled candidates show."
+    "--sampled", "design", metavar="M", default="100", show_default=True, help="Show results with M sampled candidates."
 )
 @options.sources_option("--sampled-ranks", "sampled", "SAMPLED", "Show sampled ranks beside the exact ones.")
 @options.sources_option("--lists", "lists", "LISTS", "Show recommended lists: what they cover, and who gets what.")
@@ -60,7 +60,7 @@ def explore(sources: dict[str, str], path: str) -> None:
     """Write a page to explore sampled metrics to one HTML file that opens in any browser.
 
     Sliders set the number of candidates, how many are sampled, the cut-off and gamma; the page shows the
-    expected metric by rank, its bias and deviation, and what two recommenders would look like. RANKS
+    expected metric by rank, its bias and deviation, and how two recommenders would compare. RANKS
     are files of exact ranks to choose from, in addition to the paper's example and ranks that you type.
 
     \b

@@ -20,7 +20,7 @@ from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, cou
 def score_pairs(
     user_factors: AnyArray, item_factors: AnyArray, users: Ints, items: Ints, *, item_bias: AnyArray | None = None
 ) -> AnyArray:
-    """Return the scores of pairs of users and items: by the compiled loop, those that `count_factors` counts.
+    """Return the scores of pairs of users and items; the compiled loop returns the scores that `count_factors` counts.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SampledCounts(NamedTuple):
     """Per relevant item, user by user, and from the highest score down.
 
     `above` and `tied` count sampled scores that are higher and equal, `scores` are those of the relevant items, and
-    `order` is where each was given.
+    `order` is the position at which each was given.
     """
 
     above: Ints
@@ -86,11 +86,11 @@ def count_sampled(own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: In
 
 USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
 USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
-BLOCKS_IN_ORDER = 5  # as many blocks are one if items come in another order: fewer users need the later ones
+BLOCKS_IN_ORDER = 5  # blocks that are joined if items come in another order: fewer users need the later items
 FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approximated in float32
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
-COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which whole numbers pay
-HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which they pay
+COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which int16 pays off
+HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which int16 pays off
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
 _BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
@@ -301,7 +301,7 @@ def _quicker(
 
 
 def _suits_int16(factors: _FactorArrays) -> bool:
-    """Whether scoring takes so long that sorting and rounding the factors first pays."""
+    """Whether scoring takes long enough that sorting and rounding the factors first pays off."""
     n_items, columns = factors.items.shape
     is_long = columns >= COLUMNS_FOR_INT16 and n_items * columns >= WORK_FOR_INT16
     return factors.number == np.float32 and is_long and library.call("int16_lanes") > 0
@@ -330,7 +330,7 @@ def _items_per_call(block: UserBlock, depth: int) -> int:
 
 
 def _fair_size(users: int, threads: int, most: int) -> int:
-    """Return a block size, in whole tiles and hardly above `most`, that gives every thread as many blocks."""
+    """Return a block size, in whole tiles and hardly above `most`, that gives every thread equally many blocks."""
     rounds = -(-users // (threads * most))
     tiles = -(-users // (threads * max(rounds, 1) * USERS_PER_TILE))
     return max(tiles, 1) * USERS_PER_TILE
@@ -370,7 +370,7 @@ def _check_scores(block: UserBlock | BestBlock, factors: _FactorArrays, users: A
                 refuse_score(block.users[row], item, scores[row, column])
 
 
-_PAIRS = 1 << 14  # whose factors NumPy gathers at once: a part of the cache
+_PAIRS = 1 << 14  # pairs whose factors NumPy gathers at once: a part of the cache
 
 
 def _scores_of_factors(user_rows: Callable[[Ints], AnyArray], items: AnyArray) -> Callable[[Ints], AnyArray]:

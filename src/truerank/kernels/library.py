@@ -1,6 +1,6 @@
 """Loads the compiled loops that fit this processor, and hands them arrays.
 
-The loops trust the lengths of arrays, so all that is known of these is checked here: types, contiguity and lengths.
+The loops trust what they are given, so the types, contiguity and lengths of arrays are checked here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _check_length(given: int, needed: int) -> None:
 
 
 class _Argument(ctypes.Structure):
-    """What a loop is given: addresses of arrays, which live as long as it does, and how long they are."""
+    """An argument of a loop: the addresses and lengths of arrays, which live as long as it does."""
 
     arrays: Any
     kind: Any
@@ -107,7 +107,7 @@ class BlockArgument(_Argument):
 
 
 class OrderedArgument(_Argument):
-    """The catalogue in another order: the item at each place, and the length of its factors."""
+    """The catalogue in another order: the item at each position, and the length of its factors."""
 
     _fields_ = (("size", _SIZE), ("items", _ADDRESS), ("lengths", _ADDRESS))
 
@@ -326,7 +326,7 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
     ],
     "sweep_columns": _for_a_sweep,
 }  # fmt: skip
-"""How long arrays must be at least, or how many rows a structure must have, given the other arguments."""
+"""The least length of arrays, or number of rows of a structure, given the other arguments."""
 
 
 def _length(given: Any) -> int:

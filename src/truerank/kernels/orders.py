@@ -1,4 +1,4 @@
-"""The catalogue by falling length of the factors, in which items with high scores come early."""
+"""The catalogue in descending order of the length of the factors, so that items with high scores come early."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from truerank.core.checks import AnyArray, Floats
 from truerank.kernels import library
 from truerank.kernels.user_blocks import Spans, UserBlock, check_read
 
-_ROWS = 4096  # whose lengths are computed at once
+_ROWS = 4096  # rows whose lengths are computed at once
 _SOME = 1024  # users whose mean length says how much a bias matters
 
 
 class Order(NamedTuple):
-    """The item at each place, the length of its factors, and the place of each item."""
+    """The item at each position, the length of its factors, and the position of each item."""
 
     items: NDArray[np.int32]
     lengths: Floats
@@ -45,9 +45,9 @@ class Order(NamedTuple):
         return library.OrderedArgument.of(self.items, self.lengths)
 
     def placed(self, block: UserBlock) -> Spans:
-        """Return, per user, the places of the items of both lists, chunk by chunk; the block learns which are in both.
+        """Return, per user, the positions of the items of both lists, chunk by chunk; mark in the block those in both.
 
-        The block counts as read.
+        The block then counts as read.
 
         Raises
         ------

@@ -140,7 +140,7 @@ def _first(values: AnyArray, k: int) -> Ints:
 
 SCORES_PER_BLOCK = 2**23  # 32 MB in float32, for each thread
 USERS_PER_BLOCK = 1024  # at most
-_BYTES_PER_SCORE = 16  # in float64, and a copy
+_BYTES_PER_SCORE = 16  # a score in float64, and a copy
 
 
 def count_scores(
@@ -248,7 +248,7 @@ def best_scores(
 def _fewer(threads: int, n_scores: int) -> int:
     """Return how many threads may each hold a block of scores; one more block waits for them.
 
-    Blocks themselves don't depend on memory, so that neither do results, nor what was kept of an earlier run.
+    Blocks don't depend on memory, so results and the kept parts of an earlier run don't either.
     """
     return max(fitting(threads + 1, _BYTES_PER_SCORE * n_scores) - 1, 1)
 

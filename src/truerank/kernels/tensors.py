@@ -1,4 +1,4 @@
-"""PyTorch tensors on a device -> counts, made there with its own comparisons and sums; only the counts leave it."""
+"""PyTorch tensors on a device -> counts, computed on the device; only the counts leave it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPARED = 1 << 24
 
 
 def is_on_a_device(array: Any) -> bool:
-    """Whether an array is a tensor outside the memory of the processor."""
+    """Whether an array is a tensor outside main memory."""
     return hasattr(array, "detach") and array.device.type != "cpu"
 
 
@@ -28,7 +28,7 @@ def on_cpu(array: Any) -> AnyArray:
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor without gradients, and in single precision if it has half of it."""
+    """Return a tensor without gradients, in single precision if it is in half precision."""
     import torch
 
     plain = tensor.detach()
@@ -54,12 +54,12 @@ def count_entries(scores: torch.Tensor, rows: torch.Tensor, items: torch.Tensor,
     rows, items : tensors of int
         Where the relevant entries are.
     left_out : tensor of bool, of the shape of the scores
-        What is not a candidate, unless it is relevant.
+        Entries that are not candidates, unless they are relevant.
     """
     import torch
 
     own = scores[rows, items]
-    others = scores.masked_fill(left_out, torch.nan)  # which is neither above anything nor equal to it
+    others = scores.masked_fill(left_out, torch.nan)  # NaN is neither above nor equal to anything
     others[rows, items] = torch.nan
     parts = list(slices(len(own), _COMPARED // max(scores.shape[1], 1)))
     above, tied = (
@@ -71,7 +71,7 @@ def count_entries(scores: torch.Tensor, rows: torch.Tensor, items: torch.Tensor,
 
 
 def from_the_top(rows: Ints, scores: AnyArray) -> Ints:
-    """Return the order that puts the entries of each row, whose rows ascend, from the highest score down."""
+    """Return the order of entries from the highest score of each row down; rows ascend."""
     return np.lexsort((-scores, rows))
 
 

@@ -15,7 +15,7 @@ from truerank.kernels import library
 
 Progress = Callable[[int], object]
 Prepare = Callable[[Ints], AnyArray]
-"""Something that is computed for some users in the calling thread, before another thread takes them."""
+"""A result computed for some users in the calling thread, before another thread processes them."""
 Result = TypeVar("Result")
 _MOST_ITEMS = 2**31 - 1  # item numbers are int32 in the compiled loops
 

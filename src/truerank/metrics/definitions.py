@@ -30,29 +30,29 @@ TermFunction = Callable[[Ints, Ints, Ints, Ints], Floats]
 """f(rank, i, n_relevant, n) on arrays."""
 
 Shape = Literal["affine", "step", "reciprocal", "smooth", "any"]
-"""What f is as a function of a real rank above 0, up to its cut-off: affine, constant, proportional to 1 / rank,
-analytic, or anything. Sums and expectations then need few ranks instead of all."""
+"""The shape of f as a function of a real rank above 0, up to its cut-off: affine, constant, proportional to 1 / rank,
+analytic, or none of these. Where it is known, sums and expectations need few ranks instead of all."""
 
 
 class Term(ABC):
-    """What one relevant item adds to a metric, as a function of its rank."""
+    """The contribution of one relevant item to a metric, as a function of its rank."""
 
     @property
     def shape(self) -> Shape:
-        """What kind of function of the rank it is."""
+        """The kind of function of the rank."""
         return "any"
 
     @property
     def separable(self) -> bool:
-        """Whether f(rank, i, n_relevant, n) is f(rank, 1, 1, 1) times a number that rank and n do not change."""
+        """Whether f(rank, i, n_relevant, n) is f(rank, 1, 1, 1) times a factor independent of rank and n."""
         return False
 
     @abstractmethod
     def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
-        """Return what the i-th relevant item from the top adds at this rank (arrays, elementwise)."""
+        """Return the contribution of the i-th relevant item from the top at this rank (arrays, elementwise)."""
 
     def cutoff(self, n_relevant: Ints) -> Ints | None:
-        """Return the deepest rank that can add anything, for each number of relevant items; None if every rank can."""
+        """Return the deepest rank that can contribute, for each number of relevant items; None if every rank can."""
         return None
 
 
@@ -61,13 +61,13 @@ class Terms(NamedTuple):
 
     term: Term
     n: Ints
-    """What f is given as its n, one per relevant item."""
+    """The n passed to f, one per relevant item."""
     weight: Floats | None = None
-    """One per relevant item; None: all are 1."""
+    """One per relevant item; None if all are 1."""
 
 
 class Metric(ABC):
-    """The value of the ranking of an instance."""
+    """A measure of how good the ranking of an instance is."""
 
     @property
     def lower_is_better(self) -> bool:
@@ -81,17 +81,17 @@ class Metric(ABC):
 
     @property
     def pools_instances(self) -> bool:
-        """Whether its value of an instance depends on the other instances."""
+        """Whether its value for an instance depends on the other instances."""
         return False
 
     @property
     def of_all_instances(self) -> bool:
-        """Whether it has one value for all instances together, which is not a mean of theirs; see `WholeMetric`."""
+        """Whether it has one value for all instances together that is not a mean over them; see `WholeMetric`."""
         return False
 
     @property
     def estimated(self) -> Metric:
-        """The metric of exact ranks that it is or, if it is a corrected one, estimates."""
+        """The exact metric that a corrected metric estimates; the metric itself if it is not corrected."""
         return self
 
     @abstractmethod
@@ -103,9 +103,9 @@ class Metric(ABC):
         return 0.0
 
     def attainable(self, ranks: Ranks) -> tuple[float, float] | None:
-        """Return the least and the largest value of an instance where they are not those of the best and worst order.
+        """Return the smallest and the largest value of an instance.
 
-        None: they are.
+        None if they are those of the best and the worst order.
         """
         return None
 
@@ -119,7 +119,7 @@ class Metric(ABC):
         return not self.biased(ranks)
 
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
-        """What to know before trusting this metric of these ranks."""
+        """Return what to know before trusting this metric for these ranks."""
         return ()
 
 
@@ -134,7 +134,7 @@ class WrittenMetric(Named, Metric):
 
 
 def _one_of(*choices: str) -> Any:
-    """Return a field of a metric that has to be one of these, the first by default."""
+    """Return a field of a metric that must be one of these choices, the first by default."""
     return dataclasses.field(default=choices[0], metadata={"choices": choices})
 
 
@@ -142,7 +142,7 @@ class PlainMetric(WrittenMetric, Term):
     """A metric with one term and weights of 1.
 
     To add one, subclass as a frozen dataclass, give it a `name` and a `term`, and decorate it with
-    `truerank.register`. Fields become parameters: `k` is written ``name@k``, any other ones
+    `truerank.register`. Fields become parameters: `k` is written ``name@k``, any others
     ``name(a, b)``.
 
     Examples
@@ -203,7 +203,7 @@ class GradedMetric(WrittenMetric):
 
     Examples
     --------
-    The share of all grades that is first in its list:
+    The share of all grades that belongs to items at the top of their lists:
 
     >>> from dataclasses import dataclass, replace
     >>> import truerank as tr
@@ -224,28 +224,28 @@ class GradedMetric(WrittenMetric):
 
 
 Link = Callable[[float], float]
-"""From the mean of a metric to another one that it determines; rising or falling."""
+"""A function, rising or falling, from the mean of one metric to the value of another that it determines."""
 
 
 class WholeMetric(WrittenMetric):
     """A metric of all instances together, such as the median of all ranks.
 
-    It is a function, the link, of the mean of another metric, the base. So it has an interval, the link of the interval
-    of this mean, but no value per instance.
+    It is a function (the link) of the mean of another metric (the base). Its interval is the link of the interval of
+    this mean; it has no value per instance.
     """
 
     of_all_instances = True
 
     @abstractmethod
     def base(self, ranks: Ranks, at: Floats | None = None) -> Metric:
-        """Return the metric whose mean determines it; `at` has one rank per instance, where these are not `ranks`."""
+        """Return the metric whose mean determines it; `at` holds one rank per instance, instead of those in `ranks`."""
 
     @abstractmethod
     def link(self, ranks: Ranks, at: Floats | None = None) -> Link:
         """Return the function of that mean."""
 
     def terms(self, ranks: Ranks) -> tuple[Terms, ...]:
-        raise InputError(f"{self} is a metric of all instances together: `evaluate` has it, but no instance alone.")
+        raise InputError(f"{self} is a metric of all instances together: use `evaluate`; it has no value per instance.")
 
     def check(self, ranks: Ranks) -> None:
         """Refuse ranks that are not exact."""
@@ -265,7 +265,7 @@ class AUC(PlainMetric):
     """Chance that a random relevant item stands above a random irrelevant one (eq. 2 and 7).
 
     Undefined (NaN) when every candidate is relevant. Ties count one half under the default policy.
-    Over the whole catalogue; implicit and RePlay compute it inside the top K only.
+    It covers the whole catalogue; implicit and RePlay compute it within the top K only.
     """
 
     name = "auc"
@@ -281,7 +281,7 @@ class AUC(PlainMetric):
 class Precision(PlainMetric):
     """Share of the top k that is relevant (eq. 3 and 8).
 
-    Divided by k, also when fewer than k candidates exist. ``precision(achievable)@k`` divides by min(k, |R|), as
+    Divided by k, even if there are fewer than k candidates. ``precision(achievable)@k`` divides by min(k, |R|), as
     implicit does before it pools users; LensKit divides by the length of the list.
     """
 
@@ -337,9 +337,9 @@ class AP(PlainMetric):
 class NDCG(PlainMetric):
     """Discounted gain 1 / log2(rank + 1), relative to the ideal order (eq. 6, 11 and 13).
 
-    ``ndcg(fixed)@k`` always takes an ideal of k relevant items, as RecTools does by default, so that a perfect list
-    scores less than 1 if |R| < k. ``ndcg(original)`` has the discount of Järvelin & Kekäläinen (TOIS 2002), as LensKit
-    does: log2(rank), and none for the first two ranks.
+    ``ndcg(fixed)@k`` always assumes k relevant items in the ideal order, as RecTools does by default, so that a perfect
+    list scores less than 1 if |R| < k. ``ndcg(original)`` uses the discount of Järvelin & Kekäläinen (TOIS 2002), as
+    LensKit does: log2(rank), with no discount at the first two ranks.
     """
 
     name = "ndcg"
@@ -434,7 +434,7 @@ class F1(PlainMetric):
 
 @dataclass(frozen=True)
 class FBeta(PlainMetric):
-    """Weighted harmonic mean of Precision@k and Recall@k, which counts beta times as much.
+    """Weighted harmonic mean of Precision@k and Recall@k, where recall counts beta times as much.
 
     (1 + beta^2) hits / (k + beta^2 |R|); van Rijsbergen, 1979. ``f-beta(1)@k`` is ``f1@k``.
     """
@@ -456,10 +456,10 @@ class FBeta(PlainMetric):
 
 @dataclass(frozen=True)
 class PartialAUC(PlainMetric):
-    """AUC among all relevant items and the k best irrelevant ones: how well the top is in order.
+    """AUC among all relevant items and the k best irrelevant ones: how well the top is ordered.
 
     With k or fewer irrelevant candidates it is the AUC. ``pauc(top)@k`` looks at the k best relevant items only, as
-    pAp@k in RecTools does. Among cut lists, they must be as long as k irrelevant items and all relevant ones.
+    pAp@k in RecTools does. Cut lists must be long enough for k irrelevant items and all relevant ones.
 
     References
     ----------
@@ -490,7 +490,7 @@ class PartialAUC(PlainMetric):
 
 @dataclass(frozen=True)
 class BPref(PlainMetric):
-    """Share of the relevant items that stand above the |R| best irrelevant ones, pair by pair.
+    """Share of the pairs of a relevant item and one of the |R| best irrelevant ones that are in the right order.
 
     1 - min(above, |R|) / min(|R|, n - |R|), averaged over the relevant items. It is meant for candidates that are all
     judged: leave unjudged items out of the lists first. A relevant item that is not found adds nothing.
@@ -512,7 +512,7 @@ class BPref(PlainMetric):
 
 @dataclass(frozen=True)
 class RPrecision(PlainMetric):
-    """Precision at the depth at which a perfect ranking would have found everything, |R|."""
+    """Precision at depth |R|, by which a perfect ranking has found every relevant item."""
 
     name = "r-precision"
     shape = "step"
@@ -642,10 +642,10 @@ class GeometricMeanRank(WholeMetric):
 
 @dataclass(frozen=True)
 class MedianRank(WholeMetric):
-    """Median of the ranks: the depth to which half of the relevant items of the mean instance are found.
+    """Median of the ranks: the depth at which the mean recall over instances is 1/2.
 
-    Its interval has the quantiles at the ends of the interval of a recall of 1/2 (Woodruff, JASA 1952). If items tie,
-    each is spread evenly over its possible ranks.
+    The ends of its interval are the quantiles at the ends of the interval of a recall of 1/2 (Woodruff, JASA 1952). If
+    items tie, each is spread evenly over its possible ranks.
 
     Examples
     --------
@@ -676,17 +676,17 @@ class Quantiles:
     values: Floats
     shares: Floats
     shift: float = 0.0
-    """What is added to a share before its quantile is looked up."""
+    """Added to a share before its quantile is looked up."""
 
     @classmethod
     def of_values(cls, values: Floats) -> Quantiles:
-        """Return that of one rank per instance; NaN is left out."""
+        """Return the distribution of one rank per instance; NaN is left out."""
         distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
         return cls(distinct, np.cumsum(counts) / counts.sum())
 
     @classmethod
     def of_ranks(cls, ranks: Ranks) -> Quantiles:
-        """Return that in which all instances weigh the same, and items that tie are anywhere in their block."""
+        """Return the distribution in which all instances weigh the same and tied items are anywhere in their block."""
         place, size = ranks.blocks()
         length = size + ranks.tied
         first = ranks.rank - place  # ranks before the block
@@ -714,7 +714,7 @@ class Quantiles:
 
 
 _ROUNDING = 1e-9
-"""By which sums of shares may be wrong."""
+"""Rounding error allowed in sums of shares."""
 
 _OF = ("mean-rank", "rr", "hr")
 """Metrics that have a z-score."""
@@ -722,7 +722,7 @@ _OF = ("mean-rank", "rr", "hr")
 
 @dataclass(frozen=True)
 class ZScore(WholeMetric):
-    """How many standard deviations the mean of a metric is better than that of random orders.
+    """Number of standard deviations by which the mean of a metric is better than that of random orders.
 
     Expectation and variance are exact, for one relevant item per instance and each instance's number of candidates
     (Hoyt et al., arXiv 2203.07544). It grows with the square root of the number of instances, so only values for the
@@ -768,7 +768,7 @@ class ZScore(WholeMetric):
 
 @dataclass(frozen=True)
 class Standardised:
-    """How many deviations a mean is from its expectation; NaN if there is no deviation."""
+    """Number of standard deviations of a mean from its expectation; NaN if the deviation is 0."""
 
     expectation: float
     deviation: float
@@ -785,8 +785,8 @@ class Rp(GradedMetric):
     The number found is divided by min(m, z), where m is the number of relevant items.
 
     The challenge's text first divides by the number of retrieved items, which is z in its example, and later by the
-    number of relevant ones, min(m, z), and explains why: a perfect list should score 1 even if m < z. They differ only
-    there. With ties, more than min(m, z) items may be relevant; the divisor stays, so a perfect list still scores 1.
+    number of relevant ones, min(m, z), and explains why: a perfect list should score 1 even if m < z. The two differ
+    only then. With ties, more than min(m, z) items may be relevant; the divisor stays, so a perfect list scores 1.
 
     References
     ----------
@@ -887,8 +887,8 @@ class DCG(GradedMetric):
 class GradedNDCG(DCG):
     """DCG relative to that of the ideal order (descending grade).
 
-    Without grades, or where all are equal, it is `NDCG`. ir-measures and scikit-learn have the linear gain by default,
-    as here.
+    Without grades, or if all are equal, it is `NDCG`. As in ir-measures and scikit-learn, the gain is linear by
+    default.
 
     Examples
     --------
@@ -908,7 +908,7 @@ class GradedNDCG(DCG):
 
 @dataclass(frozen=True)
 class WeightedRecall(GradedMetric):
-    """Share of the grades of all relevant items that is in the top k: recall of a weighted set."""
+    """Share of the total grade of the relevant items that is in the top k: weighted recall."""
 
     name = "weighted-recall"
     k: int
@@ -962,7 +962,7 @@ def _discount(rank: Ints, k: int | None) -> Floats:
 
 
 def _sums(values: Floats, ranks: Ranks) -> Floats:
-    """Sum over the relevant items of its instance, for each of them."""
+    """Return for each relevant item the sum over all relevant items of its instance."""
     sums = np.bincount(ranks.instance, weights=values, minlength=len(ranks))
     return sums[ranks.instance].astype(np.float64, copy=False)
 

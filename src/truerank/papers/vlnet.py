@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _COLON, _COMMA, _BAR, _END = b":,|\n"
 _BLANK = b" \t"
-_LIMIT = 10**9  # for ids, so that a line number and an id fit into one integer
+_LIMIT = 10**9  # ids are below this, so that a line number and an id fit into one integer
 _SCORE = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 

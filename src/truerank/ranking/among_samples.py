@@ -64,7 +64,7 @@ _ODDITIES = (
 
 
 class SampleOptions(RankOptions, total=False):
-    """What `rank_sampled` takes by keyword."""
+    """The keyword arguments of `rank_sampled`."""
 
     design: AnyDesign
     negatives: Negatives | None
@@ -98,7 +98,7 @@ def rank_sampled(
     store: AnyStore | None = None,
     memory: Memory | None = None,
 ) -> Ranks | dict[str, Ranks]:
-    """Return the ranks of held-out items among sampled candidates, scoring only those.
+    """Return the ranks of held-out items among sampled candidates, without scoring the others.
 
     Parameters
     ----------
@@ -108,40 +108,40 @@ def rank_sampled(
     split, train, test, candidates, exclude, unknown, keep_train, users : as for `truerank.rank`
     design : SamplingDesign, str or int
         How to sample from each user's irrelevant candidates: all items, or `candidates`, except training and held-out
-        ones. An int is the number to sample uniformly, and text forms will do, as in ``"uniform(100, replace)"`` or
+        ones. An int is the number to sample uniformly; text forms are accepted, such as ``"uniform(100, replace)"`` or
         ``"inverse(2)"``. Designs that stop when enough is known (`InverseSampling`, `HeadFirst`) ask for pairs in
         batches over all users.
     negatives : path, array, or list of item numbers per user, optional
-        Fixed negatives instead of a `design`, also from a file in the NCF format, plain or compressed: a user, or the
-        pair ``(user,item)`` with the held-out item, and its negatives on each line, separated by tabs. They are taken
-        as a uniform sample: with replacement if a user has one several times, each of which counts, and without
+        Fixed negatives instead of a `design`. A file is in the NCF format, plain or compressed: each line holds a user,
+        or the pair ``(user,item)`` with the held-out item, and its negatives, separated by tabs. They are taken as a
+        uniform sample: with replacement if any negative of a user is repeated (each repetition counts), and without
         replacement otherwise. Held-out items among them are left out.
     rng : int or numpy.random.Generator, optional
-        Seed for the draw of users and for the sample; with a `store` 0 by default, so that the same call asks for the
-        same pairs.
+        Seed for the draw of users and for the sample. With a `store` it is 0 by default, so that the same call asks for
+        the same pairs.
     most_scores : int, optional
-        The scores that may be spent in total, for each scorer. Inverse sampling then ends all draws when they are used
-        up, as far as possible at the same number; a design that would need more is refused.
+        The number of scores that may be spent in total by each scorer. When they are used up, inverse sampling ends all
+        draws, as far as possible at the same number; any other design that would need more is refused.
     threads : int, optional
         One per processor by default; the result does not depend on it. Functions and models of other libraries are
         called by the calling thread only.
     progress : bool
-        Whether to show a progress bar, on a terminal only: for functions of pairs with the scores, users, calls and,
-        if they have a `cost_per_score`, the money spent.
+        Whether to show a progress bar, on a terminal only. For functions of pairs it counts scores, users, calls and,
+        if the function has a `cost_per_score`, the money spent.
     store : path or ScoreStore, optional
         A database that keeps every score of a pair as soon as a call has returned it. After an exception, Ctrl-C or a
-        killed process, the same call asks only for what is missing, and returns what it would have returned at once.
+        killed process, the same call asks only for what is missing, and returns what an uninterrupted call would have.
         With the same `rng`, candidates of a user come in the same order under every uniform or inverse design, so that
-        a larger sample, and more users, cost only the difference. Scores are stored by the name of the model (the name
+        a larger sample, or more users, costs only the difference. Scores are stored by the name of the model (the name
         of the scorer in a dict, else that of the function or class, unless a `ScoreStore` names it) and the ids of
         users and items.
     memory : str or int, optional
-        What the call may use, as in `truerank.rank`.
+        Memory that the call may use, as in `truerank.rank`.
 
     Returns
     -------
     Ranks, or dict of name to Ranks if several scorers were given
-        With the `design` by which they were sampled, so that corrections apply; `n_scored` is what was spent.
+        With the `design` by which they were sampled, so that corrections apply; `n_scored` counts the scores spent.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def rank_sampled(
 
 
 def _n_scores(design: SamplingDesign, held: HeldOut) -> int | None:
-    """Return how many scores a design needs, None if that shows only while scoring."""
+    """Return how many scores a design needs; None if that is known only after scoring."""
     if isinstance(design, SequentialDesign):
         return None
     return held.test.items.size + design.size * held.users.size
@@ -198,7 +198,7 @@ class Effort(NamedTuple):
     threads: int = 1
     progress: bool = False
     seed: int | None = None
-    """Of the order in which each user's candidates come in all calls alike; None: other ones in each call."""
+    """Seed of each user's order of candidates, the same in all calls; None for another order in each call."""
 
     def check(self, needed: int, design: SamplingDesign) -> None:
         """Refuse a design that needs more scores than may be spent."""
@@ -425,7 +425,7 @@ class _Rounds:
     above, tied, drawn : arrays of int, one per relevant item
     scored : array of int, one per instance
     open : array of bool, one per relevant item
-        Whether more has to be known about it.
+        Whether more must be known about it.
     """
 
     def __init__(
@@ -472,7 +472,7 @@ class _Rounds:
             self.asked.scorer.expect(self._still_needed() if left is None else min(self._still_needed(), left))
 
     def _still_needed(self) -> int:
-        """Return about how many candidates of all open instances are still to be scored, as hits have come so far."""
+        """Return about how many candidates of all open instances remain to be scored, at the rate of hits so far."""
         missing = np.maximum(self.design.enough - self.above, 1) * (self.drawn + 1) / (self.above + 1)
         most = self.ranks.item_irrelevant if self.design.cap is None else self.design.cap
         needed = np.zeros(len(self.ranks))

@@ -29,7 +29,7 @@ class BatchCounts(NamedTuple):
     n_relevant: Any
     n_candidates: Any
     scores: Any = None
-    """Of the relevant items; None if those of a row come from the top down."""
+    """Scores of the relevant items; None if each row lists them from the top down."""
     not_finite: Any = False
     """Whether the score of any candidate is not finite."""
 
@@ -91,7 +91,7 @@ class RankCounter:
         self._batches: list[tuple[BatchCounts, AnyArray | None]] = []
 
     def __add__(self, other: RankCounter) -> RankCounter:
-        """Return a counter with the batches of both, those of the other one last."""
+        """Return a counter with the batches of both, those of `other` last."""
         both = RankCounter()
         both._batches = self._batches + other._batches
         return both
@@ -150,7 +150,7 @@ def _checked(given: Any, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def _count_arrays(scores: Any, relevant: Any, exclude: Any) -> BatchCounts:
-    """Count as `truerank.rank` does; a tensor of the processor shares its memory with an array."""
+    """Count as `truerank.rank` does; a CPU tensor shares its memory with an array."""
     import scipy.sparse as sp
 
     test, train = (

@@ -41,7 +41,7 @@ _BYTES_PER_PAIR = 128
 
 
 class ExactOptions(RankOptions, total=False):
-    """What `rank` takes by keyword."""
+    """The keyword arguments of `rank`."""
 
     depth: int | None
     checkpoint: str | Path | None
@@ -76,7 +76,7 @@ def rank(
     """Return the exact ranks of all held-out items among all candidates of their user.
 
     The candidates of a user are all items except the user's training items, unless the split holds out
-    repeats: then known items that recur compete with those that do not. The user's other held-out
+    repeats: then training items are candidates too, whether they recur or not. The user's other held-out
     items are relevant, so they are never counted as above. The full score matrix is never held in
     memory.
 
@@ -97,14 +97,14 @@ def rank(
     candidates : optional
         Which items are candidates; the user's held-out items always are. By name (by number where the data have no
         names): a list of items for everybody, a dict of user to items, or anything that `truerank.read_candidates`
-        reads. Those with times, such as what was in stock, are the ones at the user's first held-out event. By number:
-        interactions, a sparse matrix, or a list of item numbers per user.
+        reads. If candidates have times, such as items in stock, those at the user's first held-out event count. By
+        number: interactions, a sparse matrix, or a list of item numbers per user.
     exclude : optional
         Items that are not candidates, in the same forms: for everybody, for each user, or at certain times.
     unknown : {"refuse", "last", "drop"}
         What to do about users and items that a scorer with names does not know: refuse them; rank unknown items below
         all others, and held-out ones last, as if they were never recommended; or drop them, with their held-out events.
-        Notes count them. Several scorers drop what any of them does not know, so that they rank the same.
+        Notes count them. Several scorers drop what any of them does not know, so that all rank the same items.
     keep_train : bool, optional
         Whether training items are candidates as well; by default, only if ``split.repeats`` is "hold out".
     users : int, or list of ids, optional
@@ -113,24 +113,25 @@ def rank(
     rng : int or numpy.random.Generator, optional
         Seed for the draw of users.
     depth : int, optional
-        How deep ranks are to be known: metrics with a cut-off up to it are those of the full ranks, to the last bit,
-        and others are refused. From the factors of a trained model this takes a fraction of the time.
+        The depth to which ranks are needed: metrics with a cut-off up to it equal those of the full ranks to the last
+        bit, and others are refused. With the factors of a trained model this takes a fraction of the time.
     threads : int, optional
         One per processor by default. The result does not depend on it. Functions and models of other libraries are
         called by the calling thread only; what they return is counted by the others.
     progress : bool
         Whether to show a progress bar, on a terminal only.
     store : path or ScoreStore, optional
-        Keeps every score of a pair, so that it is asked for only once, by this call or another; see
+        Keeps the score of every pair, so that this call and later ones ask for it only once; see
         `truerank.rank_sampled`. For functions of pairs and for slow models.
     checkpoint : path, optional
-        A directory for what is found, a part of the users at a time. After a crash or a killed process, the same call
-        continues there and returns what it would have returned at once; with other scores, training or held-out items
-        it is refused. Of a function only the code is compared. Delete the directory when the job is done.
+        A directory for partial results, saved for a part of the users at a time. After a crash or a killed process, the
+        same call resumes there and returns what an uninterrupted call would have returned. A call with other scores,
+        training or held-out items is refused; of a function only the code is compared. Delete the directory when the
+        job is done.
     memory : str or int, optional
-        What the call may use besides the scorer and the data, such as "2GB" or a number of bytes; by default half of
-        what the computer, or the container, has. It decides how many blocks of scores are in memory at the same time;
-        the result does not depend on it.
+        Memory that the call may use besides the scorer and the data, such as "2GB" or a number of bytes; by default
+        half of what the computer, or the container, has. It decides how many blocks of scores are in memory at the same
+        time; the result does not depend on it.
 
     Returns
     -------
@@ -141,10 +142,10 @@ def rank(
 
     Notes
     -----
-    If the scorer has names (`user_ids`, `item_ids`), its users and items are matched by them with
-    those of the interactions, or with 0, 1, ... where these have none. Items that only the scorer
+    If the scorer has names (`user_ids`, `item_ids`), its users and items are matched by name with
+    those of the interactions, or with 0, 1, ... if these have no names. Items that only the scorer
     knows are not candidates, unless `candidates` names them, and a note counts them. `unknown` decides about items, and
-    users with held-out items, that it does not know.
+    users with held-out items, that the scorer does not know.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def rank(
         rng=seed_with(store, rng),
     )
     if checkpoint is not None and (store is not None or held.listed is not None):
-        raise InputError("`checkpoint` is for ranks among all candidates, without a `store`; `candidates` take that.")
+        raise InputError("`checkpoint` is for ranks among all items without a `store`; with `candidates`, use `store`.")
     total = held.users.size * held.test.n_items if held.listed is None else int(held.n_candidates.sum())
     with held.paying(scorer, held.scorers, store, progress, total) as (ranked, shown):
         if held.listed is None:
@@ -366,7 +367,7 @@ def same_scores(
 def _count_again(
     scorer: Scorer, train: Interactions, test: Interactions, entries: Ints, threads: int, depth: int | None
 ) -> Counts:
-    """Count with only some of the held-out items relevant; the others are candidates, also if they are in `train`."""
+    """Count with only some of the held-out items relevant; the others are candidates even if they are in `train`."""
     chosen = np.zeros(test.items.size, dtype=np.bool_)
     chosen[entries] = True
     part, others = test.select(chosen), train.select(~test.contains(train))

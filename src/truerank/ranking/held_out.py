@@ -55,7 +55,7 @@ Unknown = Literal["refuse", "last", "drop"]
 
 
 class RankOptions(TypedDict, total=False):
-    """What `rank` and `rank_sampled` both take by keyword."""
+    """The keyword arguments that `rank` and `rank_sampled` share."""
 
     train: PerUser | None
     test: PerUser | None
@@ -72,7 +72,7 @@ class RankOptions(TypedDict, total=False):
 
 
 def seed_with(store: AnyStore | None, rng: Any) -> Any:
-    """Return the seed: with a store the same one in each call, unless it is given, so that the same pairs are asked."""
+    """Return the given seed or, with a store, the same one in each call, so that calls ask for the same pairs."""
     return 0 if rng is None and store is not None else rng
 
 
@@ -99,13 +99,13 @@ class HeldOut:
     keep_train : bool
         Whether training items are candidates.
     listed : Interactions, optional
-        The candidates of each user, besides the relevant items; None: all items.
+        The candidates of each user, besides the relevant items; None for all items.
     left_out : Interactions, optional
         Further items that are not candidates of a user, unless they are relevant.
     known : tuple of (array of bool, array of bool) or None
         The users and items that each scorer knows; None if it knows all.
     catalogue : Interactions, optional
-        Has the names of all items, where only some are candidates of anybody; None: they are those of `test`.
+        Has the names of all items, if only some are candidates for anybody; None if `test` has them.
     all_items : bool
         Whether all items of the data are candidates, unless they are excluded.
     """
@@ -132,7 +132,7 @@ class HeldOut:
 
     @property
     def n_trained(self) -> int:
-        """Relevant items that are also training items, which are candidates all the same."""
+        """Relevant items that are also training items; they are candidates nevertheless."""
         return 0 if self.keep_train or self.train is None else int(self.train.contains(self.test).sum())
 
     @property
@@ -183,7 +183,7 @@ class HeldOut:
     def paying(
         self, given: object, scorers: Sequence[Scorer], store: AnyStore | None, progress: bool, total: int | None
     ) -> AbstractContextManager[tuple[Sequence[Scorer], bool]]:
-        """Return scorers that use a store and show what they spend, and whether other progress is still to show."""
+        """Return scorers that use a store and show what they spend, and whether other progress remains to be shown."""
         if store is None and not progress:
             return nullcontext((self.with_unknown(scorers), False))
         return self._paying(given, scorers, store, progress, total)
@@ -198,7 +198,7 @@ class HeldOut:
             yield self.with_unknown(paid), shown
 
     def with_unknown(self, scorers: Sequence[Scorer], first: int = 0) -> tuple[Scorer, ...]:
-        """Return scorers, of which the first has this number, that put what they do not know last."""
+        """Return scorers that rank last what they do not know; `first` is the number of the first scorer."""
         known = self.known[first:] or (None,) * len(scorers)
         pairs = zip(scorers, known, strict=False)
         return tuple(one if masks is None else UnknownLast(one, *masks, self.test) for one, masks in pairs)
@@ -289,7 +289,7 @@ class HeldOut:
         return ready.matched(unknown, ready.users)
 
     def limited(self, candidates: Listed | None, exclude: Listed | None, unknown: Unknown) -> HeldOut:
-        """Return what is held out among these candidates, without those to exclude and those to drop."""
+        """Return what is held out, limited to these candidates, without those to exclude or to drop."""
         if candidates is None and exclude is None and unknown != "drop":
             return self
         wider = self._with_items(new_items(candidates, self.test)) if candidates is not None else self
@@ -316,7 +316,7 @@ class HeldOut:
         return limited._among(for_all)
 
     def _among(self, for_all: Bools) -> HeldOut:
-        """Return what is held out with no other items than these and the relevant ones, which only their users have."""
+        """Return what is held out with only these items, and each user's relevant ones, as candidates."""
         used = for_all.copy()
         used[self.test.items] = True
         if used.all() and for_all.all():
@@ -362,7 +362,7 @@ class HeldOut:
         return dataclasses.replace(self, test=test, grades=grades, notes=notes, n_without=without)
 
     def _check_listed(self) -> None:
-        """Refuse users with relevant items who have no candidates, because these would be ranked among themselves."""
+        """Refuse users without candidates, whose relevant items would be ranked only among themselves."""
         if self.listed is None:
             return
         empty = np.diff(self.listed.indptr)[self.users] == 0
@@ -372,7 +372,7 @@ class HeldOut:
             raise InputError(f"{who} no candidates (first {first!r}); give them some, or choose others with `users`.")
 
     def matched(self, unknown: Unknown, users: Ints) -> HeldOut:
-        """Return the same with scorers numbered as the data; these are the users whom they will score."""
+        """Return the same with scorers numbered like the data; `users` are those that they will score."""
         test = self.test
         each: tuple[tuple[Bools, Bools] | None, ...] = (None,) * len(self.scorers)
         if unknown == "last":
@@ -501,7 +501,7 @@ def _find(test: Interactions, held: Ints, ids: AnyArray) -> Ints:
 
 
 def _sized(scorer: Scorer, held: Interactions) -> Scorer:
-    """Return the scorer with its number of items, or refuse one whose numbers of users and items are others."""
+    """Return the scorer with its number of items; refuse one whose numbers of users and items differ from the data."""
     sized = scorer if scorer.n_items is not None else scorer.sized(held.n_items)
     for role, ids, own, size in (
         ("users", sized.user_ids, sized.n_users, held.n_users),
@@ -520,7 +520,7 @@ def _rows(scorer: Scorer, held: Interactions) -> AnyArray:
 
 
 def _aligned(scorer: Scorer, held: Interactions, users: Ints, known: tuple[Bools, Bools] | None) -> Scorer:
-    """Return the scorer with its users and items numbered as those of the data; it need not know those that are not."""
+    """Return the scorer with its users and items numbered like the data; it need not know those outside `known`."""
     if known is None:
         return scorer.aligned(_rows(scorer, held), held.item_names, users)
     return scorer.aligned(_rows(scorer, held), held.item_names, users[known[0][users]], np.flatnonzero(known[1]))

@@ -1,4 +1,4 @@
-"""Answers to the question to order given candidates, as language models give them, -> ranks.
+"""Answers that put given candidates in order, as language models give them -> ranks.
 
 An answer may name items that were not among the candidates, name some twice, and leave others out.
 """
@@ -22,7 +22,7 @@ from truerank.ranking.truth import Truth, index_in
 from truerank.sampling.designs import UniformSampling
 
 Invalid = Literal["refuse", "count", "last"]
-"""What to do about items that are no candidates, that are repeated, and that are missing."""
+"""What to do about items that are not candidates, that are repeated, and that are missing."""
 
 
 class _Listed(NamedTuple):
@@ -31,7 +31,7 @@ class _Listed(NamedTuple):
     instance: Ints
     item: Ints
     value: Floats
-    """Falls from place to place, and is the same for equal scores."""
+    """Falls from rank to rank; equal for equal scores."""
     row: Ints
     """The row of the source."""
 
@@ -46,11 +46,11 @@ def rank_answers(
     lists : Rows
         The answers, an item per row.
     scores : array, one per row of the lists, optional
-        What orders them, the higher the better; None if rows are in order.
+        The scores that order them, higher is better; None if rows are in order.
     facts : Rows
         The relevant items.
     candidates : Candidates
-        What was to be ordered, for everybody or for each user.
+        The items to be ordered, for everybody or for each user.
     invalid : {"refuse", "count", "last"}
     n : int, optional
         Size of the catalogue of which the irrelevant candidates are a uniform sample.
@@ -132,7 +132,7 @@ def _refuse(lists: Rows, listed: _Listed, good: Bools, first: Bools) -> None:
     row = int(listed.row[at])
     user, item = (shown(lists.table[role][row].as_py()) for role in ("user", "item"))
     what = "in the list more than once" if good[at] else "not among the candidates"
-    hint = "choose what such items do with invalid='last' or 'count'"
+    hint = "allow such items with invalid='last' or 'count'"
     raise lists.error(row, f"item {item} of user {user} is {what}; {hint}")
 
 
@@ -141,7 +141,7 @@ def _refuse_missing(missing: Ints, added: Ints, names: pa.Array, truth: Truth) -
     if absent.size:
         user, item = divmod(int(absent[0]), len(names))
         who, what = shown(truth.users[user].as_py()), shown(names[item].as_py())
-        hint = "choose what missing items do with invalid='last' or 'count'"
+        hint = "allow missing items with invalid='last' or 'count'"
         raise InputError(f"candidate {what} of user {who} is not in the list; {hint}.")
 
 
@@ -158,8 +158,8 @@ def _ranks(rows: tuple[Ints, Floats], odd: tuple[Ints, Floats], relevant: Ints, 
 
 
 def _notes(invented: int, repeated: int, missing: Ints, answered: Ints, invalid: Invalid, n_users: int) -> list[str]:
-    """Count what is wrong with the answers, and say what it does."""
-    fate = {"last": "take no place", "count": "count as irrelevant items", "refuse": ""}[invalid]
+    """Count what is wrong with the answers, and say how it is treated."""
+    fate = {"last": "are ignored", "count": "count as irrelevant items", "refuse": ""}[invalid]
     n_lists = np.unique(answered).size
     short = missing[np.isin(missing, answered)]
     last = f"missing from {np.unique(short).size} of {n_lists} lists and"
@@ -196,7 +196,7 @@ def _sampled(ranks: Ranks, n: int, invalid: Invalid) -> Ranks:
     check_whole("n", n)
     if invalid == "count":
         raise InputError(
-            "with `n` the candidates are a sample of the catalogue, so others can't count; use invalid='last'."
+            "with `n` the candidates are a sample of the catalogue, so other items can't count; use invalid='last'."
         )
     draws: AnyArray = np.unique(ranks.draws)
     design = UniformSampling(int(draws[0]) if draws.size == 1 and draws[0] else None)

@@ -78,31 +78,31 @@ def read_lists(
         user, item, rating and time without a header; a TREC run or qrels.
     session : str or int, optional
         A column of sessions, requests or repetitions in the run. Each session of a user is then an instance, with the
-        user as its id, so that errors are clustered by user. If the truth has no such column, it holds for all sessions
-        of the user: those of the candidates, or else of the run.
+        user as its id, so that errors are clustered by user. A truth without such a column applies to all sessions
+        of the user: those of the candidates, if they have sessions, else those of the run.
     candidates : optional
-        What was to be ordered, as for `truerank.rank`, by name: the same for everybody, or for each user or session.
-        Lists may then have any length: `invalid` decides about items that should not, or should, be in them.
+        The items to be ordered, as for `truerank.rank`, by name: the same for everybody, or for each user or session.
+        Lists may then have any length; `invalid` decides about items that are wrongly in them or missing from them.
     n : int, optional
-        With `candidates`: how many there are in the catalogue, of which the irrelevant candidates are a uniform sample.
-        The ranks are then sampled ones, with honest intervals of the exact metrics.
+        With `candidates`: the size of the catalogue of which the irrelevant candidates are a uniform sample. The ranks
+        are then sampled ones, from which the exact metrics are estimated with honest intervals.
     invalid : {"refuse", "count", "last"}
         What to do about items that are in a list more than once and, with `candidates`, about those that are not among
         them (invented) or that a list lacks (missing): raise an error; count every repeated or invented item as an
-        irrelevant one that takes a place; or let them take no place. Missing candidates come last, relevant ones below
-        the others. Notes count all three.
+        irrelevant one that takes up a rank; or ignore such items. In both cases missing candidates come last, relevant
+        ones below the others. Notes count all three.
     convention : str, optional
-        A tool, as for `truerank.evaluate`, whose order of equal scores is followed, instead of calling them ties, and
-        whose rule for users without a list.
+        A tool, as for `truerank.evaluate`, whose order of equal scores is followed, instead of treating them as ties,
+        as well as its rule for users without a list.
     memory : str or int, optional
-        What reading may use, as in `truerank.read_interactions`.
+        Memory that reading may use, as in `truerank.read_interactions`.
 
     Returns
     -------
     Ranks
         With `depth` set unless it is "all". An item missing from a cut list is below it: metrics
         with k up to the depth are exact, others are refused. Items with equal scores tie. `notes`
-        counts users without a list or a truth. It is an error if no user has both.
+        count users without a list or without relevant items. It is an error if no user has both.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def read_lists(
     """
     check_choice("invalid", invalid, get_args(Invalid))
     if candidates is not None and (depth is not None or convention is not None):
-        raise InputError("give either `candidates`, which every list is about, or `depth` and `convention`, not both.")
+        raise InputError("give either `candidates`, which every list orders, or `depth` and `convention`, not both.")
     if candidates is None and n is not None:
-        raise InputError("`n` is the size of the catalogue that `candidates` were sampled from; give these, too.")
+        raise InputError("`n` is the size of the catalogue that `candidates` are sampled from; give them, too.")
     if depth is not None and depth != "all":
         check_whole("depth", depth, otherwise=", or 'all'")
     rules = Convention("truerank", {}, equal_scores="tie") if convention is None else find_convention(convention)
@@ -312,7 +312,7 @@ class _RankedLists:
         order = None
         by_id = equal == "id" and scores is not None
         if by_id and scores is not None:
-            scores = scores.astype(np.float32)  # in which the TREC tools compare
+            scores = scores.astype(np.float32)  # the TREC tools compare in this precision
         if by_id or len(encoded.dictionary) < starts.size or _rises(scores, starts):
             later = _descending(items) if by_id else None
             order, starts = _sorted_rows(np.repeat(group, np.diff(starts, append=len(names))), scores, later)
@@ -332,15 +332,15 @@ class _RankedLists:
         """Return the error that an item is in a list more than once."""
         source = row if self.order is None else int(self.order[row])
         user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
-        hint = "choose what repeated items do with invalid='last' or 'count'"
+        hint = "allow repeated items with invalid='last' or 'count'"
         return rows.error(source, f"item {item} of user {user} is in the list more than once; {hint}")
 
     def without_repeats(self, invalid: Invalid) -> tuple[_RankedLists, tuple[str, ...]]:
-        """Let only the first place of each item count, and others be irrelevant items or take no place; and a note."""
+        """Count only the first occurrence of each item; others are irrelevant items or ignored. Also return a note."""
         keys = owners(self.starts) * self.numbered.span + self.numbered.numbers - self.numbered.low
         first = np.zeros(keys.size, dtype=np.bool_)
         first[np.unique(keys, return_index=True)[1]] = True
-        fate = "take no place" if invalid == "last" else "count as irrelevant items"
+        fate = "are ignored" if invalid == "last" else "count as irrelevant items"
         words = f"listed item is repeated: such items {fate}", f"listed items are repeated: such items {fate}"
         hits = first[self.hits]
         kept = dataclasses.replace(self, hits=self.hits[hits], found=self.found[hits])
@@ -495,7 +495,7 @@ def _item_notes(found: _RankedLists, truth: Truth, lists: Rows, facts: Rows) -> 
 
 
 def _scores(lists: Rows) -> Floats | None:
-    """Return what orders the lists, the higher the better; None if the rows are in order."""
+    """Return the scores that order the lists, higher is better; None if the rows are in order."""
     if "score" in lists:
         return lists.numbers("score")
     return -lists.numbers("rank") if "rank" in lists else None

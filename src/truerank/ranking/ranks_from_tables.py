@@ -34,13 +34,13 @@ def read_ranks(
     format: Format | None = None,  # noqa: A002
     memory: Memory | None = None,
 ) -> Ranks:
-    """Read ranks that were saved, or a table that lists them: exact ones, or among sampled candidates.
+    """Read saved ranks, or a table of ranks: exact ones, or ranks among sampled candidates.
 
     Parameters
     ----------
     source : path or dataframe
         What `Ranks.save` wrote, or one row per relevant item with its rank (1 is the best). Rows of one user are one
-        instance; without a column of users each row is its own. Files as for `truerank.read_lists`.
+        instance; without a column of users each row is an instance. Files are read as by `truerank.read_lists`.
     m : int or str, optional
         For ranks among sampled candidates: how many irrelevant ones were sampled for each instance, or the name of the
         column that holds it. A table with a column `m` holds sampled ranks.
@@ -56,9 +56,9 @@ def read_ranks(
     header : bool, optional
         Whether the first line of a text file holds the names of the columns; detected by default.
     format : {"csv"}, optional
-        The format of a text file, where it is not detected.
+        The format of a text file, if it is not detected.
     memory : str or int, optional
-        What reading may use, as in `truerank.read_interactions`.
+        Memory that reading may use, as in `truerank.read_interactions`.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _check_ranks(rows: Rows, limit: Ints) -> None:
 
 
 def _hits_hint(ranks: Ints) -> str:
-    """Return what to do with hits, if the ranks look like them."""
+    """Return advice on hits, if the ranks look like hits."""
     if np.any((ranks != 0) & (ranks != 1)):
         return ""
     return "; 0 and 1 look like hits, not ranks: give their mean to `audit`, as the recall at their cut-off"

@@ -54,7 +54,7 @@ def rank_triples(
 ) -> Ranks:
     """Rank the head and the tail of each triple among all entities, or among sampled ones.
 
-    This is the filtered setting of Bordes et al. (NIPS 2013): an entity that makes another known triple is not a
+    This is the filtered setting of Bordes et al. (NIPS 2013): an entity that completes another known triple is not a
     candidate. Both sides of a triple have its number as `ids`, so that errors are clustered by triple.
 
     Parameters
@@ -66,8 +66,8 @@ def rank_triples(
     test : array of shape (triples, 3)
         Numbers of head, relation and tail of each triple to rank.
     known : sequence of arrays of shape (triples, 3)
-        Triples that are known to be true, usually those for training, validation and test. Those of `test` are left
-        out as candidates only if they are given here, too.
+        Triples that are known to be true, usually those for training, validation and test. The entities of triples in
+        `test` are excluded as candidates only if the triples are given here, too.
     sides : {"both", "head", "tail"}
         What to rank; with "both", first the tails of all triples and then the heads.
     types : array, one per entity, optional
@@ -75,7 +75,7 @@ def rank_triples(
     design : SamplingDesign, str or int, optional
         Scores only some candidates, as in `truerank.rank_sampled`: a uniform sample, whose metrics can be corrected, or
         the candidates in the order of a proxy (`HeadFirst`), which is given in the forms of `score`. Popularity is how
-        often an entity is head, or tail, of a known triple. None: all candidates are scored.
+        often an entity is the head, or the tail, of a known triple. None: all candidates are scored.
     n_entities : int, optional
         With a `design`: how many entities there are, if `score` is a function and there are no `types`.
     rng : int or numpy.random.Generator, optional
@@ -222,13 +222,13 @@ def _marked(rows: Ints, entities: Ints, shape: tuple[int, int]) -> sp.csr_array:
 
 
 def _of_kind(kinds: Ints, asked: Ints) -> tuple[Ints, Ints]:
-    """Return the entities of each asked kind, and the place among the asked ones that they belong to."""
+    """Return the entities of each requested kind, and the position of that kind among the requested ones."""
     places, within = entries_of(bounds(np.bincount(kinds)), asked)
     return owners(within), np.argsort(kinds, kind="stable")[places]
 
 
 def _known(side: _Side, block: slice, facts: Ints) -> tuple[Ints, Ints]:
-    """Return the entities that make a known triple with the rest of each triple of a block, and its row there."""
+    """Return the entities that complete a known triple with the rest of each triple of a block, and its row there."""
     pairs, true = side.triples[block][:, [side.given, 1]], facts[:, [side.given, 1]]
     n_relations = 1 + max(int(pairs[:, 1].max(initial=0)), int(true[:, 1].max(initial=0)))
     keys, wanted = (each[:, 0] * n_relations + each[:, 1] for each in (true, pairs))

@@ -158,7 +158,7 @@ class Codes:
         return cls(None, max(len(distinct), 1), distinct)
 
     def encode(self, items: pa.Array) -> Ints:
-        """Return the code of each item, something outside 0..span-1 for those that are not relevant."""
+        """Return the code of each item; a number outside 0..span-1 if the item is not relevant."""
         if self.distinct is None:
             plain: Ints = items.to_numpy(zero_copy_only=False)
             return plain - np.int64(self.least) if self.least else plain
@@ -201,7 +201,7 @@ def find(user: Ints, starts: Ints, items: Ints, truth: Truth) -> tuple[Ints, Int
 
 
 def _blocks(starts: Ints) -> list[slice]:
-    """Divide the lists, of which there is one at least, into blocks of about `_ROWS` rows."""
+    """Divide the lists, at least one, into blocks of about `_ROWS` rows."""
     cuts = np.unique(np.append(np.searchsorted(starts, np.arange(0, starts[-1], _ROWS)), starts.size - 1))
     return [slice(*pair) for pair in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
@@ -220,7 +220,7 @@ def _marked(
 
 
 def _slot(items: Ints, bits: int) -> Ints:
-    """Return a slot for each item within its user's stretch, as if at random."""
+    """Return a pseudo-random slot for each item within its user's stretch."""
     mixed = items * np.int64(0x9E3779B1)
     mixed >>= 15
     mixed &= (1 << bits) - 1

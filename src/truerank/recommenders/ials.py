@@ -18,9 +18,9 @@ from truerank.recommenders.models import FactorModel, Recommender, check_number,
 # stored entries per task: a few milliseconds of work, so that threads end at about the same time
 _PAIRS_PER_TASK = 1 << 14
 _ROWS = 1 << 12  # rows of factors per task
-_WIDTH = 16  # compiled, rows have a multiple of this many numbers
-_STEPS = 3  # of conjugate gradients: more come closer, but the next sweep changes the equations anyway
-_SOLVED = 1e-20  # squared length of a residual that is rounding
+_WIDTH = 16  # the compiled loops need rows whose length is a multiple of this
+_STEPS = 3  # steps of conjugate gradients; more would come closer, but the next sweep changes the equations anyway
+_SOLVED = 1e-20  # squared length of a residual that is only rounding error
 
 
 def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats, threads: int) -> Floats:
@@ -55,9 +55,9 @@ def solve(matrix: sp.csr_array, factors: Floats, alpha: float, penalties: Floats
 def improve(
     matrix: sp.csr_array, factors: Floats, start: Floats, alpha: float, penalties: Floats, threads: int
 ) -> Floats:
-    """Return for each row a vector of less loss than that of `start`, by three steps of conjugate gradients.
+    """Return for each row a vector with a smaller loss than that of `start`, by three steps of conjugate gradients.
 
-    With many factors this takes a fraction of the time of `solve`, and repeated it comes to the same
+    With many factors this takes a fraction of the time of `solve`; repeated, it converges to the same
     solution. Rows without entries get the zero vector, which is their solution.
 
     Parameters
@@ -85,7 +85,7 @@ def _run_rows(run: Callable[..., None], matrix: sp.csr_array, threads: int, *arr
 
 
 def _widened(factors: Floats) -> AnyArray:
-    """Return factors in float32, and as many more that are zero, and stay so, as the loops need."""
+    """Return factors in float32, padded to the width that the loops need with zeros, which stay zero."""
     return np.pad(factors.astype(np.float32), ((0, 0), (0, -factors.shape[1] % _WIDTH)))
 
 

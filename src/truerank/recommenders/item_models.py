@@ -18,7 +18,7 @@ from truerank.recommenders.models import Recommender, SimilarityModel, check_num
 
 Result = TypeVar("Result")
 
-_ENTRIES = 1 << 21  # of a block of rows: 24 MB if all are stored, for each thread
+_ENTRIES = 1 << 21  # entries of a block of rows: 24 MB per thread if all are stored
 
 
 def map_blocks(

@@ -33,7 +33,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         about = None
     kinds = {"recommender": str, "settings": dict}
     if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
-        raise InputError(f"{str(path)!r} was not written by the `save` of a model.")
+        raise InputError(f"{str(path)!r} was not written by a model's `save`.")
     return about, arrays
 
 
@@ -100,12 +100,12 @@ class Recommender(ABC, Generic[Model]):
 
 
 class _Learnt(ArrayScorer):
-    """What models have besides their scores: the recommender that they were learnt by, and a file."""
+    """What models have besides their scores: the recommender that learnt them, and a file."""
 
     recommender: Recommender[Any] | None = None
 
     def learnt_by(self, recommender: Recommender[Any]) -> Self:
-        """Name the recommender, and return the model."""
+        """Record the recommender, and return the model."""
         self.recommender = recommender
         return self
 

@@ -19,7 +19,7 @@ from truerank.scoring.scorers import match_names
 
 GROUPS = 200
 """Groups of users that the jackknife leaves out; they determine a standard error to about 5 %."""
-_AT_ONCE = 1 << 22  # counts held at once
+_AT_ONCE = 1 << 22  # counts in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Surroundings:
     history : Interactions, optional
         The training interactions, with their own numbers.
     grades : sparse matrix of shape (n_lists, n_items), optional
-        How relevant items are: 1 plus the grade of what is judged, so that what is not stored is not judged.
+        How relevant items are: 1 plus the grade of each judged item; an item that is not stored is not judged.
     """
 
     popularity: Ints | None = None
@@ -140,15 +140,16 @@ class ListMetric(Named, ABC):
         """Return the metric of lists that have at most k items."""
 
     def notes(self, lists: Recommendations, given: Surroundings) -> tuple[str, ...]:
-        """What to know before trusting it."""
+        """Return what to know before trusting it."""
         return ()
 
 
 class CountMetric(ListMetric):
     """A metric of how many lists each item is in.
 
-    Its standard error is that of the jackknife, which leaves out one group of users at a time. The bootstrap, which
-    draws users with replacement, finds fewer items than as many other users would have: its errors are too small.
+    Its standard error is that of the jackknife, which leaves out one group of users at a time. The bootstrap draws
+    users with replacement, so it finds fewer items than the same number of distinct users has: its errors are too
+    small.
     """
 
     @abstractmethod
@@ -198,7 +199,7 @@ def counts_without(lists: Recommendations, n_items: int) -> Iterator[Floats]:
 
 @dataclass(frozen=True)
 class Coverage(CountMetric):
-    """Share of the catalogue that is recommended to anybody (Ge et al., 2010)."""
+    """Share of the catalogue that is recommended to at least one user (Ge et al., 2010)."""
 
     name = "coverage"
     k: int
@@ -211,7 +212,7 @@ class Coverage(CountMetric):
 class Gini(CountMetric):
     """Gini index of how often items are recommended: 0 if all equally often, near 1 if a few take everything.
 
-    Over the whole catalogue, items that are never recommended included, and without the factor n / (n - 1).
+    It covers the whole catalogue, including items that are never recommended, and lacks the factor n / (n - 1).
     """
 
     name = "gini"
@@ -226,7 +227,7 @@ class Gini(CountMetric):
 
 @dataclass(frozen=True)
 class Entropy(CountMetric):
-    """Shannon entropy, in bits, of the item in a random place of the lists; 2 to its power is an effective number."""
+    """Shannon entropy, in bits, of an item drawn from the lists; 2 to its power is the effective number of items."""
 
     name = "entropy"
     k: int
@@ -252,8 +253,8 @@ class MeanPopularity(PerListMetric):
 class TailShare(PerListMetric):
     """Share of a list that is in the long tail (Abdollahpouri et al., 2019).
 
-    The tail is what remains without the smallest set of most popular items that have 1 - `share` of the training
-    interactions, of equally popular ones those with the lower numbers.
+    The head is the smallest set of most popular items that have 1 - `share` of the training interactions; the tail is
+    the rest. Of equally popular items, those with lower numbers come first.
     """
 
     name = "tail-share"
@@ -319,9 +320,9 @@ class IntraListDistance(PerListMetric):
 
 @dataclass(frozen=True)
 class Overlap(PerListMetric):
-    """Share of a list that the first recommender of the table recommends to the same user as well.
+    """Share of a list that the first recommender of the table also recommends to the same user.
 
-    Divided by the longer of the two lists, k unless the user has fewer candidates.
+    Divided by the length of the longer list, which is k unless the user has fewer candidates.
     """
 
     name = "overlap"
@@ -395,11 +396,11 @@ class Personalisation(ListMetric):
 
 @dataclass(frozen=True)
 class Serendipity(PerListMetric):
-    """Mean over a list of how unexpected its relevant items are: their place by popularity minus that in the list.
+    """Mean over a list of how unexpected its relevant items are: their rank by popularity minus that in the list.
 
-    Places are divided by the number of items, and what popularity puts above the list's own place counts 0, as in
-    RecTools; divided by k. An item is relevant if its grade is above 0. Of equally popular items, the one with the
-    lower number is more expected.
+    Ranks are divided by the number of items, an item that popularity ranks higher than the list does counts 0, and the
+    sum is divided by k, as in RecTools. An item is relevant if its grade is above 0. Of equally popular items, the one
+    with the lower number ranks higher by popularity.
     """
 
     name = "serendipity"
@@ -417,11 +418,11 @@ class Serendipity(PerListMetric):
 
 @dataclass(frozen=True)
 class Calibration(PerListMetric):
-    """How far the categories in a list are from those in the user's training items; 0 if they have the same shares.
+    """Distance between the categories of a list and of the user's training items; 0 if all shares are equal.
 
     The Kullback-Leibler divergence of the list's shares from the history's, in nats; a share `mix` of the list's is
     replaced by the history's, so that it is finite. `item_vectors` has a row per item with its weight in each category;
-    an item in several belongs to each with its share. Undefined for users without training items.
+    an item in several categories is divided among them. Undefined for users without training items.
 
     References
     ----------
@@ -455,9 +456,9 @@ class Calibration(PerListMetric):
 
 @dataclass(frozen=True)
 class Judged(PerListMetric):
-    """Share of the first k places that hold an item of which the truth says whether it is relevant.
+    """Share of the first k items whose relevance the truth states.
 
-    Grades of 0 are judgements. Divided by k, also for shorter lists, as in ir-measures.
+    Grades of 0 are judgements, too. Divided by k, even for shorter lists, as in ir-measures.
     """
 
     name = "judged"
@@ -508,7 +509,7 @@ def _matched(names: AnyArray, among: AnyArray, role: str) -> Ints:
 
 
 def _means(lists: Recommendations, of_item: Floats) -> Floats:
-    """Return the mean over each list of a number that each item has; NaN for an empty list."""
+    """Return the mean over each list of a number per item; NaN for an empty list."""
     sizes = np.where(lists.sizes > 0, lists.sizes, np.nan)
     return np.bincount(lists.users, of_item[lists.items], minlength=len(lists)) / sizes
 

@@ -131,7 +131,7 @@ class Recommendations(Framed):
 
     @property
     def ranks(self) -> Ints:
-        """Place of each item in its list, from 1."""
+        """Rank of each item in its list, from 1."""
         return places(self.indptr)
 
     def of_user(self, user: Any) -> AnyArray:
@@ -247,9 +247,9 @@ def read_recommendations(
     Parameters
     ----------
     source : path, dataframe, dict or list
-        As the `run` of `truerank.read_lists`.
+        Like the `run` of `truerank.read_lists`.
     train : Interactions, optional
-        Its items are the catalogue: those that could have been recommended. By default, those that were.
+        Its items are the catalogue: those that could have been recommended. By default, the listed items.
     k : int, optional
         Where the lists were cut; the longest list by default.
     user, item, score, rank, header, format, memory
@@ -294,7 +294,7 @@ def read_recommendations(
 
 
 def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
-    """Return the names of users or items, which may be given, and the number of that in each row."""
+    """Return the names of users or items, which may be given, and for each row the number of its user or item."""
     distinct, (codes,) = numbered(rows.table[role])
     if names is None:
         return as_names(distinct, role), codes.astype(np.int64)
@@ -348,7 +348,7 @@ def recommend(
     scorer : Scorer, array, sparse matrix, function or model
         The source of the scores, as in `truerank.rank`.
     split : Split, optional
-        Its training part is left out of the lists; its held-out part is not looked at.
+        Its training items are left out of the lists; its held-out part is not used.
     k : int
         Items per user; users with fewer candidates get all of them.
     train : Interactions, sparse matrix, or list of item numbers per user, optional
@@ -356,8 +356,8 @@ def recommend(
     users : list of ids, optional
         Whom to recommend to; all users by default.
     candidates, exclude : optional
-        Which items may be recommended, and which may not, in the forms of `truerank.rank`. Of candidates with times,
-        take those of one time: ``stock.at("2024-05-01")``.
+        Which items may be recommended, and which may not, in the forms of `truerank.rank`. If candidates have times,
+        choose one time: ``stock.at("2024-05-01")``.
     unknown : {"refuse", "last", "drop"}
         What to do about items that a scorer with names does not know: refuse them, list them after all others, or never
         list them. A note counts them.
@@ -368,15 +368,14 @@ def recommend(
     progress : bool
         Whether to show a progress bar, on a terminal only.
     checkpoint : path, optional
-        A directory for what is found, a part of the users at a time, so that the same call continues there after it
-        was killed; see `truerank.rank`.
+        A directory for partial results, so that the same call resumes there after it was killed; see `truerank.rank`.
     memory : str or int, optional
-        What the call may use, as in `truerank.rank`; lists that need more are refused.
+        Memory that the call may use, as in `truerank.rank`; lists that need more are refused.
 
     Returns
     -------
     Recommendations
-        With the names of the data, or else of the scorer. Users are in the order of the data.
+        With the names in the data, or else those of the scorer. Users are in the order of the data.
 
     Notes
     -----
@@ -414,7 +413,7 @@ def recommend(
 
 
 class _Offer(NamedTuple):
-    """What may be recommended, by a scorer that is numbered in the same way."""
+    """The items that may be recommended, and a scorer with the same numbering."""
 
     scorer: Scorer
     excluded: Interactions
@@ -470,7 +469,7 @@ def _training(split: Split | None, train: PerUser | None) -> PerUser | None:
 
 
 def _catalogue(model: Scorer, train: PerUser | None) -> Interactions:
-    """Return the training items, or none, with the users and items that lists are about."""
+    """Return the training items, or none, with the users and items of the lists."""
     if train is not None:
         n_users = model.n_users if model.user_ids is None else None
         n_items = model.n_items if model.item_ids is None else None

@@ -36,7 +36,7 @@ class PageBlock:
 
 @dataclass(frozen=True)
 class Axis:
-    """The name of an axis, and how it begins: logarithmic or linear, which the reader may change if both make sense."""
+    """The name of an axis and its initial scale, logarithmic or linear; the reader may change it if both make sense."""
 
     name: str
     log: bool = False
@@ -47,7 +47,7 @@ class Axis:
 class TableBlock(PageBlock, kind="table"):
     """Rows that can be sorted by each column.
 
-    `about` names the recommenders that each row is about; the row is hidden with any of them.
+    `about` names the recommenders that each row is about; hiding any of them hides the row.
     """
 
     columns: Columns
@@ -70,7 +70,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Mark:
-    """A vertical line with a few words, which are listed below the chart, or stand at the line if it is `labelled`."""
+    """A vertical line with a short text, which is listed below the chart, or stands at the line if it is `labelled`."""
 
     x: float
     text: str
@@ -79,7 +79,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Lines(PageBlock, kind="lines"):
-    """Curves over a common axis. With `recommenders` each curve has the colour of its recommender and hides with it.
+    """Curves over a common axis. With `recommenders` each curve has its recommender's colour and is hidden with it.
 
     With a `baseline`, the name of a curve, the chart begins with the differences from it; the reader may change to the
     values.
@@ -116,7 +116,7 @@ class Dot:
     """A mean with its interval, in a row of its own.
 
     `about` names the recommenders, the first of which gives the colour. The interval is hatched unless the mean is
-    `determined`. `truth` is the exact value, if it is known besides.
+    `determined`. `truth` is the exact value, if it is known.
     """
 
     row: str
@@ -130,7 +130,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Dots(PageBlock, kind="dots"):
-    """Means with intervals, row by row, hollow where a mean lies outside; `zero` marks 0, for differences.
+    """Means with intervals, row by row, hollow where a mean lies outside its interval; `zero` marks 0, for differences.
 
     `together` lists groups of rows that are joined by a line.
     """
@@ -213,7 +213,7 @@ class Paragraph(PageBlock, kind="paragraph"):
 
 @dataclass(frozen=True)
 class FactList(PageBlock, kind="facts"):
-    """Terms and what they are."""
+    """Terms and their values."""
 
     facts: Mapping[str, str]
 

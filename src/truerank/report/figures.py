@@ -15,7 +15,7 @@ from truerank.sampling.designs import AnyDesign
 
 
 def every_rank(n: int, *, first: int = 20, points: int = 200) -> tr.Ranks:
-    """Return ranks 1..n, thinned out after the first ones, each of an instance of its own."""
+    """Return ranks 1..n, thinned out after the first ones, one instance each."""
     thinned = np.geomspace(1, n, points).round()
     return tr.Ranks.from_ranks(np.unique(np.append(np.arange(1, min(n, first) + 1), thinned)).astype(np.int64), n=n)
 
@@ -27,7 +27,7 @@ def metric_by_rank(
     *,
     exact: str = "exact",
 ) -> dict[str, Floats]:
-    """Return the metric at each rank and, by name, what it is expected to be in samples, corrected or not."""
+    """Return the metric at each rank and, by name, its expectation in samples, corrected or not."""
     return {
         exact: tr.values(ranks, metric),
         **{name: tr.risk(ranks, shown, design).expected for name, (shown, design) in sampled.items()},
@@ -42,7 +42,7 @@ def metric_by_sampled_rank(
     *,
     uncorrected: str = "uncorrected",
 ) -> dict[str, Floats]:
-    """Return the metric at each sampled rank 1..m + 1, and by name each corrected one, given by its text form."""
+    """Return the metric at each sampled rank 1..m + 1 and, by name, with each correction, given by its text form."""
     tables = {name: correction_table(text, design, n=n) for name, text in corrected.items()}
     sampled = tr.Ranks.from_ranks(np.arange(1, design.size + 2), n=design.size + 1)
     return {uncorrected: tr.values(sampled, metric), **tables}
@@ -51,7 +51,7 @@ def metric_by_sampled_rank(
 def metric_by_size(
     ranks: Mapping[str, tr.Ranks], metric: AnyMetric, sizes: Iterable[int], design: AnyDesign = "uniform"
 ) -> tr.Consistency:
-    """Return expected metrics at some sample sizes; the one from which the order is correct is found between them."""
+    """Return expected metrics at some sample sizes; the size from which the order is correct may lie between them."""
     found = tr.consistency(ranks, metric, design, sizes=sizes)
     wrong = found.sizes[found.sizes < (found.settled or 0)]
     if found.settled is None or wrong.size == 0:
@@ -93,7 +93,7 @@ def _ends(last: int) -> list[int]:
 def rank_counts(ranks: tr.Ranks, lasts: Sequence[int]) -> Floats:
     """Return how many relevant items have ranks up to each bound and beyond the one before; the rest comes last.
 
-    Tied items count at each rank with their chance of it in a random order.
+    Tied items count at each rank with their chance of having it in a random order.
 
     Examples
     --------

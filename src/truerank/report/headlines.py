@@ -1,4 +1,4 @@
-"""What the top of a report says of a metric: who is best or that it is open, and what a sample would have shown."""
+"""What the top of a report says about a metric: who is best, or that it is open, and what a sample would have shown."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def headline(data: ReportData, metric: tr.Metric | None = None) -> Headline:
 
 
 def foremost(differences: Sequence[tr.Difference]) -> tr.Difference:
-    """Return the leading one minus the best of those that it does not beat, or of all others if it beats all."""
+    """Return the difference of the leader from the best one that it does not beat, or from the best of all others."""
     own = seen_from(leading(differences), differences)
     unbeaten = [each for each in own if each.finding.winner != each.recommender]
     sign = 1 if own[0].lower_is_better else -1

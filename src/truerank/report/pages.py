@@ -51,7 +51,7 @@ _CHART_STYLE = """:where(.chart) {
 
 
 def write_page(data: Mapping[str, Any], path: str | Path, script: str) -> None:
-    """Write a page whose script, a file of the folder `page`, shows the data with the modules that it imports."""
+    """Write a page that shows the data by a script, a file of the folder `page`, and the modules that it imports."""
     check_writable(path, PAGE_ENDINGS)
     with replacing(path) as (file,):
         file.write(page(data, script).encode())
@@ -80,9 +80,9 @@ def page(data: Mapping[str, Any], script: str) -> str:
 
 
 def bundled(script: str, folder: Traversable) -> str:
-    """Return a JavaScript module of a folder and all that it imports as one module without imports.
+    """Return a JavaScript module of a folder, and everything it imports, as one module without imports.
 
-    Each file becomes a function that returns what the file exports, so that its other names remain its own.
+    Each file becomes a function that returns what the file exports, so that its other names stay private.
     """
     texts, waiting = dict[str, str](), [script]
     while waiting:
@@ -106,7 +106,7 @@ def _enclosed(name: str, text: str) -> str:
 
 
 def embedded_json(data: Mapping[str, Any]) -> str:
-    r"""Return JSON that can stand inside a script element: nothing in it can end the element or open another.
+    r"""Return JSON that is safe inside a script element: nothing in it can end the element or open another.
 
     Examples
     --------
@@ -148,16 +148,17 @@ _PAPER = {
 def write_explorer(ranks: Mapping[str, tr.Ranks] | None, path: str | Path) -> None:
     """Write a page to explore sampled metrics to one HTML file that opens in any browser.
 
-    Sliders set the numbers of candidates n and of sampled ones m, the cut-off k and gamma; metric, design (uniform or
-    inverse sampling) and correction are chosen. The page shows the expected metric, its bias and its deviation by rank,
-    and what two recommenders would look like. It computes all of that itself, and agrees with the library to 1e-9.
+    Sliders set the number of candidates n, the number of sampled candidates m, the cut-off k and gamma; menus choose
+    the metric, the design (uniform or inverse sampling) and the correction. The page shows the expected metric, its
+    bias and its deviation by rank, and how two recommenders would compare. It computes all of this itself, and agrees
+    with the library to 1e-9.
 
     Parameters
     ----------
     ranks : dict of name to Ranks, or None
         Exact ranks of two to six recommenders, whose pairs can be chosen besides those of the paper's example. Every
         relevant item counts as the only one of an instance, all instances have as many candidates as the largest, and
-        ties are broken at random (seed 0). None: the paper's example alone.
+        ties are broken at random (seed 0). None: only the paper's example.
     path : path
         The .html file to write.
 
@@ -215,15 +216,15 @@ def write_report(
     Parameters
     ----------
     ranks_or_results : Ranks, dict of name to Ranks, or results
-        Recommenders by name, of which the report compares the instances that all have; or what `truerank.evaluate`,
-        `truerank.compare`, `truerank.consistency` and others return, one or several; it shows their tables.
+        Recommenders by name, which the report compares on the instances that all of them have; or one or several
+        results of `truerank.evaluate`, `truerank.compare`, `truerank.consistency` and others, whose tables it shows.
     path : path
         The .html file to write.
     split : Split, optional
         What the recommenders were trained and tested on, to show groups of users and of items.
     metrics : list of str, Metric or function, optional
-        Those to choose from; the page begins with the first. By default NDCG@10, Recall@10, AP and AUC, corrected by
-        ``~bv(0.1)`` if the ranks are sampled.
+        The metrics to choose from; the page begins with the first. By default NDCG@10, Recall@10, AP and AUC, corrected
+        by ``~bv(0.1)`` if the ranks are sampled.
     design : SamplingDesign, str or int
         How many sampled candidates to compare with; they are sampled uniformly and without replacement.
     by : dict, dataframe or Groups, optional
@@ -310,8 +311,8 @@ def write_sections(
     title : str
         The heading.
     about : ReportData, optional
-        What the sentences on top are about, the metrics that the reader can choose from, and the recommenders, which
-        have colours and can be hidden.
+        What the sentences at the top are about, the metrics that the reader can choose from, and the recommenders,
+        which have colours and can be hidden.
     others : list of str
         Other recommenders that have colours.
     """

@@ -99,7 +99,7 @@ def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArr
 
 
 def curves_by_size(axes: Axes, found: tr.Consistency, *, words_left: bool) -> None:
-    """Draw expected metrics against the sample size, with a mark from where on their order is right."""
+    """Draw expected metrics against the sample size, with a mark where their order becomes correct."""
     curves(axes, found.sizes, found.curves)
     axes.set(xlabel="number of samples m", xscale="log")
     if found.settled is not None:
@@ -158,7 +158,7 @@ _BUDGET_COLUMNS = ("budget", "design", "estimator", "rmse")
 def metrics_by_rank(
     ranks: AnyRanks, metrics: AnyMetric | Iterable[AnyMetric] = _METRICS, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw what an item adds to each metric by its rank (Figure 1), among as many candidates as the ranks have.
+    """Draw the contribution of an item to each metric by its rank (Figure 1), among as many candidates as `ranks` have.
 
     Parameters
     ----------
@@ -231,8 +231,7 @@ def expected_by_rank(
         They give the number of candidates: its median.
     metric : str, Metric or function
     designs : list of SamplingDesign, str or int
-        Numbers of sampled candidates, or how they are sampled, at most five; those beyond the number of candidates are
-        left out.
+        At most five numbers of sampled candidates, or designs; those beyond the number of candidates are left out.
     ax : matplotlib Axes, optional
 
     Examples
@@ -294,7 +293,7 @@ def corrected_by_rank(
 
 @styled
 def rank_distribution(ranks: AnyRanks, *, ax: Axes | None = None) -> Axes:
-    """Draw how many relevant items each recommender puts at which ranks (Figure 5).
+    """Draw how many relevant items each recommender has in each range of ranks (Figure 5).
 
     Parameters
     ----------
@@ -320,7 +319,7 @@ def rank_distribution(ranks: AnyRanks, *, ax: Axes | None = None) -> Axes:
 def orders_by_m(
     ranks: Mapping[str, tr.Ranks], metric: AnyMetric, design: AnyDesign = "uniform", *, correction: str = "bv(0.1)"
 ) -> tuple[Axes, Axes]:
-    """Draw the expected metric against m, uncorrected and corrected, and from where the order is right (Figure 6).
+    """Draw the expected metric against m, uncorrected and corrected, and where the order becomes correct (Figure 6).
 
     Parameters
     ----------
@@ -330,7 +329,7 @@ def orders_by_m(
     correction : str
         Its text form.
     design : SamplingDesign or str
-        How candidates are sampled, its m left open, as in `truerank.consistency`.
+        How candidates are sampled; its m is left open, as in `truerank.consistency`.
 
     Examples
     --------
@@ -359,7 +358,7 @@ def metrics(evaluation: tr.Evaluation, *, level: float = 0.95, ax: Axes | None =
     Parameters
     ----------
     evaluation : Evaluation
-        What `truerank.evaluate` returns, of at most six metrics.
+        What `truerank.evaluate` returns, for at most six metrics.
     level : float
         Confidence level of the intervals.
     ax : matplotlib Axes, optional
@@ -389,7 +388,7 @@ def differences(comparison: tr.Comparison, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     comparison : Comparison
-        What `truerank.compare` returns, of at most six metrics.
+        What `truerank.compare` returns, for at most six metrics.
     ax : matplotlib Axes, optional
 
     Examples
@@ -416,7 +415,7 @@ def differences(comparison: tr.Comparison, *, ax: Axes | None = None) -> Axes:
 
 
 def _dots(axes: Axes, rows: Sequence[Mapping[str, Any]], of: Sequence[str], value: str, label: str) -> Axes:
-    """Draw a dot and an interval per row; those of a name share a line, from top to bottom."""
+    """Draw a dot and an interval per row; rows of one name share a line, from top to bottom."""
     names, shown = (list(dict.fromkeys(each)) for each in ((row["name"] for row in rows), of))
     _check_count("metrics", dict.fromkeys(shown, np.zeros(0)), len(LOOKS))
     for number, metric in enumerate(shown):

@@ -22,22 +22,22 @@ Made = TypeVar("Made")
 METRICS = ("ndcg@10", "recall@10", "ap", "auc")
 MOST_RECOMMENDERS = 30
 _CUTOFF = 10
-# instances that stand for all in the expectations over samples, which take a while
+# instances that represent all in the expectations over samples, which take a while
 _ENOUGH = 10_000
 _SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """Ranks by recommender, and what is to be shown of them.
+    """Ranks by recommender, and what the report shows of them.
 
     Attributes
     ----------
     ranks : dict of name to Ranks
     metrics : tuple of Metric
-        The first is the one that the sentence on top is about.
+        The sentence at the top is about the first.
     m : int
-        Number of sampled candidates; the report shows what that many would have shown.
+        Number of sampled candidates; the report says what that many would have shown.
     split : Split, optional
         The interactions that the ranks are about, for groups of users and items.
     by : Groups, optional
@@ -115,7 +115,7 @@ class ReportData:
 
     @property
     def sample_note(self) -> tuple[str, ...]:
-        """A note if expectations are those of some instances."""
+        """A note if expectations are computed on only some instances."""
         if self.sample is self.ranks:
             return ()
         return (f"computed on {_ENOUGH:,} of the {len(self.a_ranks):,} instances, chosen at random (seed {_SEED})",)
@@ -144,7 +144,7 @@ class ReportData:
         return {name: expected_curve(metric, one, design, size)(size).item() for name, one in self.sample.items()}
 
     def per_metric(self, make: Callable[[tr.Metric], Made]) -> tuple[dict[str, Made], tuple[str, ...]]:
-        """Return what can be made of each metric, by its text form, and a note on each of which it can't."""
+        """Return what `make` returns for each metric, by text form, and a note on each metric for which it can't."""
         made, notes = {}, []
         for metric in self.metrics:
             try:
@@ -155,7 +155,7 @@ class ReportData:
 
     @property
     def metric_names(self) -> dict[str, str]:
-        """What to call each metric, by its text form."""
+        """The displayed name of each metric, by its text form."""
         return {str(metric): shown_name(str(metric)) for metric in self.metrics}
 
 
@@ -190,7 +190,7 @@ def _listed(ranks: Mapping[str, tr.Ranks], lists: Any) -> dict[str, tr.Recommend
     if lists is None:
         return {}
     if not isinstance(lists, Mapping) or not all(isinstance(one, tr.Recommendations) for one in lists.values()):
-        raise tr.InputError("`lists` are recommendations by name, as of `truerank.recommend`.")
+        raise tr.InputError("`lists` must be recommendations by name, as from `truerank.recommend`.")
     for name in lists:
         if name not in ranks:
             raise tr.InputError(f"`lists` names recommenders of the report, {', '.join(ranks)}, got {name!r}.")

@@ -113,7 +113,7 @@ def against_best(data: ReportData, differences: Sequence[tr.Difference]) -> bloc
 
 
 def difference_dot(row: str, each: tr.Difference) -> blocks.Dot:
-    """Return a row with a difference; it is hatched where the sample determines none."""
+    """Return a row with a difference, hatched if the sample does not determine one."""
     determined = each.finding.kind != "not determined"
     return blocks.Dot(row, each.difference, *each.confidence_interval(), _about(each), determined)
 
@@ -129,7 +129,7 @@ def _comparisons_row(each: tr.Difference, low: float, high: float) -> list[objec
 
 
 def _finding(each: tr.Difference, low: float, high: float) -> str:
-    """Return the verdict; it says whether the difference shown is not in the interval beside it."""
+    """Return the verdict, which also says if the difference lies outside the interval shown beside it."""
     outside = not each.finding.remark and (each.difference < low or each.difference > high)
     return each.finding.in_full + ("; the difference shown lies outside its interval" if outside else "")
 
@@ -359,7 +359,7 @@ def _facts(data: ReportData) -> dict[str, str]:
 
 
 def fingerprint(ranks: tr.Ranks) -> str:
-    """Return the same text for equal ranks, and another one for any others.
+    """Return a text that is the same for equal ranks, and different for any others.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def _most_different(data: ReportData, metric: tr.Metric, pairs: dict[str, tr.Dif
 
 
 def _extremes(differences: Floats) -> list[int]:
-    """Return the places of the largest differences and of the smallest, the largest first; those of 0 are left out."""
+    """Return the positions of the largest and the smallest differences, the largest first; zeros are left out."""
     order = np.argsort(-differences, kind="stable")
     rising = [int(at) for at in order if differences[at] > 0]
     falling = [int(at) for at in order if differences[at] < 0]

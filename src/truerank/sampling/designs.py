@@ -1,7 +1,7 @@
 """Sampling designs: which candidates are sampled, in which order, when draws end, and the law of the sampled count.
 
-Under uniform sampling that law is known, and so are corrections; under sampling by popularity, which is common, it is
-not, as it depends on which items stand above.
+Under uniform sampling that law is known, so metrics can be corrected. Under sampling by popularity, which is common, it
+is not known, because it depends on which items stand above.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Stops(NamedTuple):
     limit : array of int
         The most draws that there could have been.
     open_until : array of int
-        The last number of draws after which the design looked, and went on.
+        The last number of draws at which the design checked whether to stop, and continued.
     """
 
     hits: int
@@ -60,13 +60,13 @@ class Stops(NamedTuple):
 class SamplingDesign(Design):
     """A way to rank relevant items among sampled irrelevant candidates instead of all of them.
 
-    To add one, subclass as a frozen dataclass, give it a `name`, and decorate it with `truerank.register`; its text
-    form is how it is stored in files.
+    To add one, subclass as a frozen dataclass, give it a `name`, and decorate it with `truerank.register`; files store
+    its text form.
 
     Parameters
     ----------
     m : int, optional
-        Irrelevant candidates sampled for each instance. None: each instance has a number of its own, as for candidates
+        Irrelevant candidates sampled for each instance. None: each instance has its own number, as for candidates
         that somebody else has sampled.
 
     Examples
@@ -89,12 +89,12 @@ class SamplingDesign(Design):
 
     @property
     def proxies(self) -> tuple[Any, ...]:
-        """Scorers that the design asks besides the one that is ranked."""
+        """Scorers that the design uses besides the one that is evaluated."""
         return ()
 
     @property
     def law_of_draws(self) -> Law | None:
-        """The law of the count above among uniform draws, however many; None: draws are not uniform."""
+        """The law of the count above among any number of uniform draws; None if draws are not uniform."""
         return None
 
     def law(self, what: str) -> Law:
@@ -120,12 +120,12 @@ class SamplingDesign(Design):
         return above, n_irrelevant - below
 
     def stops(self, ranks: Ranks) -> Stops | None:
-        """Return what ended the draws for each relevant item of ranks that this design made; None: that isn't known."""
+        """Return what ended the draws for each relevant item of ranks by this design; None if that isn't known."""
         return None
 
     @property
     def decides_below(self) -> int:
-        """Counts above below this are known exactly, with the chance of `inclusion`; 0: none are."""
+        """Items with fewer candidates above than this may be known exactly; `inclusion` is the chance. 0: none are."""
         return 0
 
     def inclusion(self, count: AnyCounts, n_irrelevant: AnyCounts) -> Floats:
@@ -133,7 +133,7 @@ class SamplingDesign(Design):
         return np.ones(np.broadcast_shapes(np.shape(count), np.shape(n_irrelevant)))
 
     def variants(self) -> Sequence[SamplingDesign]:
-        """Return what may be planned in its place, from few scores with large errors to many with small ones."""
+        """Return designs to plan with instead, from few scores with large errors to many scores with small errors."""
         return (self,)
 
     @abstractmethod
@@ -168,13 +168,13 @@ class UniformSampling(SamplingDesign):
     Parameters
     ----------
     m : int, optional
-        Irrelevant candidates sampled for each instance. None: each instance has a number of its own.
+        Irrelevant candidates sampled for each instance. None: each instance has its own number.
     replace : bool
         Whether a candidate may be sampled more than once.
 
     Examples
     --------
-    The chance that an item at rank 100 of 10,000 comes out first among 99 sampled ones:
+    The chance that an item at rank 100 of 10,000 comes first among 99 sampled candidates:
 
     >>> import truerank as tr
     >>> float(tr.UniformSampling(99).pmf(1, rank=100, n=10_000).round(4))
@@ -226,7 +226,7 @@ class UniformSampling(SamplingDesign):
         n : array of int
             Candidates.
         i, n_relevant : int
-            Which relevant item from the top it is, of how many.
+            The position of the item among the relevant ones, from the top, and their number.
         """
         return self.law().pmf(*self._counts(sampled_rank, rank, n, i, n_relevant))
 
@@ -341,17 +341,17 @@ class PopularitySampling(SamplingDesign):
 
 @dataclass(frozen=True)
 class SequentialDesign(SamplingDesign):
-    """A design under which each relevant item has a number of draws of its own, found while scoring.
+    """A design under which each relevant item has its own number of draws, determined while scoring.
 
-    A subclass says in which order candidates are scored (`order`), how many above an item end its draws (`enough`, or
-    `ended` where it is not one number), and turns the counts into ranks (`found`).
+    A subclass says in which order candidates are scored (`order`), how many candidates above an item end its draws
+    (`enough`, or `ended` if that is not a single number), and turns the counts into ranks (`found`).
     """
 
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
     breaks_ties: ClassVar[bool] = False
-    """Whether candidates with the score of a relevant item come before or after it at random."""
+    """Whether candidates that tie with a relevant item come before or after it at random."""
     can_end_anywhere: ClassVar[bool] = False
-    """Whether estimates hold when all draws end before enough is known."""
+    """Whether estimates remain valid when all draws end before enough is known."""
 
     @property
     @abstractmethod
@@ -364,12 +364,12 @@ class SequentialDesign(SamplingDesign):
 
     @property
     def cap(self) -> int | None:
-        """How many draws end those of any item."""
+        """The number of draws that ends those for any item."""
         return None
 
     @property
     def counts_whole_batches(self) -> bool:
-        """Whether what a batch drew after enough was known counts too."""
+        """Whether draws of a batch after enough is known count too."""
         return False
 
     @abstractmethod
@@ -383,7 +383,7 @@ class SequentialDesign(SamplingDesign):
         Parameters
         ----------
         ranks : Ranks
-            The relevant items with all their candidates; its counts are to be replaced.
+            The relevant items with all their candidates; its counts are placeholders.
         above, tied, drawn : arrays of int, one per relevant item
             Candidates above and tied among those drawn.
         scored : array of int, one per instance
@@ -409,7 +409,7 @@ class SequentialDesign(SamplingDesign):
         return draw_until(ranks.above, ranks.indptr, ranks.draws, self.enough, self.cap, rng, self._ends(ranks))
 
     def _ends(self, ranks: Ranks) -> Ints | None:
-        """Return after how many draws those for an item can end; None: after any."""
+        """Return the numbers of draws at which those for an item can end; None if any."""
         return batch_ends(int(ranks.draws.max(initial=0))) if self.counts_whole_batches else None
 
 
@@ -422,28 +422,29 @@ class InverseSampling(SequentialDesign):
     its own end. Candidates with the score of a relevant item stand above or below it at random, so these ranks have no
     ties.
 
-    With `decide` items that may be in the top go on: those that have fewer than `hits` above after a share `beyond` of
-    their candidates. Their draws end when `decide` stand above, or all candidates are drawn and the rank is known.
-    An item with g < `decide` above goes on with the chance that at most `hits` - 1 of them are among those first draws.
-    That chance is known, and divides what the item adds. So every metric cut at `decide` or less has an exactly
-    unbiased estimate, whatever the law of the ranks, and AP, RR and AUC keep theirs.
+    With `decide`, draws continue for items that may be in the top: those that have fewer than `hits` above them after a
+    share `beyond` of their candidates. Their draws end when `decide` stand above, or when all candidates are drawn and
+    the rank is known. The draws for an item with g < `decide` above continue with the chance that at most `hits` - 1 of
+    them are among those first draws. That chance is known, and the contribution of the item is divided by it. So every
+    metric cut at `decide` or less has an exactly unbiased estimate, whatever the law of the ranks, and AP, RR and AUC
+    keep theirs.
 
     Parameters
     ----------
     hits : int
         Number of candidates above at which the draws for a relevant item end. If fewer exist, all candidates are drawn.
     most : int, optional
-        Largest number of draws. Items that reach this cap have no unbiased estimate. With `decide`: the largest number
-        of draws after which items go on, where `beyond` is a larger one.
+        Largest number of draws. Items that reach this cap have no unbiased estimate. With `decide`: draws continue
+        after at most this number, if `beyond` is a larger one.
     whole : bool
-        Whether draws go on to the end of the batch in which enough stand above. `truerank.rank_sampled` has to score
-        that batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates exist only for
+        Whether draws continue to the end of the batch in which enough stand above. `truerank.rank_sampled` scores that
+        batch anyway, and estimators that fit the law of the ranks gain from it; unbiased estimates exist only for
         metrics cut at `decide`.
     decide : int, optional
         Number of candidates above at which draws end for items that may be in the top; above `hits`.
     beyond : float
-        Share of the candidates, between 0 and 1, after which items with fewer than `hits` above go on: smaller ones
-        give smaller errors, and take more scores. `truerank.plan_scores` compares them.
+        Share of the candidates, between 0 and 1, after which draws continue for items with fewer than `hits` above. A
+        smaller share gives smaller errors and takes more scores; `truerank.plan_scores` compares shares.
 
     Examples
     --------
@@ -515,9 +516,9 @@ class InverseSampling(SequentialDesign):
         return (self,) if self.decide is None else [replace(self, beyond=beyond) for beyond in _BEYOND]
 
     def line(self, n_irrelevant: AnyCounts) -> Ints:
-        """Return after how many draws items with fewer than `hits` above go on, for each number of candidates.
+        """Return after how many draws those for items with fewer than `hits` above continue, by number of candidates.
 
-        So many others are left that every item with fewer than `decide` above may go on.
+        Enough candidates are left that draws may continue for every item with fewer than `decide` above.
         """
         N = np.asarray(n_irrelevant)
         if self.decide is None:
@@ -530,7 +531,7 @@ class InverseSampling(SequentialDesign):
         return batches[np.searchsorted(batches, latest, side="right") - 1]
 
     def inclusion(self, count: AnyCounts, n_irrelevant: AnyCounts) -> Floats:
-        """Return the chance that fewer than `hits` of those above are drawn up to the line."""
+        """Return the chance that fewer than `hits` of the candidates above are drawn up to the line."""
         if self.decide is None:
             return super().inclusion(count, n_irrelevant)
         g, N = np.broadcast_arrays(count, n_irrelevant)
@@ -588,13 +589,13 @@ class InverseSampling(SequentialDesign):
 class HeadFirst(SequentialDesign):
     """Score candidates in the order of a proxy, and stop as soon as a relevant item can't be in the top k.
 
-    Metrics cut at k or above are exact, whatever the proxy; the closer it is to the scorer, the fewer scores are spent.
+    Metrics cut at k or less are exact, whatever the proxy; the closer it is to the scorer, the fewer scores are spent.
     The ranks have the depth k, so `truerank.evaluate` refuses metrics that look deeper.
 
     Parameters
     ----------
     k : int
-        Deepest rank to be known.
+        The depth to which ranks are exact.
     proxy : scorer, optional
         Anything that `truerank.rank` takes, quick to compute. None: the popularity of items in the training data.
 
@@ -670,7 +671,7 @@ class StoppedSampling(SamplingDesign):
 
 @dataclass(frozen=True)
 class WeightedSampling(StoppedSampling):
-    """Candidates drawn with known, unequal chances, so that each counts with 1 / its chance.
+    """Candidates drawn with known, unequal chances, so that each counts 1 / chance.
 
     For data from elsewhere, see `Ranks.from_scores` and its `inclusion`.
 
@@ -694,7 +695,7 @@ AnyDesign = SamplingDesign | str | int
 
 
 def as_design(design: AnyDesign | Design) -> SamplingDesign:
-    """Return the design, also from its text form or its number of candidates.
+    """Return a design, given as such, as its text form or as a number of candidates.
 
     Examples
     --------
@@ -712,7 +713,7 @@ def as_design(design: AnyDesign | Design) -> SamplingDesign:
 
 
 def next_batch(start: int) -> int:
-    """Return how many candidates of each instance come next when this many have been drawn."""
+    """Return the size of the next batch of each instance after this many draws."""
     return max(_FIRST, int(start * _GROWTH))
 
 

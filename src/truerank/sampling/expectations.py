@@ -18,7 +18,7 @@ _COUNTS_AT_ONCE = 50_000
 def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: Ints, n_groups: int) -> Floats:
     """Return the sum of the laws of the items of each group, times their weights.
 
-    Walks outwards from each law's mode until the probabilities vanish, as `truerank.sampling.expectations.moments`.
+    Walks outwards from each law's mode until the probabilities vanish, like `truerank.sampling.expectations.moments`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def pooled_laws(law: Law, g: Floats, m: int, N: Ints, *, weight: Floats, group: 
 
 
 def _add_laws(total: Floats, law: Law, counts: tuple[Floats, Floats, Floats], times: Floats, first: Ints) -> None:
-    """Add the law of each item, a given number of times, to the total from the item's first place on."""
+    """Add the law of each item, a given number of times, to the total, starting at the item's first position."""
     mode = law.mode(*counts)
     probability = law.pmf(mode, *counts)
     np.add.at(total, first + mode.astype(np.int64), times * probability)
@@ -96,7 +96,7 @@ _NEGLIGIBLE = 2.0**-60
 
 
 class ItemLaws:
-    """The law of the sampled count of each of many relevant items, of which g of N candidates stand above."""
+    """The law of the sampled count of each of many relevant items, above which g of N candidates stand."""
 
     def __init__(self, law: Law, g: ArrayLike, m: int, N: ArrayLike) -> None:
         self.law, self.m = law, m

@@ -1,4 +1,4 @@
-r"""The law of the sampled count, how many sampled candidates stand above a relevant item, and draws from it.
+r"""The law of the sampled count (how many sampled candidates stand above a relevant item), and draws from it.
 
 Of N irrelevant candidates g stand above the item. A sample of m of them contains a random number
 h of those g:
@@ -51,7 +51,7 @@ AnyCounts = AnyArray | int
 
 
 class Law(ABC):
-    """The distribution of h, the number of sampled candidates above an item that has g of N above it.
+    """The distribution of h, the number of sampled candidates above an item that has g of N candidates above it.
 
     In all methods h, g, m and N are array_like and broadcast against each other. h, m and N are whole numbers,
     0 <= g <= N may be real.
@@ -84,15 +84,15 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, inside: Ints, beyond: Ints, m: Ints, rng: np.random.Generator) -> Ints:
-        """Draw how many of m draws fall on the candidates inside, when the others are beyond."""
+        """Draw how many of m draws fall on `inside` candidates rather than on the `beyond` others."""
 
     @abstractmethod
     def log_likelihood(self, above: AnyCounts, drawn: AnyCounts, count: AnyArray, n_irrelevant: AnyCounts) -> Floats:
         """Return the log likelihood of `count` candidates above, of `n_irrelevant`, up to a constant per observation.
 
-        Of t = `drawn` candidates drawn one by one, j = `above` stand above. Any rule that stops on what has been seen
-        gives the same likelihood, so a fixed number of draws, inverse sampling and caps differ in t and j alone.
-        Arguments broadcast; impossible counts have -inf.
+        Of t = `drawn` candidates drawn one by one, j = `above` stand above. Any stopping rule that depends only on the
+        draws so far gives the same likelihood, so a fixed number of draws, inverse sampling and caps differ only in t
+        and j. Arguments broadcast; impossible counts have -inf.
         """
 
     def pmf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
@@ -114,7 +114,7 @@ class Law(ABC):
     def cdf(self, h: ArrayLike, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
         """Probability that at most h of the m sampled candidates are among the g that stand above.
 
-        Small values are as accurate, relatively, as large ones.
+        The relative error of small values is as small as that of large ones.
 
         Examples
         --------
@@ -163,7 +163,7 @@ class Law(ABC):
         return law
 
     def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
-        """Whole laws where each of 0..last is equally likely to stand above; `last` increases.
+        """Whole laws where each count 0..last above is equally likely; `last` increases.
 
         Examples
         --------
@@ -252,11 +252,11 @@ class Hypergeometric(Law):
         return self.tied_rows(0, last, m, N)
 
     def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
-        r"""Whole laws where ties are in random order: each of g..g + tied is equally likely to stand above.
+        r"""Whole laws where ties are in random order: each count g..g + tied above is equally likely.
 
         .. math:: \sum_{c < G} p(h \mid c; m, N) = \frac{N + 1}{m + 1} P(H > h \mid G; m + 1, N + 1),
 
-        which counts the samples of m + 1 of N + 1 by the place of their (h + 1)-th element. The absolute
+        which counts the samples of m + 1 of N + 1 by the position of their (h + 1)-th element. The absolute
         error is about 1e-15 N / m.
 
         Examples
@@ -375,7 +375,7 @@ def _deviance(x: Floats, mean: Floats, excess: Floats) -> Floats:
 def draw_counts(
     above: Ints, tied: Ints, indptr: Ints, n_irrelevant: Ints, m: Ints, law: Law, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """Return the sampled counts above and tied of each relevant item.
+    """Return the sampled counts above, and tied with, each relevant item.
 
     The relevant items of an instance share one sample. They and their ties cut the irrelevant
     candidates into stretches; going down from the top, the number sampled from a stretch is
@@ -400,7 +400,7 @@ def draw_counts(
     hit = np.zeros_like(n_irrelevant)
 
     def stretch(users: Ints, until: Ints) -> Ints:
-        """Draw from the stretch that ends where this many candidates have been passed."""
+        """Draw from the stretch that ends after this many candidates."""
         drawn = law.draw(until - passed[users], n_irrelevant[users] - until, m[users] - hit[users], rng)
         passed[users] = until
         hit[users] += drawn
@@ -430,10 +430,10 @@ def draw_until(
     ends: Ints | None = None,
     since: tuple[Ints, Ints] | None = None,
 ) -> tuple[Ints, Ints]:
-    """Return how many candidates are drawn for each relevant item until `hits` stand above it, and how many do.
+    """Return for each relevant item how many candidates are drawn until `hits` stand above it, and how many do.
 
-    The relevant items of an instance share their draws. Only draws above the lowest item that is still open matter;
-    how many others come before the next of them is beta-binomial, so the others are never drawn one by one.
+    The relevant items of an instance share their draws. Only draws above the lowest item that is still open matter. The
+    number of other draws before the next such draw is beta-binomial, so the others are never drawn one by one.
 
     Parameters
     ----------
@@ -450,7 +450,7 @@ def draw_until(
     ends : array of int, optional
         Numbers of draws, increasing, at which draws can end; any by default.
     since : pair of arrays of int, optional
-        Draws that each instance has behind it, and how many of them are above each item: fewer than `hits`.
+        Draws made for each instance so far, and how many of them are above each item: fewer than `hits`.
     """
     drawn, sizes = np.zeros_like(above), np.diff(indptr)
     limit = n_irrelevant if most is None else np.minimum(n_irrelevant, most)
@@ -474,7 +474,7 @@ def _until(
     time: Ints,
     seen: Ints,
 ) -> tuple[Ints, Ints]:
-    """Draw for instances with equally many relevant items: a row each, and all arrays are theirs.
+    """Draw for instances with equally many relevant items: each is a row of the arrays.
 
     `time` and `seen`, the draws so far and how many of them are above, are changed.
     """

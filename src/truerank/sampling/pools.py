@@ -16,7 +16,7 @@ from truerank.core.csr import bounds, entries_of
 from truerank.kernels import library
 from truerank.scoring.scorers import Scorer
 
-# users for whom this part of the items is left out or drawn are drawn for one by one
+# users for whom at least this share of the items is excluded or drawn are handled one by one
 _DENSE = 0.5
 # proxy scores held at once: 32 MB
 _NUMBERS_AT_ONCE = 4_000_000
@@ -81,8 +81,8 @@ class Pool:
     proxies : tuple of Scorer
         Cheap scorers that decide which candidates are scored first, for designs that have them.
     seed : int, optional
-        With a seed, what is drawn without repetition for a user depends on it and on the number of the user alone: of
-        any two numbers of draws, the smaller takes a part of what the larger takes.
+        With a seed, what is drawn without repetition for a user depends only on the seed and the number of the user: a
+        smaller sample is a part of any larger one.
     """
 
     n_items: int
@@ -126,7 +126,7 @@ class Pool:
         return np.delete(np.arange(self.n_items), self.excluded[user])
 
     def items_at(self, user: int, places: Ints) -> Ints:
-        """Return which items stand at these places (from 0) among a user's candidates.
+        """Return the items at these positions (from 0) among a user's candidates.
 
         Examples
         --------
@@ -177,14 +177,14 @@ class Pool:
         return drawn.lists
 
     def _own_draws(self, users: Ints, tried: Ints, missing: Ints) -> Ints:
-        """Return the next items of the endless series of each user, in which every item is equally likely."""
+        """Return the next items of each user's endless series, in which every item is equally likely."""
         series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[users].astype(np.uint64)))
         place = np.repeat(tried - bounds(missing)[:-1], missing) + np.arange(int(missing.sum()))
         return (_mixed(np.repeat(series, missing) + place.astype(np.uint64)) % np.uint64(self.n_items)).astype(np.int64)
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return numbers that look random, each determined by one of these (splitmix64).
+    """Return a pseudo-random number for each of these numbers (splitmix64).
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class _Draws(NamedTuple):
-    """Lists of items with room for those that are still to be found, of a catalogue from which some are blocked."""
+    """Lists of items with room for those that remain to be drawn, from a catalogue of which some are blocked."""
 
     n_items: int
     excluded: ItemLists
@@ -281,14 +281,14 @@ class ListedPool(Pool):
         return ItemLists.of([np.sort(own) for own in drawn])
 
     def _own_first(self, user: int, left: Ints, count: int) -> Ints:
-        """Return the first of what is left of a user's list, in an order of its own."""
+        """Return the first of the remaining items of a user's list, in the user's own order."""
         series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[[user]].astype(np.uint64)))
         return np.sort(left[np.argsort(_mixed(series + left.astype(np.uint64)), kind="stable")[:count]])
 
 
 @dataclass(frozen=True, eq=False)
 class _Unlisted(Sequence[Ints]):
-    """For each user all items that are not listed, found when they are asked for: together they may be too many."""
+    """For each user all items that are not listed, computed on demand: together they may be too many."""
 
     n_items: int
     listed: ItemLists
@@ -308,11 +308,11 @@ class Order(ABC):
 
     @abstractmethod
     def part(self, places: Ints, start: int, stop: int) -> list[Ints]:
-        """Return the candidates from `start` to before `stop` of the users at these places of the pool."""
+        """Return the candidates from `start` to before `stop` of the users at these positions of the pool."""
 
 
 class RandomOrder(Order):
-    """A uniformly random order, drawn as far as it is asked for; asking again gives the same."""
+    """A uniformly random order, drawn as far as it is needed; repeated requests give the same order."""
 
     def __init__(self, pool: Pool, rng: np.random.Generator) -> None:
         super().__init__(pool)
@@ -328,7 +328,7 @@ class RandomOrder(Order):
         return [self.drawn[place][start:stop] for place in places.tolist()]
 
     def _extend(self, places: Ints, missing: Ints) -> None:
-        """Draw from the candidates that have not been drawn, and put them behind the others in a random order."""
+        """Draw from the candidates that have not been drawn, and append them to the others in a random order."""
         taken = ItemLists.of([self.drawn[place] for place in places.tolist()])
         items = self.pool.distinct(places, missing, self.rng, taken).items
         shuffled = items[np.lexsort((self.rng.random(items.size), np.repeat(places, missing)))]
@@ -337,7 +337,7 @@ class RandomOrder(Order):
 
 
 class FixedOrder(Order):
-    """One order of all items for every user, who each skip those that are not candidates."""
+    """One order of all items for every user; each user skips items that are not candidates."""
 
     def __init__(self, pool: Pool, items: Ints) -> None:
         super().__init__(pool)
@@ -356,7 +356,7 @@ class FixedOrder(Order):
 class ScoreOrder(Order):
     """From the highest score of a proxy to the lowest; items with equal scores in a random order.
 
-    The top of each order is kept, four times as far as it was asked for, and computed again when more is needed.
+    The top of each order is kept, four times as deep as requested, and computed again when more is needed.
     """
 
     def __init__(self, pool: Pool, proxy: Scorer, rng: np.random.Generator) -> None:
@@ -383,7 +383,7 @@ class ScoreOrder(Order):
 
 
 def _best(scores: Floats, size: int) -> Ints:
-    """Return the places of the largest scores, falling; of equal ones the first come first."""
+    """Return the positions of the largest scores in descending order; of equal ones the first come first."""
     if size == 0:
         return np.zeros(0, dtype=np.int64)
     least = np.partition(scores, scores.size - size)[scores.size - size]

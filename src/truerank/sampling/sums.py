@@ -27,7 +27,7 @@ GROWTH = 3.0
 then below 3^-32 (Bernstein ellipse through the singularity)."""
 
 KEPT = 32
-"""Counts that stand for all of a block in `condensed`."""
+"""Counts that represent a block in `condensed`."""
 
 # block lengths are rounded down to this geometric ladder, so that a few rules suffice
 _LADDER = 2 ** (1 / 4)
@@ -74,7 +74,7 @@ def rule(length: int) -> Rule:
 
 
 def rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return lengths of blocks within their limits, and points and weights for each, filled up to 16 with weight 0."""
+    """Return lengths of blocks within their limits, and points and weights for each, padded to 16 with weight 0."""
     if (longest <= POINTS).all():  # short enough to take every number
         lengths = np.maximum(longest.astype(np.int64), 1)
         inside = np.arange(POINTS) < lengths[:, None]
@@ -91,7 +91,7 @@ def rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
 # A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the
 # width is the same everywhere.
 _LONGEST_IN_WIDTHS = 3.5
-# The top counts, where metrics vary most, are taken one by one: a block that needs no rule.
+# The top counts, where metrics vary most, are summed one by one: a block that needs no rule.
 _TOP = POINTS
 
 
@@ -112,12 +112,12 @@ def weighted_counts(N: int, m: int, law: Law, *, breaks: Iterable[int] = (), com
     m : int
         Sampled candidates.
     law : Law
-        Of sampling with replacement or without.
+        The law of sampling with or without replacement.
     breaks : iterable of int
         Counts at which the metric starts a new smooth piece. A metric with cut-off k has one at
         g = k - i + 1 for its i-th relevant item.
     compress : bool
-        False: every count with weight 1, whatever N.
+        If False, every count with weight 1, whatever N is.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def _longest(start: int, N: int, m: int, law: Law) -> float:
 
 
 def condensed(weight: Floats, kept: Sequence[Ints]) -> Floats:
-    """Return the weights of the kept counts that stand for the weights of all: (groups, kept) from (groups, N + 1).
+    """Return weights of the kept counts that replace the weights of all: (groups, kept) from (groups, N + 1).
 
     In each block of `kept_counts` the moments up to degree `KEPT` - 1 are those of the given weights, so sums of smooth
     functions of the count remain the same. Weights may become negative.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
 
 Keep = Callable[[Ints, AnyArray], object]
-"""Takes the positions of pairs and their scores, as soon as a call has returned them, in whichever thread it was."""
+"""Takes the positions of pairs and their scores as soon as a call has returned them, in whichever thread made it."""
 
 _AT_ONCE = 16  # calls of an async function
 _PER_CALL = 100  # pairs, where the scores of each call are kept or several calls run at a time
@@ -30,7 +30,7 @@ _WAIT = 0.2  # seconds until a call that waits notices that it is no longer need
 
 
 class ScoringError(RuntimeError):
-    """Pairs that could not be scored, however often they were asked for; nothing is put in their place.
+    """Pairs that could not be scored after all repetitions; nothing is put in their place.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Failure(NamedTuple):
 
 
 def failed(failures: Sequence[Failure], users: AnyArray, items: AnyArray, more: str) -> ScoringError:
-    """Return the error for some of these pairs, which names the first; `more` says what becomes of the others."""
+    """Return the error for some of these pairs, which names the first ones; `more` says what happens to the others."""
     ordered = sorted(failures, key=lambda each: each.position)
     places = np.array([each.position for each in ordered])
     pairs = list(zip(users[places].tolist(), items[places].tolist(), strict=True))
@@ -78,12 +78,12 @@ class Calls:
     ----------
     function : callable
     batch_size : int, optional
-        Pairs in one call, at most. None: all at once, or 100 if there is something to gain by less.
+        Largest number of pairs in one call. None: all at once, or 100 if smaller calls have an advantage.
     concurrency : int, optional
-        Calls at a time. None: 16 of an async function, otherwise 1, by the calling thread.
+        Calls at a time. None: 16 for an async function, otherwise 1, by the calling thread.
     retries : int
-        How often a call that raised is repeated, after pauses of 0.5, 1, 2, ... seconds. Then its pairs are asked for
-        one by one, and those that fail are put aside. 0: the exception ends everything.
+        How often a call that raised an exception is repeated, after pauses of 0.5, 1, 2, ... seconds. Then its pairs
+        are asked for one by one, and those that fail are put aside. 0: the exception ends everything.
     timeout : float, optional
         Seconds after which a call has failed.
     """
@@ -110,7 +110,7 @@ class Calls:
     def run(self, users: Ints, items: Ints, keep: Keep | None) -> tuple[AnyArray, list[Failure]]:
         """Return the scores of all pairs, NaN where there is none, and the pairs that failed.
 
-        Scores of each call are given to `keep` at once, so that they outlast an exception of another call.
+        Scores of each call are passed to `keep` at once, so that they survive an exception in another call.
         """
         eager = keep is not None or self.at_once > 1
         size = self.batch_size or (_PER_CALL if eager else max(items.size, 1))
@@ -198,7 +198,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def _awaited(given: Awaitable[Any], timeout: float | None, stopped: Event) -> Any:
-    """Wait for what an async function returns, which runs in a loop of its own: the caller may be inside another."""
+    """Wait for the result of an async function, which runs in its own loop: the caller may be inside another."""
     import asyncio
 
     async def wait() -> Any:
@@ -230,7 +230,7 @@ def _loop(_process: int) -> asyncio.AbstractEventLoop:
 
 
 def _in_time(call: Callable[[], Any], timeout: float) -> Any:
-    """Call in another thread, which is left behind if it takes too long."""
+    """Call in another thread, which is abandoned if it takes too long."""
     found: list[Any] = []
 
     def run() -> None:

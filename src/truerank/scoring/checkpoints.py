@@ -1,4 +1,4 @@
-"""Long jobs in parts that are kept in a directory, so that a job that was killed continues where it was."""
+"""Long jobs in parts that are kept in a directory, so that a killed job resumes where it was."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BYTES = 1 << 24  # hashed at a time
 class Checkpointed(Scorer):
     """A scorer whose counts and best items are found for some users at a time and written to a directory.
 
-    Parts that are there are not computed again. Each file is complete: it is renamed once it is on disk.
+    Existing parts are not computed again. Every file is complete: it gets its name only once it is on disk.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Checkpointed(Scorer):
         names: Sequence[str],
         progress: Progress | None,
     ) -> list[AnyArray]:
-        """Return the arrays of all parts, of which those that are missing are computed and kept."""
+        """Return the arrays of all parts; missing parts are computed and kept."""
         size = self._users_per_part(everyone.size)
         found = []
         for number, start in enumerate(range(0, everyone.size, size)):
@@ -129,7 +129,7 @@ class Checkpointed(Scorer):
         return max(block, -(-n_users // _MOST_PARTS))
 
     def _check_inputs(self, job: str, **inputs: Any) -> None:
-        """Note what a job is about, or refuse to continue one that is about something else."""
+        """Record the inputs of a job, or refuse to resume a job with other inputs."""
         path = self.folder / f"{job}.json"
         digests = {name: digest(value) for name, value in {"scorer": self.scorer, **inputs}.items()}
         if not path.exists():
@@ -155,9 +155,9 @@ def _loaded(path: Path, names: Sequence[str]) -> list[AnyArray]:
 
 
 def digest(value: Any) -> str:
-    """Return a hash of the arrays in a scorer, in lists of items, or in what these consist of.
+    """Return a hash of the arrays in a scorer, in lists of items, or in their parts.
 
-    Of functions it covers the code, and of other objects the type: what they may hold could change from call to call.
+    For functions it covers the code, and for other objects the type: their contents could change from call to call.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def _array_bytes(array: AnyArray) -> Iterator[bytes]:
 
 
 def _parts(value: Any) -> Sequence[Any]:
-    """Return what tells an object from others of its type, as far as that can be known."""
+    """Return what distinguishes an object from others of its type, as far as that can be known."""
     if isinstance(value, tuple | list):
         return value
     if is_sparse(value):
@@ -207,12 +207,12 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def _is_fixed(value: Any) -> bool:
-    """Whether a part of a scorer is one that it does not change, such as a counter of its calls."""
+    """Whether a part of a scorer never changes, unlike a counter of its calls."""
     return isinstance(value, np.ndarray | Scorer | FunctionType) or is_sparse(value) or is_dataclass(value)
 
 
 def checkpointed(scorers: Sequence[Scorer], folder: str | Path | None) -> Sequence[Scorer]:
-    """Return scorers that keep their parts in the folder, if there is one; each of several has a folder inside."""
+    """Return scorers that keep their parts in the folder, if there is one; several scorers have a subfolder each."""
     if folder is None:
         return scorers
     folders = [as_path(folder) / str(number) for number in range(len(scorers))] if len(scorers) > 1 else [folder]

@@ -1,6 +1,6 @@
-"""Anything that can score, a function, an array or a model of another library, -> a `Scorer`.
+"""Anything that can score (a function, an array or a model of another library) -> a `Scorer`.
 
-Each library has an adapter, a function that takes a model and the data it needs besides; the library is imported only
+Each library has an adapter, a function that takes a model and any further data it needs; the library is imported only
 for its own models. An adapter uses the factors of a model where it has them, and the model's own scores otherwise.
 """
 
@@ -15,13 +15,13 @@ from truerank.core.checks import AnyArray, InputError, Ints, check_kind, is_spar
 from truerank.scoring.scorers import Factors, FunctionScorer, Ids, ScoreMatrix, Scorer, Similarity, n_arguments
 
 Scoreable = Scorer | AnyArray | Callable[[Ints], Any] | Callable[[Ints, Ints], Any] | Any
-"""What `as_scorer` accepts; also SciPy sparse matrices, tensors, and models with scores or factors of their own."""
+"""What `as_scorer` accepts; also SciPy sparse matrices, tensors, and models with their own scores or factors."""
 
 
 def as_scorer(model: Scoreable, data: Any = None, *, user_ids: Ids = None, item_ids: Ids = None) -> Scorer:
     """Return a scorer for any object that can provide scores.
 
-    `truerank.rank` and `truerank.rank_sampled` call it themselves. Call it to give a model of another library what it
+    `truerank.rank` and `truerank.rank_sampled` call it themselves. Call it to supply what a model of another library
     does not keep: the names of its users and items, or the data it was trained on.
 
     Parameters
@@ -32,10 +32,10 @@ def as_scorer(model: Scoreable, data: Any = None, *, user_ids: Ids = None, item_
         scores; an object with `user_factors` and `item_factors` (and `item_bias` if it has one); a function with one
         required argument, users, or two, users and items.
     data : optional
-        What a model needs besides: for item-item models of implicit the interactions of the users; for RecTools its
-        `Dataset`; for RecBole the data loader of the test set, or its `Dataset`.
+        Further data that a model needs: for item-item models of implicit, the interactions of the users; for RecTools,
+        its `Dataset`; for RecBole, the data loader of the test set, or its `Dataset`.
     user_ids, item_ids : arrays, optional
-        Names of the model's users and items in the order of their numbers, if the model has none or others.
+        Names of the model's users and items in the order of their numbers, if the model has none or different ones.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def _attributes(model: Any) -> dict[str, Any]:
 
 
 Adapter = Callable[[Any, Any], Scorer | None]
-"""Takes a model and the data it needs besides, or None; returns None for an object that is not a model."""
+"""Takes a model and any further data it needs, or None; returns None for an object that is not a model."""
 
 A = TypeVar("A", bound=Adapter)
 
 
 def register_adapter(library: str) -> Callable[[A], A]:
-    """Register a function that turns the models of a library into scorers; a decorator.
+    """Return a decorator that registers a function that turns the models of a library into scorers.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _lightfm(model: Any, data: Any) -> Scorer | None:
 
 
 def _pyspark(model: Any, data: Any) -> Scorer | None:
-    """ALS models of Spark: factors, collected from there, with the ids that they were trained with."""
+    """ALS models of Spark: factors, collected from the cluster, with the ids that they were trained with."""
     if not hasattr(model, "userFactors"):
         return None
     (user_ids, users), (item_ids, items) = _collected(model.userFactors), _collected(model.itemFactors)
@@ -203,7 +203,7 @@ def _cornac(model: Any, data: Any) -> Scorer | None:
 
 
 def _same_order(factors: Factors, by_score: FunctionScorer) -> bool:
-    """Whether vectors order the items of the first user as `score` does, which they do not for every model."""
+    """Whether vectors order the items of the first user as `score` does, which is not true of every model."""
     ours, theirs = (scorer.scores(np.zeros(1, np.int64))[0] for scorer in (factors, by_score))
     falling = theirs[np.argsort(-ours)]
     return bool(np.all(np.diff(falling) <= _ROUNDING * np.ptp(falling)))
@@ -238,7 +238,7 @@ def _lenskit(model: Any, data: Any) -> Scorer | None:
 
 
 def _vocabularies(pipeline: Any) -> tuple[Any, Any]:
-    """Return the users and items of the training data, which the pipeline looks up histories in."""
+    """Return the users and items of the training data, in which the pipeline looks up histories."""
     lookup: Any = pipeline.component("history-lookup") if pipeline.node("history-lookup", missing=None) else None
     if getattr(lookup, "interactions", None) is None:
         raise InputError("the pipeline has no trained component 'history-lookup', which knows its users and items.")
@@ -246,7 +246,7 @@ def _vocabularies(pipeline: Any) -> tuple[Any, Any]:
 
 
 def _rectools(model: Any, data: Any) -> Scorer | None:
-    """Models of RecTools: vectors and their distance where a model has them, else its recommendations of all items."""
+    """Models of RecTools: vectors and their distance if a model has them, else its recommendations among all items."""
     from rectools.dataset import Dataset
     from rectools.models.base import ModelBase
     from rectools.models.rank import Distance
@@ -305,7 +305,7 @@ def _recbole(model: Any, data: Any) -> Scorer | None:
 
 
 def _recbole_users(dataset: Any) -> tuple[Ints, Any]:
-    """Return all users, and what the model reads of each."""
+    """Return all users, and what the model reads for each."""
     import torch
     from recbole.data.interaction import Interaction
 

@@ -37,15 +37,15 @@ CREATE VIEW named_scores AS SELECT name AS model, user, item, score FROM scores 
 _STAMPS = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
 _PATIENCE = 60.0  # seconds to wait for another process that writes
 _MANY, _TIMES = 1_000, 4
-"""All scores of a user are read if these are at most so many, or so many times what is asked for."""
+"""All scores of a user are read if they are at most this many, or at most this many times those asked for."""
 
 
 class ScoreStore:
-    """Scores of user-item pairs by a model, in an SQLite database that outlasts exceptions and killed processes.
+    """Scores of user-item pairs by a model, in an SQLite database that survives exceptions and killed processes.
 
-    `truerank.rank_sampled` and `truerank.rank` use one with ``store=``. In loops of your own, look scores up with
+    `truerank.rank_sampled` and `truerank.rank` use one with ``store=``. In your own loops, look scores up with
     `scores` and keep new ones with `add`, which has written them to disk when it returns. Several processes may use the
-    same file; the first score of a pair is the one that stays.
+    same file; the first score of a pair is kept.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ScoreStore:
         return np.array(found, dtype=np.float64)
 
     def add(self, users: ArrayLike, items: ArrayLike, scores: ArrayLike) -> Floats:
-        """Keep the score of each pair of ids; return the scores that are now stored, older ones if there are any."""
+        """Keep the score of each pair of ids, unless it has one already; return the scores that are now stored."""
         users, items = _pairs(users, items)
         values = as_floats("scores", scores)
         if values.shape != users.shape:
@@ -138,7 +138,7 @@ class ScoreStore:
         return values if n_new == values.size else self.scores(users, items)
 
     def check_catalogue(self, user_ids: AnyArray | int, item_ids: AnyArray | int) -> None:
-        """Refuse other items than those that this model's scores are about; numbers count those without names."""
+        """Refuse items other than those that this model's scores are about; ints are numbers of unnamed ones."""
         found = _digest(user_ids, item_ids)
         with self._lock, _worded(self.path), self._transaction():
             model = self._made()
@@ -148,11 +148,11 @@ class ScoreStore:
         if known != found:
             raise InputError(
                 f"{str(self.path)!r} holds scores of {self.model!r} for another catalogue ({known}, not {found}); "
-                "give another store, or another name of the model."
+                "give another store, or another name for the model."
             )
 
     def _of_user(self, user: Any, items: list[Any]) -> Iterator[float | None]:
-        """Return the scores of one user: all of them are read, unless they are many more than are asked for."""
+        """Return the scores of one user: all are read, unless they are many more than those asked for."""
         most = _TIMES * len(items) + _MANY
         select = "SELECT item, score FROM scores WHERE model = ? AND user = ? LIMIT ?"
         known = self._database.execute(select, (self._number, user, most)).fetchall()
@@ -169,7 +169,7 @@ class ScoreStore:
         return None if row is None else int(row[0])
 
     def _made(self) -> int:
-        """Return the number of the model, within a transaction that adds it unless it is there."""
+        """Return the number of the model, within a transaction that adds it if needed."""
         if self._number is None:
             self._database.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (self.model,))
             self._number = self._found()
@@ -203,7 +203,7 @@ def _opened(path: Path) -> sqlite3.Connection:
             if not _is_ready(database, path):  # unless another process was faster
                 _make_tables(database)
             database.execute("COMMIT")
-        # a commit outlasts the process; if the power fails the last seconds may be lost, but nothing before them
+        # a commit survives the process; if the power fails, the last seconds may be lost, but nothing before them
         database.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         database.close()
@@ -212,7 +212,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _is_ready(database: sqlite3.Connection, path: Path) -> bool:
-    """Whether the tables are there; a database of something else is refused, and left as it is."""
+    """Whether the tables exist; a database of something else is refused and left unchanged."""
     (application, version, n_tables) = (database.execute(each).fetchone()[0] for each in _STAMPS)
     if (application, version) == (_APPLICATION, _VERSION):
         return True
@@ -229,7 +229,7 @@ def _make_tables(database: sqlite3.Connection) -> None:
 
 
 def _use_write_ahead_log(database: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; SQLite itself does not wait here for another process that does the same."""
+    """Switch to the write-ahead log; SQLite itself does not wait for another process that does the same."""
     for left in range(int(_PATIENCE * 20), -1, -1):
         try:
             database.execute("PRAGMA journal_mode = WAL")
@@ -242,7 +242,7 @@ def _use_write_ahead_log(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def _worded(path: Path) -> Iterator[None]:
-    """Turn errors of the database into those that name the file and say what is wrong."""
+    """Turn errors of the database into errors that name the file and say what is wrong."""
     try:
         yield
     except OverflowError as error:
@@ -269,7 +269,7 @@ def _pairs(users: ArrayLike, items: ArrayLike) -> tuple[AnyArray, AnyArray]:
 
 
 def _digest(user_ids: AnyArray | int, item_ids: AnyArray | int) -> str:
-    """Return how many items there are, and a hash of their ids; numbers of users mean something else among others."""
+    """Return the number of items and a hash of their ids; for users without names, their number is hashed too."""
     known: list[Any] = [ids if isinstance(ids, int) else sorted(ids.tolist()) for ids in (item_ids,)]
     known += [user_ids] if isinstance(user_ids, int) else []
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
@@ -280,7 +280,7 @@ AnyStore = ScoreStore | str | Path
 
 
 def stores_of(store: AnyStore, scorer: Any) -> list[ScoreStore]:
-    """Return a store for each of one or more scorers, named as they are in a dict, or as the function or class is.
+    """Return a store for each of one or more scorers, named by the key in a dict, or by the function or class.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def stores_of(store: AnyStore, scorer: Any) -> list[ScoreStore]:
     if isinstance(scorer, Mapping):
         if isinstance(store, ScoreStore):
             raise InputError(
-                "give the path of the `store` for several scorers: the names of these are those of the models."
+                "give the path of the `store` for several scorers: their names are the names of the models."
             )
         return [ScoreStore(store, str(name)) for name in scorer]
     if isinstance(store, ScoreStore):
@@ -311,7 +311,7 @@ def _name_of(scorer: Any) -> str:
 
 
 class PaidScorer(Scorer):
-    """A scorer that is asked only for pairs whose score isn't stored, and once for each; what it spends is shown.
+    """A scorer that is asked only for pairs whose score isn't stored, once for each, and shows what it spends.
 
     Parameters
     ----------
@@ -359,12 +359,12 @@ class PaidScorer(Scorer):
         return scores[back]
 
     def expect(self, number: int) -> None:
-        """Show the time that about so many more scores take."""
+        """Show the time that about this many more scores take."""
         if self.spent.bar is not None:
             self.spent.bar.total = self.spent.bar.n + number
 
     def _ask(self, users: Ints, items: Ints, places: Ints, scores: Floats) -> None:
-        """Ask for pairs, keep each score as soon as it comes, and put it into its place."""
+        """Ask for pairs, keep each score as soon as it arrives, and put it into its place."""
 
         def keep(part: Ints, new: AnyArray) -> None:
             scores[places[part]] = self._kept(users[part], items[part], new)
@@ -435,7 +435,7 @@ def paying(
     total: int | None,
     catalogue: Interactions | None = None,
 ) -> Iterator[tuple[Sequence[Scorer], bool]]:
-    """Yield scorers that look scores up in the store and show what they spend, and whether progress is still to show.
+    """Yield scorers that use the store and show what they spend, and whether other progress remains to be shown.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`Scorer`, what `rank` needs of a model, and scorers from factors, matrices, an item-item matrix and functions."""
+"""`Scorer`, the interface that `rank` needs, and scorers from factors, matrices, item-item matrices and functions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Scorer(ABC):
     user_ids, item_ids : arrays of length n_users and n_items, optional
         Names of its users and items. Without them, user u and item i are row u and column i of the data.
     batch_size : int, optional
-        Users in one call of `scores`, at most; None: as many as fit into 8 million scores, up to 1,024.
+        Largest number of users in one call of `scores`; None: as many as fit into 8 million scores, up to 1,024.
     concurrent : bool
         Whether several threads may call `scores` and `pairs` at the same time. By default the thread that called
         truerank makes all calls, one after another, while other threads count.
     cost_per_score : float, optional
-        What a score costs, in any currency; shown as it is spent.
+        What a score costs, in any currency; the progress bar shows the money spent.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Scorer(ABC):
     concurrent: bool = False
     cost_per_score: float | None = None
     takes_pairs: bool = False
-    """Whether single pairs can be scored for less than whole rows."""
+    """Whether single pairs cost less to score than whole rows."""
 
     @abstractmethod
     def scores(self, users: Ints) -> AnyArray:
@@ -89,9 +89,9 @@ class Scorer(ABC):
         return scores
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
-        """Give the scores of pairs to ``keep(positions, scores)`` in parts; return the pairs that have none.
+        """Pass the scores of pairs to ``keep(positions, scores)`` in parts; return the pairs that could not be scored.
 
-        Unless a subclass overrides this, a part is what a block of users needs, and an exception ends everything.
+        Unless a subclass overrides this, each part covers a block of users, and an exception ends everything.
         """
         order, size = np.argsort(users, kind="stable"), self.batch_size or users_per_block(self._width())
         starts = np.unique(users[order], return_index=True)[1][size::size]
@@ -100,7 +100,7 @@ class Scorer(ABC):
         return []
 
     def expect(self, number: int) -> None:  # noqa: B027
-        """Learn about how many more scores will be asked for; for scorers that show how far they have come."""
+        """Take note of about how many more scores will be asked for; for scorers that show their progress."""
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count the irrelevant candidates above, and tied with, each item of `test`; items of `train` are excluded."""
@@ -109,18 +109,18 @@ class Scorer(ABC):
     def count_top(
         self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
     ) -> Counts:
-        """Count as `count`, but items with at least `depth` candidates above them need no more than that many."""
+        """Count like `count`, but items with at least `depth` candidates above them may be counted no further."""
         return self.count(train, test, threads=threads, progress=progress)
 
     def named(self, user_ids: Ids = None, item_ids: Ids = None) -> Scorer:
-        """Return a copy with other names of its users, of its items, or of both."""
+        """Return a copy with other names for its users, its items, or both."""
         copied = copy.copy(self)
         copied.user_ids = self.user_ids if user_ids is None else as_ids("user_ids", user_ids, self.n_users)
         copied.item_ids = self.item_ids if item_ids is None else as_ids("item_ids", item_ids, self.n_items)
         return copied
 
     def best(self, users: Ints, excluded: Lists, k: int, *, threads: int = 1, progress: Progress | None = None) -> Best:
-        """Return the k items with the highest scores of each of these users, who ascend, without the excluded ones."""
+        """Return the k items with the highest scores of each of these ascending users, without the excluded ones."""
         return best_scores(self.scores, self._width(), users, excluded, k, **self._options(threads, progress))
 
     def sized(self, n_items: int) -> Scorer:
@@ -189,7 +189,7 @@ class Scorer(ABC):
 
 
 class ArrayScorer(Scorer):
-    """A scorer from arrays: how many users and items it has is known, and several threads may call it."""
+    """A scorer from arrays: its numbers of users and items are known, and several threads may call it."""
 
     n_users: int
     n_items: int
@@ -210,7 +210,7 @@ class Factors(ArrayScorer):
     Parameters
     ----------
     user_factors, item_factors : arrays of shape (n_users, d) and (n_items, d)
-        NumPy arrays, memory-mapped or not, PyTorch tensors, or its embedding layers. Scores are computed in float32 if
+        NumPy arrays, memory-mapped or not, or tensors or embedding layers of PyTorch. Scores are computed in float32 if
         both are float32, and in float64 otherwise. Tensors on a device (a GPU) are multiplied and counted there.
     item_bias : array of shape (n_items,), optional
     user_ids, item_ids : arrays, optional
@@ -250,7 +250,7 @@ class Factors(ArrayScorer):
     def cosine(
         cls, user_factors: ArrayLike, item_factors: ArrayLike, *, user_ids: Ids = None, item_ids: Ids = None
     ) -> Factors:
-        """Return a scorer by cosine similarity: all vectors are divided by their length; those of length 0 stay.
+        """Return a scorer by cosine similarity: all vectors are divided by their length, except those of length 0.
 
         Examples
         --------
@@ -321,7 +321,7 @@ class Factors(ArrayScorer):
 
 
 def _of_length_1(vectors: AnyArray) -> AnyArray:
-    """Return vectors divided by their lengths, computed in float64 so that multiples of a vector stay ties."""
+    """Return vectors divided by their lengths, computed in float64 so that multiples of a vector still tie."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.square(exact).sum(axis=-1, keepdims=True))
     return (exact / np.where(lengths > 0, lengths, 1.0)).astype(vectors.dtype)
@@ -419,20 +419,20 @@ class FunctionScorer(Scorer):
     user_ids, item_ids : arrays, optional
         Names of the users and items, by which `truerank.rank` matches them with those of the data.
     batch_size : int, optional
-        Length of the arrays that the function gets in one call, at most. By default, an array of users is as long as
+        Largest length of the arrays that the function gets in one call. By default, an array of users is as long as
         fits into 8 million scores, up to 1,024, and arrays of pairs hold all that are needed at a time, or 100 if
         several calls run at a time, scores are stored, or progress is shown.
     concurrency : int, optional
-        Calls that run at a time, in threads of their own. By default 16 of an async function, otherwise 1, made by the
-        calling thread. This and what follows is for functions of pairs.
+        Number of calls that run at a time, in separate threads. By default 16 for an async function, otherwise 1, made
+        by the calling thread. This and the parameters below are for functions of pairs.
     retries : int
         How often a call that raised an exception is repeated, after pauses of 0.5, 1, 2, ... seconds. Then its pairs
-        are asked for one by one, and those that fail are put aside until the others are scored; last, `ScoringError`
+        are asked for one by one, and those that fail are put aside until the others are scored; finally, `ScoringError`
         names them. By default an exception ends the evaluation.
     timeout : float, optional
         Seconds after which a call counts as failed.
     cost_per_score : float, optional
-        What a score costs, in any currency; shown as it is spent.
+        What a score costs, in any currency; the progress bar shows the money spent.
 
     Examples
     --------
@@ -502,7 +502,7 @@ class FunctionScorer(Scorer):
         return scores
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
-        """Give the scores of each call to `keep`; return the pairs that failed after all repetitions."""
+        """Pass the scores of each call to `keep`; return the pairs that failed after all repetitions."""
         return self.calls.run(users, items, keep)[1] if self.takes_pairs else super().ask(users, items, keep)
 
     def _names(self, users: Ints, items: Ints) -> tuple[AnyArray, AnyArray]:
@@ -552,7 +552,7 @@ class Renumbered(Scorer):
         self.takes_pairs, self.cost_per_score = scorer.takes_pairs, scorer.cost_per_score
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
-        """Give the scores of pairs in the new order to `keep`, as the scorer does."""
+        """Pass the scores of pairs in the new order to `keep`, as the scorer does."""
         return self.scorer.ask(self.users[users], self.items[items], keep)
 
     def scores(self, users: Ints) -> AnyArray:
@@ -573,7 +573,7 @@ _LOW, _LOWEST = -1e38, -2e38
 
 
 class UnknownLast(Scorer):
-    """Another scorer, for users and items of which it knows only some: others are below, and held-out ones last.
+    """Another scorer, for users and items of which it knows only some: unknown items rank below, held-out ones last.
 
     Parameters
     ----------
@@ -582,7 +582,7 @@ class UnknownLast(Scorer):
     users, items : arrays of bool
         Which ones it knows.
     held : Interactions
-        Held-out items, which lose against other items that the scorer does not know.
+        Held-out items, which rank below other items that the scorer does not know.
     """
 
     def __init__(self, scorer: Scorer, users: Bools, items: Bools, held: Interactions) -> None:
@@ -665,7 +665,7 @@ class _FirstKept(Scorer):
             return rows
         others = self.scorer.scores(users[~is_kept])
         if not is_kept.any() or others.shape[1:] != rows.shape[1:]:
-            return others  # if of another width, the caller raises an error
+            return others  # if the width differs, the caller raises an error
         scores = np.empty((users.size, self._width()), rows.dtype)
         scores[is_kept], scores[~is_kept] = rows, others
         return scores

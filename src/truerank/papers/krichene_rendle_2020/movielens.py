@@ -44,7 +44,7 @@ class Study:
         return {"X": self.x[0], "Y": self.y, "Z": self.z}
 
     def save(self, path: str | Path) -> None:
-        """Write what `embedded` reads."""
+        """Write the file that `embedded` reads."""
         arrays = {"X_above": np.stack([ranks.above for ranks in self.x])}
         for name, ranks in {"Y": self.y, "Z": self.z}.items():
             arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}

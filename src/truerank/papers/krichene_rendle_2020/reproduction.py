@@ -172,7 +172,7 @@ def growth(study: movielens.Study, metric: str, largest: int) -> tr.Consistency:
 
 @plots.styled
 def figure_6(study: movielens.Study) -> tuple[Figure, str]:
-    """Expected Recall@10 against the sample size, uncorrected and corrected, and where the order becomes right."""
+    """Expected Recall@10 against the sample size, uncorrected and corrected, and where the order becomes exact."""
     most = int(study.y.n_candidates.min()) - 1
     # many catalogue sizes can be corrected at once if a sample is at most a third of each
     parts = growth(study, "recall@10", most), growth(study, "recall@10~bv(0.1)", most // 3)
@@ -219,7 +219,7 @@ def _toy_figures() -> Iterator[blocks.Section]:
     yield blocks.Section(
         "Figure 2: expected metric against m",
         "Recommenders A, B and C of the running example, among 10,000 items, sampled with replacement (eq. 15). Any "
-        "order of the three comes out for some m. Dotted lines are where two of them change places.",
+        "order of the three occurs for some m. Dotted lines mark where two of them change places.",
         [blocks.ByMetric(growing)],
     )
     yield blocks.Section(

@@ -138,11 +138,11 @@ class PublishedTable:
 
     @property
     def header(self) -> list[str]:
-        """Two columns for what a line is, then those of the paper."""
+        """Return two columns that say what a line is, then the columns of the paper."""
         return ["", "", *dict.fromkeys(cell.column for cell in self.cells)]
 
     def lines(self) -> list[list[str]]:
-        """Return each row of the paper as several lines: published, ours, and what else there is."""
+        """Return each row of the paper as several lines: published, ours, and any further ones."""
         by_label = {(cell.row, cell.column): cell for cell in self.cells}
         lines = []
         for row in dict.fromkeys(cell.row for cell in self.cells):
@@ -185,7 +185,7 @@ def _range(cell: ComparedCell) -> str:
 
 
 def _number(cell: ComparedCell, number: float | None, sign: str = "") -> str:
-    """Format with one digit more than is printed, but counts as whole numbers."""
+    """Format with one digit more than printed; counts are formatted as whole numbers."""
     digits = cell.digits and cell.digits + 1
     # adding zero turns -0.0 into 0.0
     return "" if number is None else f"{round(number, digits) + 0.0:{sign}.{digits}f}"
