@@ -137,7 +137,7 @@ class Check:
 
     @classmethod
     def of(cls, found: tr.Difference, margins: options.Margins) -> Check:
-        """Return the decision; a gate passes only if all checks do, so each is tested by itself, and fails if one does."""
+        """Return the decision; a gate passes if all checks do and fails if one does, so each is tested by itself."""
         from truerank.evaluation.differences import acceptance
 
         margin = margins.of(found.metric, found.baseline_mean)
