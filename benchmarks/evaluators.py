@@ -1,20 +1,23 @@
-"""What the evaluators of other libraries do: ``python benchmarks/evaluators.py`` prints a table of those installed.
+"""What the evaluators of other libraries do: ``python benchmarks/evaluators.py`` checks those that are installed.
 
 Each function below calls the metrics of a library as its documentation shows, on the lists and truth of
-`truerank.check_evaluator`, and does nothing else: what a library drops, raises or counts twice is its own.
+`truerank.check_evaluator`, and does nothing else: what a library drops, raises or counts twice is its own. Findings are
+kept in results/evaluators.csv, from which docs/make_measured.py writes the tables of docs/libraries.md. The libraries
+are in the environments `.venv-peers` and `.venv-models`: run the script in both.
 """
 
 import argparse
+import csv
 import logging
 import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import truerank as tr
-from truerank.core.tables import markdown
 
 Run = dict[str, list[tuple[str, float]]]
 Truth = dict[str, list[str]]
@@ -194,11 +197,12 @@ LIBRARIES: dict[str, tuple[str, Callable[[Run, Truth, int], Values]]] = {
     "Cornac": ("cornac", cornac),
     "RecBole": ("recbole", recbole),
 }
-MARKS = {"": "", "differs": "", "fault": "**"}
+RESULTS = Path(__file__).parent / "results" / "evaluators.csv"
+COLUMNS = ("library", "version", "question", "kind", "answer")
 
 
 def main() -> None:
-    """Print a row per question and a column per library."""
+    """Put what is found in the place of earlier findings about the same libraries."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "libraries", nargs="*", choices=[*LIBRARIES, []], help="Those to check (default: all installed)."
@@ -206,21 +210,28 @@ def main() -> None:
     chosen = parser.parse_args().libraries or list(LIBRARIES)
     warnings.simplefilter("ignore")
     logging.disable()
-    checks = {}
-    for name in chosen:
-        package, evaluate = LIBRARIES[name]
-        try:
-            title = f"{name} {version(package)}"
-        except PackageNotFoundError:
-            continue
-        checks[title] = tr.check_evaluator(evaluate)
-    questions = dict.fromkeys(each.question for found in checks.values() for each in found)
-    answers = [
-        {each.question: f"{MARKS[each.kind]}{each.answer}{MARKS[each.kind]}" for each in found}
-        for found in checks.values()
-    ]
-    rows = [(question, *(own.get(question, "") for own in answers)) for question in questions]
-    print(markdown(("", *checks), rows).replace("---:", "---").replace(r"\*\*", "**"))
+    found = {name: checked(name) for name in chosen if is_installed(name)}
+    earlier = csv.DictReader(RESULTS.read_text(encoding="utf-8").splitlines()) if RESULTS.exists() else ()
+    rows = [row for row in earlier if row["library"] not in found] + [row for own in found.values() for row in own]
+    rows.sort(key=lambda row: list(LIBRARIES).index(row["library"]))
+    with RESULTS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def is_installed(name: str) -> bool:
+    try:
+        return bool(version(LIBRARIES[name][0]))
+    except PackageNotFoundError:
+        return False
+
+
+def checked(name: str) -> list[dict[str, str]]:
+    """Return the rows of a library."""
+    package, evaluate = LIBRARIES[name]
+    answers = [(each.question, each.kind, each.answer) for each in tr.check_evaluator(evaluate)]
+    return [dict(zip(COLUMNS, (name, version(package), *own), strict=True)) for own in answers]
 
 
 if __name__ == "__main__":

@@ -259,8 +259,32 @@ def biased_logs() -> str:
     return markdown(("users", "propensity", "bias", "spread", "coverage, %", "effective sample size"), lines)
 
 
+_IN_FIRST = 5  # libraries in the first of two tables
+
+
+def evaluators(first: int, last: int | None) -> str:
+    """Return what the evaluators of some libraries do; bold is what depends on something that should not matter."""
+    found = rows("evaluators.csv")
+    names = list(dict.fromkeys((row["library"], row["version"]) for row in found))[first:last]
+    lines = []
+    for question in dict.fromkeys(row["question"] for row in found):
+        own = [_one(found, library=name, question=question) for name, _ in names]
+        if any(own):
+            lines.append([question, *map(_marked, own)])
+    table = markdown(("", *(f"{name} {version}" for name, version in names)), lines)
+    return table.replace("---:", "---").replace(r"\*\*", "**")
+
+
+def _marked(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"**{row['answer']}**" if row["kind"] == "fault" else row["answer"]
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "spark": spark,
+    "evaluators, first": lambda: evaluators(0, _IN_FIRST),
+    "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "decided errors": decided_errors,
     "decided coverage": decided_coverage,
     "honest intervals": honest_intervals,

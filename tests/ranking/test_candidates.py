@@ -313,3 +313,35 @@ def test_recommended_without_unknown_items() -> None:
     assert set(last.of_user(user)[18:]) == set(ITEMS[18:])
     with pytest.raises(tr.InputError, match=r"give those of one time, as in `candidates\.at"):
         tr.recommend(FORMS["matrix"](), SPLIT, candidates={"item": ITEMS, "since": range(N_ITEMS)})
+
+
+@pytest.mark.parametrize("depth", [None, 7])
+@pytest.mark.parametrize("kind", ["factors", "matrix", "function", "graded"])
+def test_unknown_items_and_users_are_placed_after_what_was_counted(kind: str, depth: int | None) -> None:
+    rng = np.random.default_rng(5)
+    users, items = rng.integers(-2, 3, size=(12, 4)).astype(float), rng.integers(-2, 3, size=(25, 4)).astype(float)
+    known_users, known_items = rng.random(12) < 0.8, rng.random(25) < 0.7
+    rows = [rng.choice(25, 9, replace=False) for _ in range(12)]
+    train = tr.Interactions.of([own[:6].tolist() for own in rows], "train", n_items=25)
+    held = tr.Interactions.of([own[4:].tolist() for own in rows], "test", n_items=25)
+    if kind == "graded":
+        held.matrix.data[:] = rng.integers(1, 4, held.items.size)
+    scores = users @ items.T
+    low = np.where(held.matrix.toarray() > 0, -2e38, -1e38)
+    expected = tr.rank(np.where(np.outer(known_users, known_items), scores, low), train=train, test=held, depth=depth)
+    names: Any = {"user_ids": np.flatnonzero(known_users)[::-1], "item_ids": np.flatnonzero(known_items)[::-1]}
+    own = users[names["user_ids"]], items[names["item_ids"]]
+    scorer: Any = {
+        "matrix": tr.ScoreMatrix(own[0] @ own[1].T, **names),
+        "function": tr.FunctionScorer(lambda a, b: (own[0][a] * own[1][b]).sum(1), pairs=True, **names),
+    }.get(kind, tr.Factors(*own, **names))
+    found = tr.rank(scorer, train=train, test=held, unknown="last", depth=depth)
+    for name in ("above", "tied", "n_candidates", "indptr", "items", "ids", "grades", "same_score"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
+def test_a_scorer_that_knows_nothing() -> None:
+    factors = tr.Factors(np.ones((2, 1)), np.ones((2, 1)), user_ids=["x", "y"], item_ids=["p", "q"])
+    test = tr.read_interactions({"user": ["ann", "bob", "bob"], "item": ["a", "b", "c"]})
+    ranks = tr.rank(factors, test=test, unknown="last")
+    assert ranks.above.tolist() == [2, 1, 1]

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_ints, as_list, check_grades, first_true, per_instance
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    InputError,
+    Ints,
+    as_ints,
+    as_list,
+    check_grades,
+    first_true,
+    per_instance,
+)
 
-Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray
+
+class Grouped(NamedTuple):
+    """The numbers of all instances, one instance after another, and its boundaries."""
+
+    numbers: AnyArray
+    indptr: Ints
+
+
+Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyArray | Grouped
 """A number per instance, or a list of numbers per instance."""
 
 
@@ -56,6 +74,26 @@ def entries_of(indptr: AnyArray, groups: AnyArray) -> tuple[Ints, Ints]:
     return np.repeat(indptr[groups] - within[:-1], sizes) + np.arange(within[-1]), within
 
 
+def holds(indptr: AnyArray, entries: AnyArray, groups: AnyArray, wanted: AnyArray) -> Bools:
+    """Return for each pair of a group and a number whether the group, whose entries ascend, has this number.
+
+    Examples
+    --------
+    >>> holds(np.array([0, 2, 3]), np.array([1, 4, 4]), np.array([0, 0, 1]), np.array([4, 2, 4])).tolist()
+    [True, False, True]
+    """
+    low, end = indptr[groups], indptr[groups + 1]
+    high = end
+    # all binary searches at once, with as many steps as the longest list needs
+    for _ in range(int(np.max(end - low, initial=0)).bit_length()):
+        middle = (low + high) >> 1
+        less = (entries.take(middle, mode="clip") < wanted) & (low < high)
+        low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+    found: Bools = low < end
+    found[found] = entries[low[found]] == wanted[found]
+    return found
+
+
 def to_fields(ranks: Nested, n: ArrayLike, grades: Nested | None) -> dict[str, Any]:
     """Return above, n_candidates, indptr and grades, the relevant items in order of their ranks."""
     numbers, indptr = _flatten("ranks", ranks)
@@ -78,6 +116,8 @@ def sizes(ranks: Nested) -> Ints:
 
 def _flatten(name: str, values: Nested) -> tuple[Any, Ints]:
     """Return the numbers of all instances, and the boundaries of the instances."""
+    if isinstance(values, Grouped):
+        return values
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf":
         return values, np.arange(values.size + 1)
     nested = [np.ndim(entry) > 0 for entry in as_list(name, values, "numbers, or of lists of them")]

@@ -21,6 +21,7 @@ from truerank.formats.text_files import Format, with_header
 
 # distinct items in each part from which it can't be chance that they have none in common
 _MANY = 10
+_BLOCK = 1 << 22
 
 
 @bounded
@@ -210,7 +211,7 @@ def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray
     found: dict[str, AnyArray] = {}
     for role, read in (("weight", Rows.finite), ("time", Rows.times), ("rating", Rows.finite)):
         if role in part:
-            found[role] = read(part, role)[rows]
+            found[role] = _ordered(read(part, role), rows)
             part = part.without(role)
     values = found["weight"] if "weight" in found else np.ones(rows.size, dtype=np.float32)
     return Interactions(
@@ -232,7 +233,7 @@ def joined_events(parts: Sequence[Interactions]) -> Interactions:
     both = {name: np.concatenate(each)[order] for name, each in known.items() if all(one is not None for one in each)}
     starts = np.cumsum([0, *(part.items.size for part in parts[:-1])])
     rows = [np.zeros(0) if part.positions is None else part.positions for part in parts]
-    positions = np.concatenate([own + start for own, start in zip(rows, starts, strict=True)]).astype(np.int64)[order]
+    positions = np.concatenate([own.astype(np.int64) + start for own, start in zip(rows, starts, strict=True)])[order]
     matrix = sp.csr_array(
         (np.concatenate([part.values for part in parts])[order], columns, indptr), shape=parts[0].shape
     )
@@ -240,7 +241,7 @@ def joined_events(parts: Sequence[Interactions]) -> Interactions:
     return replace(parts[0], events=matrix, **{"times": None, "ratings": None} | both, positions=positions, notes=notes)
 
 
-def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Ints, AnyArray, AnyArray]:
+def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Order rows by user, then item, then position, by counting rather than comparing.
 
     Returns
@@ -256,7 +257,15 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Int
     del positions, by_position
     by_user = by_item.tocsc()
     del by_item
-    return by_user.data.astype(np.int64), by_user.indptr, by_user.indices
+    return by_user.data, by_user.indptr, by_user.indices
+
+
+def _ordered(values: AnyArray, rows: AnyArray) -> AnyArray:
+    """Return the values of rows in their order, a block at a time: NumPy turns positions into those of 64 bits."""
+    found = np.empty(rows.size, values.dtype)
+    for start in range(0, rows.size, _BLOCK):
+        found[start : start + _BLOCK] = values[rows[start : start + _BLOCK]]
+    return found
 
 
 def _at_least(least: float, data: Interactions) -> Interactions:

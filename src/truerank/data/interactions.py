@@ -316,17 +316,7 @@ class Interactions:
 
     def has(self, users: Ints, items: AnyArray) -> Bools:
         """Return for each pair of user and item whether it is here."""
-        bounds = self.indptr
-        low, end = bounds[users], bounds[users + 1]
-        high = end
-        # all binary searches at once, with as many steps as the longest list needs
-        for _ in range(int(np.max(end - low, initial=0)).bit_length()):
-            middle = (low + high) >> 1
-            less = (self.items.take(middle, mode="clip") < items) & (low < high)
-            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
-        found: Bools = low < end
-        found[found] = self.items[low[found]] == items[found]
-        return found
+        return csr.holds(self.indptr, self.items, users, items)
 
 
 PerUser = Interactions | Sequence[Sequence[int]] | Sequence[AnyArray] | Any

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from truerank.core.threads import require_memory
 from truerank.formats.ids import is_text
 
 _TEXT = pa.large_string()
+_WHOLE = [(pa.int8(), 2**7), (pa.int16(), 2**15), (pa.int32(), 2**31), (pa.int64(), 2**63)]
 _PENDING = 1 << 26  # bytes of ids that wait to be numbered
-_SHARE = 2.25  # of a table: itself, and what is made of it by numbering and sorting its rows
+_SHARE = 1.5  # of a table in 64 bits: itself, and what is made of it by numbering and sorting its rows
 
 
 class Gathered:
@@ -45,9 +47,10 @@ class Gathered:
         for column, ids in self._ids.items():
             ids.add(piece[column])
         self._names = piece.column_names
-        self._others.append(piece.select([name for name in piece.column_names if name not in self._ids]))
+        others = piece.select([name for name in piece.column_names if name not in self._ids])
+        self._others.append(pa.table({name: _narrow(others[name]) for name in others.column_names}))
         self._n_rows += len(piece)
-        self._n_bytes += self._others[-1].nbytes
+        self._n_bytes += others.nbytes
         size = self._n_bytes + sum(ids.n_bytes for ids in self._ids.values())
         require_memory(int(_SHARE * size), f"{self._name}, of which {self._n_rows:,} rows were read,")
 
@@ -58,6 +61,14 @@ class Gathered:
         columns |= {name: ids.column() for name, ids in self._ids.items()}
         pa.default_memory_pool().release_unused()
         return pa.table({name: columns[name] for name in self._names})
+
+
+def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whole numbers in the smallest type that holds them."""
+    if column.type != pa.int64() or column.null_count == len(column):
+        return column
+    least, most = (value.as_py() for value in pc.min_max(column).values())
+    return next(column.cast(kind) for kind, size in _WHOLE if -size <= least <= most < size)
 
 
 class _Ids:

@@ -94,7 +94,7 @@ class Rows:
         """Return a column of numbers; text that spells numbers is converted, NaN is refused."""
         column = decoded(self.table[role])
         try:
-            numbers: Floats = column.cast(pa.float64()).to_numpy()
+            numbers: Floats = _filled(column, pa.float64())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise self._not(role, "a number", pa.float64()) from error
         if (row := first_true(np.isnan(numbers))) is not None:
@@ -113,7 +113,7 @@ class Rows:
         column = decoded(self.table[role])
         if pa.types.is_integer(column.type):
             try:
-                return column.cast(pa.int64()).to_numpy()
+                return _filled(column, pa.int64())
             except pa.ArrowInvalid as error:
                 raise self._not(role, "a 64-bit whole number", pa.int64()) from error
         numbers = self.numbers(role)
@@ -251,6 +251,16 @@ def _with_ids(rows: Rows, whole: bool) -> Rows:
                 raise rows.error(row, f"the {role} must be a whole number, got {shown(ids[row].as_py())}")
             table = table.set_column(table.column_names.index(role), role, ids)
     return replace(rows, table=table)
+
+
+def _filled(column: pa.ChunkedArray, kind: pa.DataType) -> AnyArray:
+    """Return a column as an array of numbers of a type, one chunk at a time so that there is no second copy."""
+    values = np.empty(len(column), kind.to_pandas_dtype())
+    start = 0
+    for chunk in column.chunks:
+        values[start : start + len(chunk)] = chunk.cast(kind).to_numpy(zero_copy_only=False)
+        start += len(chunk)
+    return values
 
 
 def _castable(column: pa.ChunkedArray, kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns
+from truerank.core.csr import Grouped, bounds
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
@@ -128,8 +129,10 @@ def _to_ranks(rows: Rows, m: Ints | None, n: Ints, replace: bool) -> Ranks:
     n_each = _one_each(rows, "n", n, instance, n_instances)
     _check_ranks(rows, (n_each if m_each is None else m_each + n_relevant)[instance])
 
-    def per_instance(column: AnyArray) -> list[AnyArray]:
-        return np.split(column[np.argsort(instance, kind="stable")], np.cumsum(n_relevant)[:-1])
+    in_order = None if np.all(instance[1:] >= instance[:-1]) else np.argsort(instance, kind="stable")
+
+    def per_instance(column: AnyArray) -> Grouped:
+        return Grouped(column if in_order is None else column[in_order], bounds(n_relevant))
 
     ranks = per_instance(rows.whole("rank"))
     grades = per_instance(rows.numbers("relevance")) if "relevance" in rows else None

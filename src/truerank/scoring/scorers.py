@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, check_whole, is_sparse, to_numpy
-from truerank.core.csr import entries_of, owners
+from truerank.core.csr import bounds, entries_of, holds, owners
 from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
 from truerank.kernels.factors import best_factors, count_factors, score_pairs
@@ -615,9 +615,57 @@ class UnknownLast(Scorer):
         scores[last[self.held.has(users[last], items[last])]] = _LOWEST
         return scores
 
+    def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
+        """Count among the items that the scorer knows, as it does; all others are below."""
+
+        def count(own: Scorer, train: Lists, test: Lists) -> Counts:
+            return own.count(train, test, threads=threads, progress=progress)
+
+        return self._counted(train, test, count)
+
+    def count_top(
+        self, train: Lists, test: Lists, depth: int, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts:
+        """Count down to a depth among the items that the scorer knows, as it does; all others are below."""
+
+        def count(own: Scorer, train: Lists, test: Lists) -> Counts:
+            return own.count_top(train, test, depth, threads=threads, progress=progress)
+
+        return self._counted(train, test, count)
+
+    def _counted(self, train: Lists, test: Lists, count: Callable[..., Counts]) -> Counts:
+        user, number = owners(test.indptr), np.full(self.known_items.size, -1, np.int32)
+        number[self.known_items] = np.arange(np.count_nonzero(self.known_items))
+        trained, relevant = number[train.indices], number[test.indices]
+        known = self.known_users[user] & (relevant >= 0)
+        own = self.scorer._renumbered(np.arange(self.known_users.size), np.flatnonzero(self.known_items))
+        found = count(own, _chosen(train.indptr, trained, trained >= 0), _chosen(test.indptr, relevant, known))
+        last, seen = np.flatnonzero(~known), known.copy()
+        seen[known] = found.seen
+        seen[last] = holds(train.indptr, train.indices, user[last], test.indices[last])
+        listed = np.diff(train.indptr) + np.diff(test.indptr) - np.diff(bounds(seen)[test.indptr])
+        equal = self._other_last_ones(train, test)
+        entries = np.concatenate([np.flatnonzero(known)[found.order], last])
+        order = np.argsort(user[entries], kind="stable")  # known ones of a user stay before the others
+        above = np.concatenate([found.above, (self._width() - listed - equal)[user[last]]])[order]
+        return Counts(above, np.concatenate([found.tied, equal[user[last]]])[order], entries[order], seen)
+
+    def _other_last_ones(self, train: Lists, test: Lists) -> Ints:
+        """Count the candidates of each user that are last because they are held out, but not in this `test`."""
+        users, items = self.held.users, self.held.items
+        last = np.flatnonzero(~(self.known_users[users] & self.known_items[items]))
+        pairs = users[last], items[last]
+        others = ~(holds(test.indptr, test.indices, *pairs) | holds(train.indptr, train.indices, *pairs))
+        return np.bincount(pairs[0][others], minlength=self.known_users.size)
+
     def expect(self, number: int) -> None:
         """Pass on how many more pairs will be asked for."""
         self.scorer.expect(number)
+
+
+def _chosen(indptr: AnyArray, entries: AnyArray, chosen: Bools) -> Lists:
+    left_out = np.flatnonzero(~chosen)
+    return Lists(indptr - np.searchsorted(left_out, indptr), entries[chosen])
 
 
 def _by_pairs(scorer: Scorer, users: Ints) -> AnyArray:
