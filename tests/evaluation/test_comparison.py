@@ -82,6 +82,22 @@ def test_bootstrap_replicates_have_the_law_of_resampled_means() -> None:
         assert (found.replicates <= at + 1e-12).mean() == pytest.approx(true, abs=5 * error)
 
 
+@pytest.mark.parametrize(("users", "found"), [(2, False), (5, False), (6, True), (50, True)])
+def test_a_few_users_with_the_same_sign_prove_nothing_by_bootstrap(users: int, found: bool) -> None:
+    """No test that treats both recommenders alike can have a p-value below 2 / 2^users."""
+    ranks = {
+        "A": tr.Ranks.from_ranks([2] * users + [3] * 50, n=9),
+        "B": tr.Ranks.from_ranks([1] * users + [3] * 50, n=9),
+    }
+    for each in (ranks, {name: one[:users] for name, one in ranks.items()}):
+        difference = tr.compare(each, "rr", test="bootstrap", rng=0)["B", "A"]
+        assert difference.p_value >= 2.0 ** (1 - users)
+        low, high = difference.confidence_interval()
+        assert low <= difference.difference <= high
+        assert not (low > 0 and not found)
+    assert (difference.finding.kind == "better") == found
+
+
 def test_bootstrap_p_value_belongs_to_its_interval() -> None:
     ranks = some_ranks(60, seed=5)
     found = tr.compare(ranks, "ndcg@10", test="bootstrap", replicates=50_000, rng=0)["B", "A"]

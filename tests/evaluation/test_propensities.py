@@ -169,6 +169,7 @@ SAMPLED = tr.UniformSampling(3).draw(RANKS, rng=0)
         (RANKS, "rr", CHANCE, "rr counts the other relevant items above each one"),
         (RANKS, "recall@5", {"a": 0.5}, "the relevant item 'b' has no propensity"),
         (RANKS, "recall@5", CHANCE | {"d": 0.0}, "the relevant item 'd' has a propensity of 0"),
+        (RANKS, "recall@5", CHANCE | {"d": 1e-300}, "the relevant item 'd' has a propensity below 1e-100"),
         (RANKS, "recall@5", CHANCE | {"d": 1.5}, "a propensity must lie in 0..1, got 1.5 for item 'd'"),
         (RANKS, "recall@5", CHANCE | {"d": math.nan}, "a propensity must lie in 0..1, got nan for item 'd'"),
         (RANKS, "recall@5", 3, "`propensity` must be a Propensity, a dict"),

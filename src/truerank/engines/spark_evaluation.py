@@ -71,7 +71,8 @@ def compared(
     """Return what `truerank.compare` rests on, the groups, and notes on instances that were left out."""
     _check_frames(ranks)
     if not isinstance(test, LikelihoodTest):
-        raise InputError("on Spark the test must be 'likelihood'; for others collect the ranks with Ranks.from_spark.")
+        rule = "the test must be 'likelihood', and the adjustment not 'tukey'"
+        raise InputError(f"on Spark {rule}; for others collect the ranks with tr.Ranks.from_spark first.")
     grouping, seed, names = Grouping.of(by), spark_frames.fixed_seed(rng), tuple(ranks)
     known = grouping.groups
 
@@ -112,8 +113,11 @@ def _merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
 
 
 def _check_frames(ranks: Mapping[str, Any]) -> None:
-    """Refuse dataframes of Spark together with ranks that are here."""
+    """Refuse several runs, and dataframes of Spark together with ranks that are here."""
     for name, one in ranks.items():
+        if isinstance(one, list | tuple):
+            rule = f"on Spark each recommender has one run, got a list for {name!r}"
+            raise InputError(f"{rule}; for several collect the ranks with tr.Ranks.from_spark first.")
         if not spark_frames.is_frame(one):
             kind = type(one).__name__
             raise InputError(f"either all ranks are Spark dataframes or none, got {kind} for {name!r}.")

@@ -465,7 +465,8 @@ def engine_of(ranks: Mapping[str, Any]) -> ModuleType | None:
     >>> engine_of({"A": tr.Ranks.from_ranks([1], n=5)}) is None
     True
     """
-    libraries = {type(one).__module__.partition(".")[0] for one in ranks.values()}
+    each = [run for one in ranks.values() for run in (one if isinstance(one, list | tuple) else [one])]
+    libraries = {type(one).__module__.partition(".")[0] for one in each}
     names = libraries & set(ENGINES)
     return import_module(ENGINES[names.pop()]) if names else None
 

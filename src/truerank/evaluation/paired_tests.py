@@ -437,14 +437,18 @@ class BootstrapOutcome(Outcome):
         Normal quantile of the share of replicates below the difference (z0).
     acceleration : float
         A sixth of the skewness of the jackknife values (a).
+    least : float
+        The least p-value. Few units resampled never change their sign, though it could be chance: of k that differ, all
+        have the same one with a probability of 2 / 2^k.
     """
 
     replicates: Floats
     bias: float
     acceleration: float
+    least: float = 0.0
 
     @classmethod
-    def of(cls, replicates: Floats, difference: float, jackknife: Floats) -> BootstrapOutcome:
+    def of(cls, replicates: Floats, difference: float, jackknife: Floats, least: float = 0.0) -> BootstrapOutcome:
         """Return the outcome from resampled differences, and from those with one unit left out each."""
         from scipy.special import ndtri
 
@@ -453,7 +457,7 @@ class BootstrapOutcome(Outcome):
         gaps = jackknife.mean() - jackknife
         squares = np.square(gaps).sum()
         acceleration = float((gaps * np.square(gaps)).sum() / (6 * squares**1.5)) if squares > 0 else 0.0
-        return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration)
+        return cls(frozen(np.sort(replicates)), float(ndtri((below + upto) / 2 / replicates.size)), acceleration, least)
 
     @property
     def p_value(self) -> float:
@@ -471,9 +475,14 @@ class BootstrapOutcome(Outcome):
         # the level whose BCa interval ends at 0: the BCa formula solved for its normal quantile
         gap = ndtri(share) - self.bias
         one_sided = float(ndtr(gap / (1 + self.acceleration * gap) - self.bias))
-        return min(2 * min(one_sided, 1 - one_sided), 1.0)
+        return min(max(2 * min(one_sided, 1 - one_sided), self.least), 1.0)
 
     def confidence_interval(self, level: float) -> Interval:
+        """Return the BCa interval, with 0 where the least p-value does not allow for less."""
+        low, high = self._bca_interval(level)
+        return Interval(min(low, 0.0), max(high, 0.0)) if self.least > 1 - level else Interval(low, high)
+
+    def _bca_interval(self, level: float) -> Interval:
         from scipy.special import ndtr, ndtri
 
         if self.replicates.size == 0:
@@ -510,7 +519,9 @@ class Bootstrap(_Resampling):
             return [BootstrapOutcome(np.zeros(0), 0.0, 0.0) for _ in pairs]
         means = self._resampled(sample)
         return [
-            BootstrapOutcome.of(means[:, one] - means[:, other], *_around(sample, (one, other))) for one, other in pairs
+            BootstrapOutcome.of(means[:, one] - means[:, other], *_around(sample, (one, other)), least)
+            for one, other in pairs
+            for least in [2.0 ** (1 - sample.better((one, other)).sum())]
         ]
 
     def interval(self, ranks: Ranks, metric: AnyMetric, level: float = 0.95, *, ties: Ties = "expected") -> Interval:

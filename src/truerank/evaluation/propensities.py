@@ -21,6 +21,8 @@ Form = Literal["power", "labels"]
 
 # the constants of Jain, Prabhu and Varma (KDD 2016) for most of their data
 _LABEL_OFFSET = 1.5
+# squares of the weights of smaller ones might overflow
+_LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,12 @@ class Propensity:
             ids = np.arange(len(ranks)) if ranks.ids is None else ranks.ids
             place = _found_pairs(self.ids, self.items, ids[ranks.instance], ranks.items)
         chance = self.chance[place]
-        for wrong, what in ((place < 0, "has no propensity"), (chance == 0, "has a propensity of 0")):
+        wrongs = {
+            "has no propensity": place < 0,
+            "has a propensity of 0": chance == 0,
+            f"has a propensity below {_LEAST:g}": chance < _LEAST,
+        }
+        for what, wrong in wrongs.items():
             if wrong.any():
                 name = ranks.items[int(np.argmax(wrong))].item()
                 raise InputError(f"the relevant item {name!r} {what}; see `Propensity.clipped` and `offset`.")
