@@ -3,12 +3,13 @@
 Two shapes, one and two threads. All contenders run in one process, alternating, several times, on the same factors;
 the best time of each counts, and only ratios within a table are meaningful. truerank is timed from sparse matrices to
 ranks; the objects of the others are built beforehand. Each library's recall and ndcg at 10 are compared with
-truerank's. Also: how time grows with each size, the first call in a fresh process, and peak memory.
+truerank's: results/exact_ranks.csv. Also: how time grows with each size, the first call in a fresh process, and peak
+memory.
 
 With --data, a folder with train and test files: the same ratios for models trained on it, full ranks and ranks known
 down to a depth, by CPU time of one thread.
 
-    python benchmarks/exact_ranks.py [--quick] [--threads 1 2] [--repeats 3] [--data DIR]
+    python benchmarks/exact_ranks.py [--quick | --contest] [--threads 1 2] [--repeats 3] [--data DIR]
 """
 
 import argparse
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from exact_peers import PEERS, SAMPLED_PEERS, Data, Evaluation, Means, Peer
+from real_ranks import save
 
 BLOCKINGS = ((512, 1024), (512, 10**9), (256, 10**9), (1024, 2048))  # users x items of one product
 ENOUGH = 0.3  # seconds for a contender's turn: a faster one runs several times
@@ -159,6 +161,17 @@ class Contest(NamedTuple):
     costs: dict[str, Cost]
     users: dict[str, int]
     notes: dict[str, str]
+
+    def rows(self, shape: Shape, threads: int) -> list[list[object]]:
+        """Return the costs as rows of a table."""
+        found = []
+        for name, cost in self.costs.items():
+            of_users = self.users.get(name, shape.users)
+            seconds = [f"{each:.4f}" for each in cost]
+            found.append(
+                [f"{shape.users} x {shape.items}", threads, name, of_users, *seconds, self.notes.get(name, "")]
+            )
+        return found
 
 
 def compare(shape: Shape, threads: int, repeats: int) -> Contest:
@@ -396,6 +409,7 @@ def versions() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small shape, small sizes for growth, no memory")
+    parser.add_argument("--contest", action="store_true", help="only the contest with other libraries")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", type=Path, help="only rank models trained on this data")
@@ -405,9 +419,16 @@ def main() -> None:
     if options.data:
         print_trained(options.data, options.repeats)
         return
+    rows = []
     for shape in (SMALL,) if options.quick else (SMALL, BIG):
         for threads in options.threads:
-            print_contest(shape, threads, compare(shape, threads, options.repeats), options.repeats)
+            contest = compare(shape, threads, options.repeats)
+            print_contest(shape, threads, contest, options.repeats)
+            rows += contest.rows(shape, threads)
+    if not options.quick:
+        save("exact_ranks.csv", ("shape", "threads", "contender", "users", "seconds", "CPU seconds", "means"), rows)
+    if options.contest:
+        return
     print_growth(QUICK_MIDDLE if options.quick else MIDDLE, options.threads[0], options.repeats)
     print_first_call(options.repeats)
     if not options.quick:

@@ -1,11 +1,13 @@
 """How long a report of 12 recommenders takes to show another metric: ``python benchmarks/report_switching.py``.
 
-Prints the median time until the screen has been painted, and the processor time of the page for each switch, which
-includes the charts that are not on the screen and are drawn after that. Needs chromium and Playwright.
+Measures the median time until the screen has been painted, and the processor time of the page for each switch, which
+includes the charts that are not on the screen and are drawn after that: results/report_switching.csv. Needs chromium
+and Playwright.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import truerank as tr
+from real_ranks import save
 
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession
@@ -70,8 +73,9 @@ def main() -> None:
                 times.append(page.evaluate(SWITCH, at + 1))
                 page.wait_for_timeout(400)
             each = (page_seconds(session) - before) / SWITCHES
-    print(f"{statistics.median(times):.0f} ms until another metric is shown, median of {SWITCHES} switches")
-    print(f"{1_000 * each:.0f} ms of processor time for each")
+    found = [f"{statistics.median(times):.0f}", f"{1_000 * each:.0f}", SWITCHES, f"{os.getloadavg()[0]:.0f}"]
+    save("report_switching.csv", ["ms", "CPU ms", "switches", "load"], [found])
+    print("{} ms until another metric is shown, {} ms of processor time; median of {} switches, load {}".format(*found))
 
 
 if __name__ == "__main__":

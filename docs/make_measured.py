@@ -1,46 +1,101 @@
 """Write what was measured into the README and the pages, from benchmarks/results: ``python docs/make_measured.py``.
 
-A number stands between ``<!--m NAME-->`` and ``<!--/m-->``; benchmarks/results/headlines.csv has its value, or says in
-which row and column of another file it is. A table stands between a comment with its name and a comment ``end``.
-tests/test_measured.py checks that all of them are up to date.
+`SENTENCES` lists sentences with measured numbers: each is found in its page by its words, however its lines are broken,
+and the numbers in braces are replaced by those that `FIGURES` reads from a file of results. A table stands between a
+comment with its name and a comment ``end``. tests/test_measured.py checks that all of them are up to date.
 """
 
 import csv
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from statistics import mean
 
 from truerank.core.tables import markdown
 from truerank.formats.writing import write_text
 
 DOCS = Path(__file__).resolve().parent
-BENCHMARKS = DOCS.parent / "benchmarks"
-PAGES = (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))
-_NUMBER = re.compile(r"(<!--m ([\w-]+)-->)(.*?)(<!--/m-->)")
+ROOT = DOCS.parent
+BENCHMARKS = ROOT / "benchmarks"
+PAGES = (ROOT / "README.md", BENCHMARKS / "README.md", *sorted(DOCS.rglob("*.md")))
+_NUMBER = r"[0-9]+(?:[.,][0-9]+)*"
+_SLOT = re.compile(r"\{([^}]+)\}")
 _TABLE = re.compile(r"(<!-- ([\w ,]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 Row = Mapping[str, str]
 
+SENTENCES: dict[str, Sequence[str]] = {
+    "README.md": (
+        "exact ranks of 6,040 users among 3,706 items took {rank, ms} ms of CPU time, and the matrix product alone "
+        "{product, ms} ms.",
+        "implicit, RecBole, Cornac or LensKit took {small, least} to {small, most} times as long as `tr.rank`, and "
+        "with 30,000 users and 40,000 items {big, least} to {big, most} times as long.",
+        "`depth=10` took {iALS @10} of the product for iALS factors of Gowalla and {BPR @10} for BPR factors, and full "
+        "ranks {iALS all} and {BPR all}.",
+        "Of the {table 3} numbers of the paper's Table 3, {table 3, agree} agree",
+    ),
+    "docs/how-to/pytorch-model.md": (
+        "6,040 users, 3,706 items and 16 factors take [{rank, ms} ms on one core](../benchmarks.md)",
+    ),
+    "docs/reproduction.md": (
+        "{table 3, agree} of the {table 3} cells of Table 3 agree.",
+        "the exact one is {AUC of Y} where {AUC of Y, printed} is printed",
+        "All eight printed AUC values of Y are lower than ours, by {AUC of Y, lower} on average.",
+        "the rank estimate of Y's Recall would be 17.41 instead of {rank estimate} (published "
+        "{rank estimate, printed})",
+        "Y's Recall is 8.29 instead of {CLS} (published {CLS, printed})",
+        "The published AUC ({rank estimate AUC, printed} for Y) fits a division by m + 1 ({rank estimate AUC})",
+        "raises Z's sampled AUC by 0.43 · 0.5 / 100 = 0.22 %: {sampled AUC of Z} instead of {AUC of Z} (published "
+        "{sampled AUC of Z, printed})",
+    ),
+    "docs/spark.md": ("a user {spark, user} µs ([measured](results/spark.md))",),
+    "docs/many.md": (
+        "is false in at most {systems, wrong} % of the studies of each law",
+        "intervals hold in at least [{seeds, hold} %](results/many.md#seeds)",
+        "(those of the users alone hold in {users alone, least} to {users alone, most} %)",
+        "races find a difference where there is none in {races, least} to {races, most} % of the cases, t-tests that "
+        "are repeated in {t-tests, least} to {t-tests, most} %.",
+    ),
+    "docs/comparing.md": (
+        "on MovieLens intervals of differences are {wider 1000, least} to {wider 1000, most} % wider than Student's "
+        "with 1,000 users, and {wider 100, least} to {wider 100, most} % with 100.",
+        "Nominal 95 % intervals cover in [{covered} % or more](results/intervals.md#intervals-of-a-mean) of the "
+        "samples, and the default test rejects at most [{rejected} %](results/intervals.md#tests) of true null",
+    ),
+    "benchmarks/README.md": (
+        "takes {switch, ms} ms until another metric is shown, the median of {switches} switches, and {switch, CPU} ms "
+        "of processor time for each, at a load of {switch, load} on two cores.",
+    ),
+}
+"""Sentences with numbers, by page."""
 
-def filled(text: str) -> str:
+
+def filled(page: Path) -> str:
     """Return a page with the present results in the place of earlier ones."""
-    text = _NUMBER.sub(lambda found: f"{found[1]}{_number(found[2])}{found[4]}", text)
+    text = page.read_text(encoding="utf-8")
+    for sentence in SENTENCES.get(page.relative_to(ROOT).as_posix(), ()):
+        text = _corrected(text, sentence)
     return _TABLE.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n\n{found[4]}", text)
+
+
+def _corrected(text: str, sentence: str) -> str:
+    """Return a text in which a sentence, which must be there once, has the numbers of the results."""
+    words = [r"\s+".join(map(re.escape, part.split(" "))) for part in _SLOT.split(sentence)[::2]]
+    found = list(re.finditer(f"({_NUMBER})".join(words), text))
+    if len(found) != 1:
+        raise ValueError(f"a page must have the sentence {sentence!r} once, but has it {len(found)} times.")
+    for at, name in reversed(list(enumerate(_SLOT.findall(sentence), 1))):
+        text = text[: found[0].start(at)] + FIGURES[name]() + text[found[0].end(at) :]
+    return text
 
 
 def rows(name: str) -> list[Row]:
     """Return the rows of a file of results."""
     with (BENCHMARKS / "results" / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def _number(name: str) -> str:
-    (own,) = (row for row in rows("headlines.csv") if row["name"] == name)
-    if own["value"]:
-        return own["value"]
-    found = _one(rows(own["file"]), **dict(pair.split("=", 1) for pair in own["row"].split("&")))
-    return "" if found is None else found[own["column"]]
 
 
 def _table(name: str) -> str:
@@ -53,6 +108,14 @@ def _table(name: str) -> str:
     return str(tables()[name])
 
 
+def _with_words(table: str, column: int) -> str:
+    """Return a table in which a column is of words: on the left."""
+    header, rule, *lines = table.split("\n")
+    kinds = rule.split("|")
+    kinds[column + 1] = " --- "
+    return "\n".join([header, "|".join(kinds), *lines])
+
+
 def _percent(share: str | float) -> str:
     return f"{100 * float(share):.1f} %"
 
@@ -61,26 +124,32 @@ def _one(found: Sequence[Row], **wanted: str) -> Row | None:
     return next((row for row in found if all(row[name] == value for name, value in wanted.items())), None)
 
 
-def spark() -> str:
-    """Return what parts of a job cost: differences between runs that differ in one thing."""
-    found = rows("spark.csv")
+def _spark_parts() -> dict[str, float]:
+    """Return what parts of a job cost in seconds: differences between runs that differ in one thing."""
     cpu = {
         (row["part"], row["users"], row["partitions"], row["blocks"], row["engine"]): float(row["cpu"])
-        for row in found[::-1]
+        for row in rows("spark.csv")[::-1]
     }
-    local, spark = cpu["throughput", "60000", "2", "0", "local"], cpu["throughput", "60000", "2", "0", "spark"]
-    task = (cpu["overheads", "2000", "64", "0", "spark"] - cpu["overheads", "2000", "2", "0", "spark"]) / 62
-    block = (cpu["overheads", "4000", "1", "64", "spark"] - cpu["overheads", "4000", "1", "1", "spark"]) / 63
-    user = (cpu["overheads", "200000", "2", "0", "spark"] - cpu["overheads", "50000", "2", "0", "spark"]) / 150_000
+    use, tasks = (cpu["overheads", "2000", count, "0", "spark"] for count in ("2", "64"))
+    one, blocks = (cpu["overheads", "4000", "1", count, "spark"] for count in ("1", "64"))
+    few, many = (cpu["overheads", users, "2", "0", "spark"] for users in ("50000", "200000"))
+    whole = {engine: cpu["throughput", "60000", "2", "0", engine] for engine in ("local", "spark")}
+    each = {"task": (tasks - use) / 62, "block": (blocks - one) / 63, "user": (many - few) / 150_000}
+    return whole | {"use": use} | each
+
+
+def spark() -> str:
+    """Return what parts of a job cost."""
+    found = _spark_parts()
     lines = [
         (
             "60,000 users x 200,000 items x 64 factors, one executor",
-            f"{spark:.1f} s (by the local engine {local:.1f} s)",
+            f"{found['spark']:.1f} s (by the local engine {found['local']:.1f} s)",
         ),
-        ("any use of the ranks", f"{cpu['overheads', '2000', '2', '0', 'spark']:.0f} s"),
-        ("a task", f"{task:.2f} s"),
-        ("an item block, in a task with 4,000 held-out items", f"{block:.2f} s"),
-        ("a user: reading, joining and passing to Python", f"{1e6 * user:.0f} µs"),
+        ("any use of the ranks", f"{found['use']:.0f} s"),
+        ("a task", f"{found['task']:.2f} s"),
+        ("an item block, in a task with 4,000 held-out items", f"{found['block']:.2f} s"),
+        ("a user: reading, joining and passing to Python", f"{1e6 * found['user']:.0f} µs"),
     ]
     return markdown(("what", "CPU time"), lines)
 
@@ -281,10 +350,206 @@ def _marked(row: Row | None) -> str:
     return f"**{row['answer']}**" if row["kind"] == "fault" else row["answer"]
 
 
+_SMALL, _BIG = "6040 x 3706", "30000 x 40000"
+_LIBRARIES = ("implicit", "RecBole", "Cornac", "LensKit")
+
+
+def _contest(shape: str) -> dict[str, Row]:
+    """Return what evaluating factors of a shape took, by contender; the product is that of its best blocks."""
+    own = [row for row in rows("exact_ranks.csv") if row["shape"] == shape and row["threads"] == "1"]
+    found = {row["contender"]: row for row in own}
+    products = [row for name, row in found.items() if name.startswith("product ")]
+    return {"product": min(products, key=_cpu), **found}
+
+
+def _cpu(row: Row) -> float:
+    return float(row["CPU seconds"])
+
+
+def _times(shape: str, contender: str) -> float:
+    found = _contest(shape)
+    return _cpu(found[contender]) / _cpu(found["truerank.rank"])
+
+
+def _ratio(value: float) -> str:
+    """Return a ratio with two digits, or as a whole number."""
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _of_libraries(shape: str, choose: Callable[[list[float]], float]) -> str:
+    return _ratio(choose([_times(shape, name) for name in _LIBRARIES]))
+
+
+def exact_contest() -> str:
+    """Return how long contenders took relative to `tr.rank`, and whether they agree with it."""
+    names = {"truerank.rank": "tr.rank", "truerank.rank, evaluate": "tr.rank and tr.evaluate"}
+    names |= {"product": "the matrix product alone"}
+    others = [name for name in _contest(_SMALL) if name not in names and not name.startswith("product ")]
+    lines = []
+    for name in [*names, *sorted(others, key=partial(_times, _SMALL))]:
+        small, big = _times(_SMALL, name), _times(_BIG, name)
+        lines.append((names.get(name, name), _ratio(small), _ratio(big), _agreement(_contest(_SMALL)[name]["means"])))
+    return _with_words(markdown(("", "small", "big", "Recall@10 and NDCG@10 (small)"), lines), 3)
+
+
+def _agreement(means: str) -> str:
+    return means if "differs" in means else "agree" if means else ""
+
+
+def comparison_speed() -> str:
+    """Return what comparing all pairs costs."""
+    lines = [
+        (row["comparison"], f"{float(row['seconds']):.1f}", f"{float(row['CPU seconds']):.1f}", row["peak MB"])
+        for row in rows("comparison_speed.csv")
+    ]
+    return markdown(("", "seconds", "CPU seconds", "peak MB"), lines)
+
+
+def _below(model: str, column: str) -> str:
+    found = _one(rows("below_product.csv"), data="Gowalla", model=model)
+    assert found, model
+    return found[column]
+
+
+def _cells(**wanted: object) -> list[dict[str, float | str]]:
+    """Return cells of the paper's tables, as `truerank reproduce` writes them."""
+    cells = json.loads((BENCHMARKS / "results" / "reproduction.json").read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if all(cell[name] == value for name, value in wanted.items())]
+
+
+def _cell(row: str, column: str, field: str = "ours") -> str:
+    (cell,) = _cells(table=3, row=row, column=column)
+    return str(cell["printed"]) if field == "printed" else f"{float(cell[field]):.2f}"
+
+
+def _shares(values: Sequence[float], choose: Callable[[Sequence[float]], float], digits: int = 0) -> str:
+    return f"{100 * choose(values):.{digits}f}".removesuffix(".0")
+
+
+def _wrong(found: Sequence[Row]) -> list[float]:
+    return [int(row["wrong"]) / int(row["repetitions"]) for row in found]
+
+
+def _from_three_runs() -> list[Row]:
+    return [row for row in rows("many_seeds.csv") if row["how"] != "2 and 2 runs"]
+
+
+def _users_alone() -> list[float]:
+    """Return how often intervals hold that allow for the users alone, where runs do not differ."""
+    same = [row for row in _from_three_runs() if row["law"] == "spread of runs 0"]
+    return [1 - float(row["missed by users alone"]) for row in same]
+
+
+def _wider(users: str) -> list[float]:
+    found = [row for row in rows("interval_coverage.csv") if "difference" in row["metric"] and row["users"] == users]
+    return [float(row["width"]) - 1 for row in found if row["data"] == "MovieLens 1M"]
+
+
+def _column(file: str, *columns: str) -> list[float]:
+    return [float(row[column]) for row in rows(file) for column in columns]
+
+
+def _switch(field: str) -> str:
+    return rows("report_switching.csv")[0][field]
+
+
+_READINGS = {
+    "X": (
+        ("loss as printed, start N(0, 0.1²), 4 sweeps; ten seeds", "X, 4 sweeps"),
+        ("the same, 5 sweeps; ten seeds", "X, 5 sweeps"),
+        ("the same, 16 sweeps; ten seeds", "X, 16 sweeps"),
+    ),
+    "Y": (
+        (
+            "cosine³, self kept, rows over their norm (eq. 29), no denominator",
+            "Y, self kept, row norm, no denominator",
+        ),
+        ("the same, but divided as eq. 30 says", "Y, self kept, denominator of eq. 30"),
+        ("self dropped", "Y, self dropped, row norm, no denominator"),
+        ("without eq. 29", "Y, self kept, no row norm, no denominator"),
+    ),
+    "Z": (
+        (
+            "cosine, self dropped, ten i for each j, eq. 29, no denominator",
+            "Z, ten per column, self dropped, row norm, no denominator",
+        ),
+        ("the same, but divided as eq. 30 says", "Z, ten per column, self dropped, denominator of eq. 30"),
+        ("ten j for each i, as eq. 28 says with k' = 10", "Z, ten per row, self dropped, row norm, no denominator"),
+        ("self kept", "Z, ten per column, self kept, row norm, no denominator"),
+        ("without eq. 29", "Z, ten per column, self dropped, no row norm, no denominator"),
+    ),
+}
+"""What docs/reproduction.md calls the readings in readings.csv, by recommender."""
+
+
+def readings() -> str:
+    """Return published metrics and those of several readings of the paper; of X over its seeds."""
+    metrics = ("recall@10", "ndcg@10", "ap", "auc")
+    lines = []
+    for recommender, own in _READINGS.items():
+        published = [_cell(f"{metric} {recommender}", "exact", "printed") for metric in metrics]
+        lines.append((f"**{recommender}**", "**published**", *published))
+        for words, name in own:
+            found = [row for row in rows("readings.csv") if f"{row['reading']},".startswith(f"{name},")]
+            ends = [[choose(float(row[metric]) for row in found) for choose in (min, max)] for metric in metrics]
+            lines.append(("", words, *("–".join(f"{end:.2f}" for end in dict.fromkeys(both)) for both in ends)))
+    return _with_words(markdown(("recommender", "reading", "Recall@10", "NDCG@10", "AP", "AUC"), lines), 1)
+
+
+FIGURES: dict[str, Callable[[], str]] = {
+    "rank, ms": lambda: f"{1e3 * _cpu(_contest(_SMALL)['truerank.rank']):.1f}",
+    "product, ms": lambda: f"{1e3 * _cpu(_contest(_SMALL)['product']):.1f}",
+    "small, least": partial(_of_libraries, _SMALL, min),
+    "small, most": partial(_of_libraries, _SMALL, max),
+    "big, least": partial(_of_libraries, _BIG, min),
+    "big, most": partial(_of_libraries, _BIG, max),
+    "iALS @10": partial(_below, "iALS 64", "@10"),
+    "iALS all": partial(_below, "iALS 64", "all items"),
+    "BPR @10": partial(_below, "implicit BPR 64", "@10"),
+    "BPR all": partial(_below, "implicit BPR 64", "all items"),
+    "table 3": lambda: str(len(_cells(table=3))),
+    "table 3, agree": lambda: str(len(_cells(table=3)) - len(_cells(table=3, verdict="outside"))),
+    "AUC of Y": lambda: f"{float(_cells(table=3, row='auc Y', column='exact')[0]['ours']):.3f}",
+    "AUC of Y, printed": partial(_cell, "auc Y", "exact", "printed"),
+    "AUC of Y, lower": lambda: f"{mean(float(cell['difference']) for cell in _cells(table=3, row='auc Y')):.3f}",
+    "rank estimate": partial(_cell, "recall@10 Y", "~rank"),
+    "rank estimate, printed": partial(_cell, "recall@10 Y", "~rank", "printed"),
+    "rank estimate AUC": partial(_cell, "auc Y", "~rank"),
+    "rank estimate AUC, printed": partial(_cell, "auc Y", "~rank", "printed"),
+    "CLS": partial(_cell, "recall@10 Y", "~cls"),
+    "CLS, printed": partial(_cell, "recall@10 Y", "~cls", "printed"),
+    "sampled AUC of Z": partial(_cell, "auc Z", "sampled"),
+    "sampled AUC of Z, printed": partial(_cell, "auc Z", "sampled", "printed"),
+    "AUC of Z": partial(_cell, "auc Z", "exact"),
+    "spark, user": lambda: f"{1e6 * _spark_parts()['user']:.0f}",
+    "systems, wrong": lambda: _shares(_wrong(rows("many_systems.csv")), max),
+    "seeds, hold": lambda: _shares([1 - share for share in _wrong(_from_three_runs())], min),
+    "users alone, least": lambda: _shares(_users_alone(), min),
+    "users alone, most": lambda: _shares(_users_alone(), max),
+    "races, least": lambda: _shares(_wrong(rows("many_races.csv")), min, 1),
+    "races, most": lambda: _shares(_wrong(rows("many_races.csv")), max, 1),
+    "t-tests, least": lambda: _shares(_column("many_races.csv", "found by repeated t-tests"), min),
+    "t-tests, most": lambda: _shares(_column("many_races.csv", "found by repeated t-tests"), max),
+    "wider 1000, least": lambda: _shares(_wider("1000"), min),
+    "wider 1000, most": lambda: _shares(_wider("1000"), max),
+    "wider 100, least": lambda: _shares(_wider("100"), min),
+    "wider 100, most": lambda: _shares(_wider("100"), max),
+    "covered": lambda: _shares(_column("interval_coverage.csv", "default"), min, 1),
+    "rejected": lambda: _shares(_column("false_positives.csv", "likelihood"), max, 1),
+    "switch, ms": partial(_switch, "ms"),
+    "switch, CPU": partial(_switch, "CPU ms"),
+    "switch, load": partial(_switch, "load"),
+    "switches": partial(_switch, "switches"),
+}
+"""Numbers by the name that sentences have for them."""
+
 TABLES: dict[str, Callable[[], str]] = {
     "spark": spark,
     "evaluators, first": lambda: evaluators(0, _IN_FIRST),
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
+    "exact contest": exact_contest,
+    "comparison speed": comparison_speed,
+    "readings": readings,
     "decided errors": decided_errors,
     "decided coverage": decided_coverage,
     "honest intervals": honest_intervals,
@@ -301,4 +566,4 @@ TABLES: dict[str, Callable[[], str]] = {
 
 if __name__ == "__main__":
     for page in PAGES:
-        write_text(page, filled(page.read_text(encoding="utf-8")))
+        write_text(page, filled(page))

@@ -1,19 +1,23 @@
-"""Print the exact metrics for every reading of section 9, for docs/reproduction.md: ``python docs/readings.py DIR``.
+"""Write the exact metrics for every reading of section 9 to a file of results: ``python docs/readings.py DIR``.
 
-DIR holds the original files of MovieLens 1M, or train and test files.
+DIR holds the original files of MovieLens 1M, or train and test files. docs/make_measured.py puts the results,
+benchmarks/results/readings.csv, into docs/reproduction.md.
 """
 
+import csv
 import dataclasses
 import sys
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import truerank as tr
-from truerank.core.tables import markdown
 from truerank.papers.krichene_rendle_2020 import movielens as experiment
 from truerank.papers.krichene_rendle_2020.movielens import METRICS
 from truerank.recommenders.item_models import Keep
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "readings.csv"
 
 
 def readings() -> Iterator[tuple[str, Any]]:
@@ -40,7 +44,8 @@ def main(folder: str) -> None:
     for name, recommender in readings():
         ranks = tr.rank(recommender.fit(split.train), split)
         rows.append([name, *(f"{100 * tr.estimate(ranks, metric).mean:.2f}" for metric in METRICS)])
-    print(markdown(["reading", *METRICS], rows))
+    with RESULTS.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["reading", *METRICS], *rows])
 
 
 if __name__ == "__main__":

@@ -206,6 +206,16 @@ def test_how_large_a_gap_would_look(m: int) -> None:
     assert told.sampled == f"With {m} sampled candidates the gap would look {number} times as large."
 
 
+def test_a_gap_that_would_look_half_as_large() -> None:
+    ranks = {"near": tr.Ranks.from_ranks([1] * 90, n=1_000), "far": tr.Ranks.from_ranks([11] * 90, n=1_000)}
+    shown = [tr.risk(ranks[name], "rr", tr.UniformSampling(100)).mean for name in ranks]
+    assert (shown[0] - shown[1]) / (1 - 1 / 11) == pytest.approx(0.4, abs=0.05)
+    assert headline(report_data(ranks, "rr", m=100)).sampled.endswith("the gap would look 0.4 times as large.")
+    shown = [tr.risk(ranks[name], "rr", tr.UniformSampling(150)).mean for name in ranks]
+    assert 0.45 < (shown[0] - shown[1]) / (1 - 1 / 11) < 0.55
+    assert headline(report_data(ranks, "rr", m=150)).sampled.endswith("the gap would look half as large.")
+
+
 def test_many_that_may_be_best_are_counted() -> None:
     rng = np.random.default_rng(4)
     alike = {f"a{at}": tr.Ranks.from_ranks(rng.integers(1, 60, 200), n=100) for at in range(6)}

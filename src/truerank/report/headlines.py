@@ -161,4 +161,6 @@ def _ratio(data: ReportData, metric: tr.Metric, gap: float, found: tr.Difference
         return ""
     if times < 0.1:
         return "less than a tenth as large"
+    if 0.45 <= times < 0.55:
+        return "half as large"
     return f"{times:.1f} times as large" if times < 10 else f"{times:,.0f} times as large"

@@ -87,6 +87,10 @@ function joinRows(plot, together, rows, right) {
   }
 }
 
+// A name with the size of its group, in two lines where one is too short and rows are high enough.
+const fitted = (row, letters, height) =>
+  row.length > letters && height >= 28 ? row.replace(/, (?=n = )/, "\n") : shortened(row, letters);
+
 export const dots = {
   series: (block) => [...new Set(block.dots.map((dot) => dot.about[0]))],
   key: (block) => dotKey(block.dots.filter((dot) => isShown(dot.about))),
@@ -96,6 +100,7 @@ export const dots = {
     const rows = dots.map((dot) => dot.row);
     const labels = labelWidth(rows, width);
     const right = 24 + BETWEEN_LINES * Math.min(MOST_LINES, block.together.length);
+    const inside = width - labels - right;
     const plot = Plot.plot({
       ...COMMON,
       width,
@@ -107,12 +112,18 @@ export const dots = {
         ...scale(block.x, false),
         nice: true,
         grid: true,
-        labelAnchor: "center",
+        labelAnchor: LETTER * block.x.name.length < inside ? "center" : "right",
         labelArrow: "none",
-        ticks: width < 520 ? 4 : undefined,
+        ticks: width < 520 ? Math.max(2, inside / 70) : undefined,
         domain: padded(spread(block.zero ? [...numbers, 0] : numbers)),
       },
-      y: { type: "band", domain: rows, label: null, tickSize: 0, tickFormat: (row) => shortened(row, labels / LETTER) },
+      y: {
+        type: "band",
+        domain: rows,
+        label: null,
+        tickSize: 0,
+        tickFormat: (row) => fitted(row, labels / LETTER, rowHeight(dots.length)),
+      },
       color: { type: "identity" },
       symbol: { type: "identity" },
       marks: [block.zero ? Plot.ruleX([0], { stroke: "var(--muted)" }) : null, ...dotMarks(dots, names)],

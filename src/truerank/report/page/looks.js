@@ -74,4 +74,4 @@ export const shortened = (text, length) =>
   text.length <= length ? text : `${text.slice(0, Math.max(3, Math.floor(length) - 1))}…`;
 // The width that names of rows may take.
 export const labelWidth = (names, width) =>
-  Math.min(width * 0.46, 255, 16 + LETTER * (d3.max(names, (name) => name.length) ?? 0));
+  Math.min(width * 0.54, 255, 16 + LETTER * (d3.max(names, (name) => name.length) ?? 0));

@@ -19,7 +19,9 @@ export const panels = {
     const dots = shownOf(block);
     const rows = [...new Set(dots.map((dot) => dot.row))];
     const labels = labelWidth(rows, width * 0.7);
-    const columns = Math.max(1, Math.min(block.panels.length, Math.floor((width - labels) / LEAST_WIDTH)));
+    const longest = d3.max(block.panels, ({ title }) => title.length) ?? 0;
+    const least = Math.max(LEAST_WIDTH, Math.min(200, 7.5 * longest));
+    const columns = Math.max(1, Math.min(block.panels.length, Math.floor((width - labels) / least)));
     const lines = Math.ceil(block.panels.length / columns);
     const inside = (rows.length > 16 ? 13 : rows.length > 8 ? 14 : 17) * Math.max(1, rows.length);
     const facet = { fx: (dot) => dot.at % columns, fy: (dot) => Math.floor(dot.at / columns) };

@@ -3,6 +3,8 @@
 import { COMMON, colour, LETTER, labelWidth, rowHeight, seriesNumber, shortened } from "./looks.js";
 import { isShown } from "./state.js";
 
+// What the number beside a bar takes.
+const BESIDE = 36;
 const percent = (share) => `${Math.round(100 * Math.abs(share))} %`;
 
 export const shares = {
@@ -16,6 +18,8 @@ export const shares = {
     );
     const shade = (share) => colour(seriesNumber(share.row, names));
     const most = Math.max(0.02, d3.max(rows, (share) => Math.max(share.better, share.worse)) ?? 0);
+    const half = Math.max(2 * BESIDE, (width - labels - 12) / 2);
+    const outer = (most * half) / (half - BESIDE);
     const text = { y: "row", fill: "var(--ink)", fontSize: 11 };
     return Plot.plot({
       ...COMMON,
@@ -23,15 +27,15 @@ export const shares = {
       height: 66 + Math.min(22, rowHeight(rows.length)) * rows.length,
       marginTop: 24,
       marginLeft: labels,
-      marginRight: 44,
+      marginRight: 12,
       marginBottom: 42,
       x: {
-        domain: [-most * 1.08, most * 1.08],
+        domain: [-outer, outer],
         tickFormat: percent,
         label: block.x.name,
         labelAnchor: "center",
         labelArrow: "none",
-        ticks: width < 520 ? 5 : undefined,
+        ticks: width < 520 ? 3 : undefined,
       },
       y: {
         domain: rows.map((share) => share.row),
