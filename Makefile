@@ -18,7 +18,7 @@ READING := $(addprefix tests/,core data formats kernels ranking recommenders rec
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz fuzz-loops check docs sanitize wheels release bench-check clean
+.PHONY: help setup demo quick test test-spark test-variants test-lowest test-newest coverage fuzz fuzz-loops mutate check docs sanitize wheels release bench-check clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -89,6 +89,12 @@ fuzz-loops: ## looks for inputs that break the compiled loops, under sanitizers
 	  src/truerank/kernels/*.c tests/kernels/fuzzed_loops.c -lm -o build/fuzzed-loops && \
 	  build/fuzzed-loops -runs=$(RUNS) -max_len=64 -artifact_prefix=build/ build/loops; \
 	else echo 'skipped: $(CLANG) does not have libFuzzer'; fi
+
+# EACH changes of each module of tests/mutations.py; what a run has tried, benchmarks/results/mutations.csv keeps
+EACH := 20
+mutate: export OPENBLAS_NUM_THREADS := 1
+mutate: .venv/.test ## makes small changes to the code, and shows which of them no test notices
+	.venv/bin/python tests/mutations.py --each $(EACH)
 
 check: .venv/.lint .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check

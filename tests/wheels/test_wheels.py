@@ -66,7 +66,7 @@ def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_is_light(platform: str) -> None:
-    assert wheel(platform).stat().st_size <= 1_200_000
+    assert wheel(platform).stat().st_size <= 1_250_000
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -102,15 +102,19 @@ MUSL = """
 #include <stdint.h>
 #include <stdio.h>
 
+static int fail(void) {
+    puts(dlerror());
+    return 1;
+}
+
 int main(int count, char **names) {
     void *library = dlopen(names[1], RTLD_NOW);
     if (!library)
-        return puts(dlerror());
-    int64_t (*block)(void) = (int64_t (*)(void))dlsym(library, "inverse_block");
+        return fail();
     for (int i = 2; i < count; i++)
         if (!dlsym(library, names[i]))
-            return puts(dlerror());
-    return block() != 64;
+            return fail();
+    return ((int64_t (*)(void))dlsym(library, "inverse_block"))() != 64;
 }
 """
 
@@ -124,9 +128,8 @@ def test_musl_loads_the_loops(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(MUSL)
     subprocess.run([compiler, tmp_path / "program.c", "-o", tmp_path / "program"], check=True)
     with zipfile.ZipFile(wheel("musllinux_1_2_x86_64")) as files:
-        for variant in X86[:1]:
-            path = files.extract(f"truerank/kernels/kernels-{variant}.so", tmp_path)
-            subprocess.run([tmp_path / "program", path, *library.ENTRIES], check=True)
+        path = files.extract("truerank/kernels/kernels-x86-64.so", tmp_path)
+    subprocess.run([tmp_path / "program", path, *library.ENTRIES], check=True)
 
 
 class Remote:

@@ -45,7 +45,8 @@ class Study:
 
     def save(self, path: str | Path) -> None:
         """Write the file that `embedded` reads."""
-        arrays = {"X_above": np.stack([ranks.above for ranks in self.x])}
+        x = np.stack([ranks.above for ranks in self.x], axis=1)
+        arrays = {"X_above": np.stack(np.divmod(x, 256))}  # bytes of one kind together take less space
         for name, ranks in {"Y": self.y, "Z": self.z}.items():
             arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
         arrays["n_candidates"] = self.y.n_candidates
@@ -62,7 +63,8 @@ def embedded() -> Study:
         stored = dict(arrays)
     n = stored["n_candidates"]
     y, z = (tr.Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
-    return Study(tuple(tr.Ranks(above=above, n_candidates=n) for above in stored["X_above"]), y, z)
+    high, low = stored["X_above"].astype(np.int64)
+    return Study(tuple(tr.Ranks(above=above, n_candidates=n) for above in (256 * high + low).T), y, z)
 
 
 def from_split(split: tr.Split) -> Study:
