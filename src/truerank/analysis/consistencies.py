@@ -245,6 +245,22 @@ def _settled(curves: Mapping[str, Floats], exact: Mapping[str, float], sizes: In
     return int(sizes[first]) if first < sizes.size else None
 
 
+def order_check(
+    ranks: Mapping[str, Ranks], metric: AnyMetric, design: AnyDesign, found: Consistency
+) -> Callable[[int], bool]:
+    """Return a function that says whether recommenders are in their exact order at a size between those found."""
+    chosen, kind = as_metric(metric), as_design(design)
+    expected = {name: expected_curve(chosen, one, kind, found.sizes) for name, one in ranks.items()}
+    sign = -1.0 if chosen.lower_is_better else 1.0
+    exact = {name: sign * mean for name, mean in found.exact.items()}
+
+    def is_right(m: int) -> bool:
+        sizes = np.array([m])
+        return _settled({name: sign * at(sizes) for name, at in expected.items()}, exact, sizes) is not None
+
+    return is_right
+
+
 def _order(a: Floats, b: Floats) -> NDArray[np.int8]:
     difference = a - b
     tied = np.abs(difference) <= _TIE * np.maximum(np.abs(a), np.abs(b))

@@ -274,11 +274,12 @@ def risks(
         rows = items.rows(part)
         for each, table in zip(moments, tables, strict=True):
             each[:, part] = moments_of(rows, table.values[table.which[part]])
+    exact = {metric: values(ranks, metric) for metric in dict.fromkeys(each.estimated for each in chosen)}
     return [
         Risk(
             str(metric),
             design,
-            values(ranks, metric.estimated),
+            exact[metric.estimated],
             *_by_instance(ranks, table, means, alone, law if variances else None),
         )
         for metric, table, (means, alone) in zip(chosen, tables, moments, strict=True)

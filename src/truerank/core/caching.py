@@ -16,7 +16,8 @@ LIMIT = 1 << 26
 """Bytes that all functions together may keep: 64 MiB."""
 
 # keys hold thousands of them
-_PLAIN = (int, float, str, type(None))
+_PLAIN = frozenset((int, float, str, type(None)))
+_COLLECTIONS = (tuple, list, frozenset, set)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,7 +100,7 @@ def size_of(value: Any) -> int:
     >>> size_of((np.zeros(1_000), {"a": np.zeros(500)})) // 1_000
     12
     """
-    if isinstance(value, _PLAIN):
+    if type(value) in _PLAIN:
         return sys.getsizeof(value)
     if isinstance(value, np.ndarray):
         # a view keeps the whole array
@@ -108,7 +109,7 @@ def size_of(value: Any) -> int:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, tuple | list | frozenset | set):
+    if isinstance(value, _COLLECTIONS):
         return value
     if isinstance(value, Mapping):
         return [*value, *value.values()]

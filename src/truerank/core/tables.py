@@ -233,9 +233,10 @@ def delimited(records: Sequence[dict[str, Any]], delimiter: str) -> str:
     return out.getvalue().rstrip("\n")
 
 
-def json_text(content: Any) -> str:
+def json_text(content: Any, *, compact: bool = False) -> str:
     """Return strict JSON: NaN and infinities, which JSON lacks, become null."""
-    return json.dumps(_without_nan(content), indent=2, allow_nan=False)
+    layout: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False} if compact else {"indent": 2}
+    return json.dumps(_without_nan(content), allow_nan=False, **layout)
 
 
 def _without_nan(content: Any) -> Any:

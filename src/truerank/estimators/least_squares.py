@@ -202,6 +202,10 @@ class RankEstimate(Correction):
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
         return CorrectionTable(rank_estimate(case.count_term(term), case.N, case.m, interpolate=self.interpolate))
 
+    def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
+        """Compute each, which takes less than keeping it."""
+        return [self.solve(term, law, case).values for case in cases]
+
 
 corrected.CORRECTIONS.add_built_in(RankEstimate)
 

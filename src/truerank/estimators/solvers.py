@@ -236,6 +236,8 @@ class Batch(NamedTuple):
         Largest g with f(g) != 0 (cut-off metrics: k - i).
     smooth : bool
         Whether f may be evaluated between integers; see `truerank.sampling.sums`.
+    made_of : tuple of Term and cases, optional
+        What determines the contributions, so that results can be kept.
     """
 
     term: RowTerm
@@ -243,6 +245,7 @@ class Batch(NamedTuple):
     m: int
     last: Ints | None = None
     smooth: bool = True
+    made_of: tuple[Term, tuple[Case, ...]] | None = None
 
     @classmethod
     def of(cls, term: Term, cases: list[Case], m: int) -> Batch:
@@ -253,7 +256,8 @@ class Batch(NamedTuple):
         def at(g: Floats, row: Ints) -> Floats:
             return term.term(cast("Ints", g + i[row]), i[row], n_relevant[row], n[row])
 
-        return cls(at, n - n_relevant, m, None if cutoff is None else cutoff - i, term.shape != "any")
+        last = None if cutoff is None else cutoff - i
+        return cls(at, n - n_relevant, m, last, term.shape != "any", (term, tuple(cases)))
 
     @property
     def large(self) -> Ints:
@@ -279,6 +283,17 @@ class Batch(NamedTuple):
         """Counts for each of the rows, and what each adds to the mean of f over all counts; 0 fills up rows."""
         g, weight = self._counts(rows, law)
         return g, weight * self.term(g, rows[:, None]) / (self.N[rows, None] + 1)
+
+    def targets(self, rows: Ints) -> Iterator[Floats]:
+        """Yield for each of the rows the values of f on few counts, which show whether it falls or rises."""
+        if self.last is None or self.last[rows].max(initial=0) >= _FEW:
+            yield from (self.one(row)(self.weighted_counts(row, HYPERGEOMETRIC).g) for row in rows.tolist())
+            return
+        # up to the first count at which all are 0
+        counts = np.arange(self.last[rows].max(initial=0) + 2.0)
+        for part in slices(rows.size, _CHUNK // counts.size):
+            values = self.term(np.broadcast_to(counts, (rows[part].size, counts.size)), rows[part, None])
+            yield from (own[counts <= N] for own, N in zip(values, self.N[rows[part]], strict=True))
 
     def _counts(self, rows: Ints, law: Law) -> tuple[Floats, Floats]:
         if self.last is not None and self.last[rows].max() < _FEW:
@@ -319,7 +334,7 @@ def bias_variance_tables(batch: Batch, gamma: float, law: Law) -> Floats:
     """
     tables, large = np.empty((batch.N.size, batch.m + 1)), batch.large
     if large.size:
-        tables[large] = SPECTRA[law].combine(_coefficients(batch, large, law), batch.N[large], batch.m, gamma)
+        tables[large] = SPECTRA[law].combine(_visible_part(batch, law), batch.N[large], batch.m, gamma)
     rest = np.setdiff1d(np.arange(batch.N.size), large)
     if rest.size and law is HYPERGEOMETRIC:
         tables[rest] = _from_laws(batch, rest, gamma)
@@ -385,15 +400,17 @@ def least_squares_problems(batch: Batch) -> Iterator[Problem]:
     to assemble for each N, unless the sample is not small against the catalogue.
     """
     large, m, c = batch.large, batch.m, np.full(batch.m + 1, 1 / (batch.m + 1))
-    coefficients = dict(zip(large.tolist(), _coefficients(batch, large, HYPERGEOMETRIC), strict=True))
-    for row, N in enumerate(batch.N.tolist()):
-        if row not in coefficients:
+    coefficients = _visible_part(batch, HYPERGEOMETRIC)
+    degrees = coefficients.shape[1]
+    common = sampled_polynomials(m)[:, :degrees].T / (m + 1)
+    visible = Gram().singular_values(batch.N[large], m)[:, :degrees, None]
+    solved = dict(zip(large.tolist(), zip(visible, coefficients, batch.targets(large), strict=True), strict=True))
+    for row in range(batch.N.size):
+        if row not in solved:
             yield batch.problem(row, HYPERGEOMETRIC)
             continue
-        b = coefficients[row]
-        visible, common = Gram().singular_values(N, m)[: b.size], sampled_polynomials(m)[:, : b.size].T / (m + 1)
-        target = batch.one(row)(batch.weighted_counts(row, HYPERGEOMETRIC).g)
-        yield Problem.of(visible[:, None] * common, b, c, target)
+        gain, b, target = solved[row]
+        yield Problem.of(gain * common, b, c, target)
 
 
 class Gram:
@@ -504,6 +521,17 @@ def _lagrange(points: Floats, at: Floats) -> Floats:
     """Matrix that turns values at ``points`` into values of the interpolant ``at``."""
     others = [(point, np.delete(points, j)) for j, point in enumerate(points)]
     return np.stack([np.prod((at[:, None] - rest) / (point - rest), axis=1) for point, rest in others], axis=1)
+
+
+def _visible_part(batch: Batch, law: Law) -> Floats:
+    """Return the coefficients of the large rows, which all corrections of the same cases share."""
+    return _coefficients(batch, batch.large, law) if batch.made_of is None else _kept(*batch.made_of, batch.m, law)
+
+
+@cached
+def _kept(term: Term, cases: tuple[Case, ...], m: int, law: Law) -> Floats:
+    batch = Batch.of(term, list(cases), m)
+    return frozen(_coefficients(batch, batch.large, law))
 
 
 def _coefficients(batch: Batch, rows: Ints, law: Law) -> Floats:

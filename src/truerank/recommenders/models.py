@@ -18,7 +18,7 @@ from truerank.core.checks import AnyArray, Floats, InputError, as_number, as_pat
 from truerank.core.matrices import Matrix
 from truerank.core.threads import check_threads
 from truerank.data.interactions import Interactions, PerUser
-from truerank.formats import sources, writing
+from truerank.formats import writing
 from truerank.scoring.scorers import ArrayScorer, Factors, Similarity
 
 _PARTS = ("data", "indices", "indptr", "shape")
@@ -26,7 +26,9 @@ _PARTS = ("data", "indices", "indptr", "shape")
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return the name and the settings of the recommender as a dict, and the arrays."""
-    arrays = sources.load_arrays(path)
+    from truerank.formats.sources import load_arrays
+
+    arrays = load_arrays(path)
     try:
         about = json.loads(str(arrays.pop("about", "")))
     except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 import truerank as tr
+from truerank.analysis.consistencies import order_check
 from truerank.analysis.plans import first_good
 from truerank.core.checks import Floats
 from truerank.estimators.corrected import AnyMetric, correction_table
@@ -56,10 +57,7 @@ def metric_by_size(
     wrong = found.sizes[found.sizes < (found.settled or 0)]
     if found.settled is None or wrong.size == 0:
         return found
-
-    def is_right(m: int) -> bool:
-        return tr.consistency(ranks, metric, design, sizes=[m]).settled is not None
-
+    is_right = order_check(ranks, metric, design, found)
     return dataclasses.replace(found, settled=first_good(is_right, int(wrong[-1]), found.settled))
 
 

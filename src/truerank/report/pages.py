@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import inspect
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
@@ -113,7 +112,7 @@ def embedded_json(data: Mapping[str, Any]) -> str:
     >>> embedded_json({"name": "</script>"})
     '{"name":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(json.loads(json_text(data)), separators=(",", ":"), ensure_ascii=False)
+    text = json_text(data, compact=True)
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text

@@ -82,13 +82,30 @@ def styled(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     return drawn
 
 
-def panels(count: int, *, columns: int = 2) -> tuple[Figure, list[Axes]]:
-    """Return a figure as wide as a page, and its panels in reading order."""
+def panels(count: int, *, columns: int = 2, measured: bool = True) -> tuple[Figure, list[Axes]]:
+    """Return a figure as wide as a page, and its panels in reading order.
+
+    Margins are measured, which takes longer than drawing, unless labels are known to be as short as those of the paper.
+    """
     from matplotlib.figure import Figure
 
     rows = -(-count // columns)
-    figure = Figure(figsize=(7.0, 2.6 * rows), layout="constrained")
+    width, height = 7.0, 2.6 * rows
+    figure = Figure(figsize=(width, height), layout="constrained" if measured else None)
+    if not measured:
+        left, bottom, right, top = _MARGINS
+        figure.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
+        # between two panels are the margins of both, relative to a panel
+        figure.subplots_adjust(wspace=_gap(left + right, width / columns), hspace=_gap(bottom + top, height / rows))
     return figure, figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+
+
+# left, bottom, right and top, in inches
+_MARGINS = (0.55, 0.42, 0.25, 0.25)
+
+
+def _gap(margins: float, size: float) -> float:
+    return margins / (size - margins)
 
 
 def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArray]) -> None:
@@ -101,9 +118,19 @@ def curves(axes: Axes, x: AnyArray | Sequence[float], lines: Mapping[str, AnyArr
 def curves_by_size(axes: Axes, found: tr.Consistency, *, words_left: bool) -> None:
     """Draw expected metrics against the sample size, with a mark where their order becomes correct."""
     curves(axes, found.sizes, found.curves)
-    axes.set(xlabel="number of samples m", xscale="log")
+    axes.set(xlabel="number of samples m")
+    log_scale(axes)
     if found.settled is not None:
         mark(axes, found.settled, f"right order\nfrom m = {found.settled:,}", words_left=words_left)
+
+
+def log_scale(axes: Axes) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers at the powers of ten."""
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def bars(axes: Axes, groups: Sequence[str], heights: Mapping[str, AnyArray]) -> None:

@@ -79,13 +79,15 @@ def rules(longest: Floats) -> tuple[Ints, Floats, Floats]:
         lengths = np.maximum(longest.astype(np.int64), 1)
         inside = np.arange(POINTS) < lengths[:, None]
         return lengths, np.where(inside, np.arange(float(POINTS)), 0.0), inside.astype(np.float64)
-    distinct, which = np.unique(longest, return_inverse=True)
-    lengths = np.array([on_ladder(length) for length in distinct], dtype=np.int64)
+    steps = np.floor(np.log(np.maximum(longest, POINTS) / POINTS) / math.log(_LADDER))
+    short = np.maximum(longest.astype(np.int64), 1)
+    each = np.where(longest <= POINTS, short, (POINTS * _LADDER**steps).astype(np.int64))
+    distinct, which = np.unique(each, return_inverse=True)
     table = np.zeros((2, distinct.size, POINTS))
-    for row, length in enumerate(lengths.tolist()):
+    for row, length in enumerate(distinct.tolist()):
         points, weights = rule(length)
         table[0, row, : points.size], table[1, row, : points.size] = points, weights
-    return lengths[which], table[0][which], table[1][which]
+    return each, table[0][which], table[1][which]
 
 
 # A block may be this many widths of the law long, in the angle 2 asin sqrt(g / N) in which the

@@ -80,12 +80,13 @@ class Scorer(ABC):
         """
         scores, size = np.empty(users.size), self.batch_size or users_per_block(self._width())
         order = np.argsort(users, kind="stable")
-        distinct, starts = np.unique(users[order], return_index=True)
+        starts = np.flatnonzero(np.diff(users[order], prepend=-1))
         bounds = np.append(starts, users.size)
-        for first in range(0, distinct.size, size):
-            block = distinct[first : first + size]
-            chosen = order[bounds[first] : bounds[first + block.size]]
-            scores[chosen] = self._rows(block)[np.searchsorted(block, users[chosen]), items[chosen]]
+        for first in range(0, starts.size, size):
+            ends = bounds[first : first + size + 1]
+            chosen = order[ends[0] : ends[-1]]
+            rows = np.repeat(np.arange(ends.size - 1), np.diff(ends))
+            scores[chosen] = self._rows(users[order[ends[:-1]]])[rows, items[chosen]]
         return scores
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import truerank as tr
-from truerank.analysis.risks import risks
-from truerank.core.checks import Floats, Ints
+from truerank.core.checks import Bools, Floats, Ints
 from truerank.core.threads import progress_bar
 from truerank.estimators.corrected import as_sampled, counted
+from truerank.evaluation.intervals import mean_of
 from truerank.papers.krichene_rendle_2020.toy_tables import TABLE_3, TABLE_3_COLUMNS, TABLE_4, ComparedCell
-from truerank.sampling.expectations import ItemLaws
+from truerank.sampling.expectations import ItemLaws, pooled_laws, pooled_tied_laws
 from truerank.sampling.laws import HYPERGEOMETRIC
 
 SHAPE = (6_040, 3_706)
@@ -155,7 +155,7 @@ def _one_repetition(ranks: tr.Ranks, exact: Floats | None, tables: Floats, gener
 
 def _exact(ranks: tr.Ranks) -> Floats:
     """Return the exact metrics as a column."""
-    return np.array([[tr.estimate(ranks, metric).mean] for metric in METRICS])
+    return np.array([[mean_of(tr.values(ranks, metric))] for metric in METRICS])
 
 
 def expected_as_published(ranks: tr.Ranks, tables: Floats) -> Floats:
@@ -168,17 +168,35 @@ def expected_counts(ranks: tr.Ranks) -> Floats:
 
     Of t sampled ties, floor(U t) are put above, which is never all of them.
     """
-    items = ItemLaws(HYPERGEOMETRIC, ranks.above, SAMPLED, ranks.item_n - 1)
-    total, lost = np.zeros(SAMPLED + 1), np.zeros((SAMPLED + 1, SAMPLED + 1))
+    N = ranks.item_n - 1
+    free, last = ranks.tied == 0, (ranks.tied > 0) & (ranks.above + ranks.tied == N)
+    # where an item ties with all that are not above it, the rest of a sample are ties
+    lost = _pooled(ranks, last).sum(axis=0)[:, None] * _lost(np.eye(SAMPLED + 1)[::-1])
+    between = ~(free | last)
+    items = ItemLaws(HYPERGEOMETRIC, ranks.above[between], SAMPLED, N[between])
     for part in items.parts():
-        rows, tied = items.rows(part), ranks.tied[part]
-        total += rows[tied == 0].sum(axis=0)
-        item, above = np.nonzero((rows > _NEGLIGIBLE) & (tied > 0)[:, None])
+        rows = items.rows(part)
+        item, above = np.nonzero(rows > _NEGLIGIBLE)
         left = (items.N - items.g)[part][item]
-        ties = HYPERGEOMETRIC.rows(tied[item], np.minimum(SAMPLED - above, left), left)
+        ties = HYPERGEOMETRIC.rows(ranks.tied[between][part][item], np.minimum(SAMPLED - above, left), left)
         # by the sampled candidates above an item and its ties, and those of its ties that are put above it
         np.add.at(lost, above, rows[item, above, None] * _lost(ties))
-    return total + [np.trace(lost[::-1], offset=count - SAMPLED) for count in range(SAMPLED + 1)]
+    return _pooled(ranks, free).sum(axis=0) + [
+        np.trace(lost[::-1], offset=count - SAMPLED) for count in range(SAMPLED + 1)
+    ]
+
+
+def _pooled(ranks: tr.Ranks, some: Bools, *, tied: bool = False) -> Floats:
+    """Return how many of some users have each sampled count on average, a row for each number of candidates.
+
+    Candidates that tie do not count, or if they are `tied` count in random order.
+    """
+    sizes, group = np.unique(ranks.item_n, return_inverse=True)
+    above, N = ranks.above[some], ranks.item_n[some] - 1
+    own: dict[str, Any] = {"weight": np.ones(N.size), "group": group[some], "n_groups": sizes.size}
+    if tied:
+        return pooled_tied_laws(above, ranks.tied[some], SAMPLED, N, **own)
+    return pooled_laws(HYPERGEOMETRIC, above.astype(np.float64), SAMPLED, N, **own)
 
 
 def _lost(ties: Floats) -> Floats:
@@ -192,8 +210,11 @@ def _lost(ties: Floats) -> Floats:
 
 def expected_by_default(ranks: tr.Ranks) -> Floats:
     """Return the expectations with truerank's defaults, of shape (metrics, columns)."""
-    found = risks(ranks, columns(published=False), DESIGN)
-    return np.hstack([_exact(ranks), np.array([each.mean for each in found]).reshape(len(METRICS), -1)])
+    shown, (_, first) = as_sampled(ranks, DESIGN), np.unique(ranks.item_n, return_index=True)
+    counts = _pooled(ranks, ranks.tied == 0) + _pooled(ranks, ranks.tied > 0, tied=True)
+    tables = [counted(metric.terms(shown)[0], shown, first) for metric in columns(published=False)]
+    means = np.array([np.sum(counts * table) / len(ranks) for table in tables])
+    return np.hstack([_exact(ranks), means.reshape(len(METRICS), -1)])
 
 
 def table_3(study: Study, repeated: Mapping[str, Floats]) -> list[ComparedCell]:

@@ -88,7 +88,7 @@ def _all_ranks(last: int) -> tr.Ranks:
 @plots.styled
 def figure_1() -> tuple[Figure, str]:
     """Metrics against the rank of the one relevant item, for all ranks and for the first 100."""
-    figure, axes = plots.panels(2)
+    figure, axes = plots.panels(2, measured=False)
     for panel, last in zip(axes, (N, 100), strict=True):
         ranks = _all_ranks(last)
         plots.curves(panel, ranks.rank, {name: tr.values(ranks, metric) for name, metric in METRICS.items()})
@@ -101,10 +101,11 @@ def figure_1() -> tuple[Figure, str]:
 def figure_2() -> tuple[Figure, str]:
     """Expected sampled metrics of the toy example against the number of samples."""
     sizes = np.unique(np.geomspace(1, N, 120).astype(int))
-    figure, axes = plots.panels(4)
+    figure, axes = plots.panels(4, measured=False)
     for panel, (name, metric) in zip(axes, METRICS.items(), strict=True):
         plots.curves(panel, sizes, tr.consistency(toy.RANKS, metric, "uniform(replace)", sizes=sizes).curves)
-        panel.set(title=name, xlabel="number of samples m", ylabel="expected metric", xscale="log", xlim=(1, N))
+        plots.log_scale(panel)
+        panel.set(title=name, xlabel="number of samples m", ylabel="expected metric", xlim=(1, N))
         panel.set_ylim(bottom=0)
     axes[0].legend(title="recommender")
     return figure, "the order of A, B and C depends on the number of samples"
@@ -114,7 +115,7 @@ def figure_2() -> tuple[Figure, str]:
 def figure_3() -> tuple[Figure, str]:
     """Expected sampled metrics against the true rank, for growing samples."""
     ranks = _all_ranks(1_000)
-    figure, axes = plots.panels(4)
+    figure, axes = plots.panels(4, measured=False)
     for panel, (name, metric) in zip(axes, METRICS.items(), strict=True):
         sampled = {f"m = {m:,}": (metric, tr.UniformSampling(m, replace=True)) for m in (10, 100, 1_000)}
         plots.curves(panel, ranks.rank, figures.metric_by_rank(ranks, metric, sampled))
@@ -128,14 +129,16 @@ def figure_4() -> tuple[Figure, str]:
     """Corrected average precision: its value at each sampled rank, and its expectation at each true rank."""
     design = tr.UniformSampling(100, replace=True)
     ranks = _all_ranks(N)
-    figure, (left, right) = plots.panels(2)
+    figure, (left, right) = plots.panels(2, measured=False)
     tables = figures.metric_by_sampled_rank("ap", CORRECTIONS, design, N, uncorrected="AP")
     plots.curves(left, np.arange(1, design.size + 2), tables)
-    left.set(xlabel="sampled rank", ylabel="corrected metric", xscale="log", xlim=(1, design.size + 1))
+    plots.log_scale(left)
+    left.set(xlabel="sampled rank", ylabel="corrected metric", xlim=(1, design.size + 1))
     left.set_ylim(-0.45, 0.65)
     sampled = {name: (text, design) for name, text in CORRECTIONS.items()}
     plots.curves(right, ranks.rank, figures.metric_by_rank(ranks, "ap", sampled, exact="AP"))
-    right.set(xlabel="rank", ylabel="expected corrected metric", xscale="log", xlim=(1, N), ylim=(-0.05, 0.5))
+    plots.log_scale(right)
+    right.set(xlabel="rank", ylabel="expected corrected metric", xlim=(1, N), ylim=(-0.05, 0.5))
     right.legend()
     return figure, "corrected AP oscillates in the sample, less so in expectation"
 
@@ -148,7 +151,7 @@ def bottom_half(ranks: tr.Ranks) -> int:
 @plots.styled
 def figure_5(study: movielens.Study) -> tuple[Figure, str]:
     """Distribution of predicted ranks on MovieLens 1M."""
-    figure, (panel,) = plots.panels(1, columns=1)
+    figure, (panel,) = plots.panels(1, columns=1, measured=False)
     names, heights = figures.rank_distribution(study.ranks, BUCKETS)
     plots.bars(panel, [*names[:-1], f"above {BUCKETS[-1]:,}"], heights)
     panel.set(xlabel="predicted rank", ylabel="number of users")
@@ -176,7 +179,7 @@ def figure_6(study: movielens.Study) -> tuple[Figure, str]:
     most = int(study.y.n_candidates.min()) - 1
     # many catalogue sizes can be corrected at once if a sample is at most a third of each
     parts = growth(study, "recall@10", most), growth(study, "recall@10~bv(0.1)", most // 3)
-    figure, axes = plots.panels(2)
+    figure, axes = plots.panels(2, measured=False)
     titles = "uncorrected", "Bias² + 0.1 Variance"
     for panel, part, title, words_left in zip(axes, parts, titles, (True, False), strict=True):
         plots.curves_by_size(panel, part, words_left=words_left)
