@@ -1,4 +1,4 @@
-"""Anything with rows, a file, a dataframe, lists or dicts, -> an Arrow table."""
+"""Anything with rows (a file, a dataframe, lists or dicts) -> an Arrow table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def from_columns(columns: Mapping[Any, Any], contents: Contents, chosen: Mapping[str, str | int]) -> pa.Table | None:
-    """Return ``{"user": [...], "item": [...]}`` as a table, None if the keys of a dict are not names of columns.
+    """Return ``{"user": [...], "item": [...]}`` as a table; None if the keys of a dict are not names of columns.
 
     Examples
     --------
@@ -136,9 +136,9 @@ def _array(values: Any, what: str) -> pa.Array:
         raise InputError(f"the {what} must be whole numbers of 64 bits or text ({reason(error)}).") from error
 
 
-_ROWS = 1 << 17  # of a Parquet file, read at once
-_PIECE = 1 << 24  # bytes of JSON, read at once
-_BYTES_PER_BYTE = 8  # of JSON: as bytes, as text, and parsed
+_ROWS = 1 << 17  # rows of a Parquet file read at once
+_PIECE = 1 << 24  # bytes of JSON read at once
+_BYTES_PER_BYTE = 8  # memory per byte of JSON: as bytes, as text, and parsed
 # nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
 _DEEPEST = 64
 
@@ -236,7 +236,7 @@ class _Text(Opened):
 class _Parquet(Opened):
     """A Parquet file; only the needed columns are read.
 
-    Text is read as a dictionary, which repeated values do not enlarge, and unpacked once its size is known.
+    Text is read as a dictionary, which repeated values do not enlarge, and is unpacked once its size is known.
     """
 
     def __init__(self, file: File) -> None:
@@ -250,11 +250,11 @@ class _Parquet(Opened):
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         wanted = [self.names[column] for column in columns]
         with unreadable(self.name), self._file.open_anywhere() as stream:
-            # the metadata of columns say more, but Arrow ends the process where these are damaged
+            # the metadata of columns say more, but Arrow ends the process if they are damaged
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
             check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
-            # read ahead, the packed columns of the whole file would be in memory
+            # with reading ahead, the packed columns of the whole file would be in memory
             content, size = pq.ParquetFile(stream, read_dictionary=self._texts, pre_buffer=False), 0
             gathered = Gathered(self.name, [str(column) for column in ids])
             for piece in self._pieces(content, columns):

@@ -11,11 +11,11 @@ from truerank.formats.ids import is_text
 
 _TEXT = pa.large_string()
 _PENDING = 1 << 26  # bytes of ids that wait to be numbered
-_SHARE = 2.25  # of a table: itself, and what is made of it by numbering and sorting its rows
+_SHARE = 2.25  # memory relative to a table: itself, and the results of numbering and sorting its rows
 
 
 class Gathered:
-    """Pieces of a table, joined as they come: ids that are text are kept once each.
+    """Pieces of a table, joined as they arrive; each id that is text is kept once.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Gathered:
 
 
 class _Ids:
-    """A column of ids: numbers as they are, or codes of distinct texts, in the order in which these first occur."""
+    """A column of ids: numbers as they are, or codes of distinct texts, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._kind: pa.DataType | None = None

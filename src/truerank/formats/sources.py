@@ -77,7 +77,7 @@ def check_unpacked(name: str, size: int, packed: int) -> None:
 
 
 def unpacked_size(column: pa.ChunkedArray) -> int:
-    """Return the bytes that a column takes once its dictionaries are unpacked, also those in lists.
+    """Return the bytes that a column takes once its dictionaries, including those in lists, are unpacked.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class File:
             return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield the unpacked content in pieces of about so many bytes that end with a line; at least one."""
+        """Yield the unpacked content in pieces of about `size` bytes that end with a line; at least one piece."""
         rest: list[bytes] = []
         with self.open() as stream:
             while block := stream.read(size):
@@ -316,7 +316,7 @@ def _standard_input() -> File:
         return _streamed(Path("-"), sys.stdin.buffer)
     except InputError:
         raise
-    except (AttributeError, ValueError) as error:  # Python has none where it was closed before the start
+    except (AttributeError, ValueError) as error:  # there is none if it was closed before the start
         raise InputError("can't read standard input: it is closed.") from error
     except OSError as error:
         raise InputError(f"can't read standard input: {error.strerror or error}.") from error
@@ -383,7 +383,7 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
 
 
 def _check_file(path: str | Path) -> None:
-    # these, unlike those of a Path, take any text for a path
+    # unlike the methods of a Path, these accept any text
     if os.path.isdir(path):  # noqa: PTH112
         raise InputError(f"{str(path)!r} is a directory, not a file.")
     if not os.path.isfile(path):  # noqa: PTH113
