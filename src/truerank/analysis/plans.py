@@ -129,8 +129,8 @@ class PlannedDesign:
     difference : float
         Expected difference of the means, the second recommender minus the first.
     right : bool or None
-        Whether it has the sign of the exact difference. If not, more users make it worse. None: there is no order,
-        since both recommenders are equally good on these users.
+        Whether it has the sign of the exact difference. If not, more users only confirm the wrong order. None: there is
+        no order, since both recommenders are equally good on these users.
     probability : float
         Probability that one run shows the correct order on these users; NaN if there is none.
     users : float

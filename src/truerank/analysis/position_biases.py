@@ -181,7 +181,7 @@ def _mean(ranks: Ranks, values: Floats, there: Bools) -> Floats:
 
 
 def _strata(ids: AnyArray, known: Ints, size: Ints) -> Ints:
-    """Return groups within which places can be exchanged: users with several instances, and others who are alike."""
+    """Return groups within which places can be exchanged: each user with several instances, and similar other users."""
     _, user, times = np.unique(ids, return_inverse=True, return_counts=True)
     alone = times[user] == 1
     labels = np.column_stack([np.where(alone, -1, user), np.where(alone, known, 0), np.where(alone, size, 0)])

@@ -37,7 +37,7 @@ class Race(Tabular[Record]):
         On the users that were ranked. Interval, p-value and verdict are valid although the race stopped as soon as they
         were clear. The difference itself is a little too large on average, because large ones stop the race early.
     ranks : dict of name to Ranks
-        Of the users that were ranked, in their random order.
+        Ranks of the users that were ranked, in their random order.
     users, population : int
         How many users were ranked, and how many there are.
     """

@@ -31,7 +31,7 @@ _ALL = "all candidates"
 
 @dataclass(frozen=True)
 class PlannedScores:
-    """What one way to evaluate costs and shows.
+    """The cost of one way to evaluate, and its error.
 
     Attributes
     ----------

@@ -544,7 +544,7 @@ class Ranks:
 
     @cached_property
     def fits(self) -> Cache:
-        """What estimators have computed from these ranks, so that several metrics share it."""
+        """Values that estimators have computed from these ranks, so that several metrics share them."""
         return Cache(max(LIMIT, 16 * self.above.nbytes))
 
     @cached_property

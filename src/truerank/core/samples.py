@@ -52,7 +52,7 @@ class Design(Named, ABC):
 
     @property
     def unequal_chances(self) -> bool:
-        """Whether some candidates are likelier to be sampled than others; only then ranks have `Sample.estimated`."""
+        """Whether some candidates are likelier to be sampled than others; only then is there a `Sample.estimated`."""
         return False
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
@@ -75,7 +75,7 @@ DESIGNS: Registry[Any] = Registry("sampling design", "'uniform(100)' or 'inverse
 
 @dataclass(frozen=True, init=False, eq=False)
 class Sample:
-    """What belongs to sampled ranks: how the candidates were sampled, and from how many.
+    """The sample behind sampled ranks: how the candidates were sampled, and from how many.
 
     Parameters
     ----------

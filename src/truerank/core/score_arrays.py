@@ -32,7 +32,7 @@ def count_scores(
     above, tied = _in_pool(own, others[counts]) if others.ndim == 1 else _in_rows(own, others, counts)
     n_relevant = is_relevant.sum(axis=1)
     weights = None if inclusion is None else _weights(inclusion, others, counts, most)
-    pool = np.where(counts, others, -np.inf)  # where the others count, they come first
+    pool = np.where(counts, others, -np.inf)  # candidates that count come first
     return {
         "estimated": None if weights is None else _weighed(pool, weights, above, tied)[is_relevant],
         "above": above[is_relevant],
@@ -66,12 +66,12 @@ def _weighed(others: AnyArray, weights: Floats, above: Ints, tied: Ints) -> Floa
 
 
 def weight_above(others: AnyArray, weights: Floats, row: Ints, above: Ints, tied: Ints) -> Floats:
-    """Return the weight of the candidates above relevant ones, with half of that of those that tie.
+    """Return the total weight of the candidates above relevant ones, plus half that of the tied ones.
 
     Parameters
     ----------
     others, weights : arrays of shape (rows, m)
-        Scores of the candidates, and by how much each counts.
+        Scores of the candidates, and the weight of each.
     row, above, tied : arrays of int, which broadcast
         The row of each relevant one, and how many candidates of this row are above and tied.
 

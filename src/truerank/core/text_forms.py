@@ -116,7 +116,7 @@ class Registry(Generic[Kind]):
     elsewhere : dict of str to str
         Names of another kind, each with the text to show about it.
     homes : tuple of str
-        Modules that register the built-in entries; they are imported when an entry is first asked for.
+        Modules that register the built-in entries; they are imported when an entry is first needed.
     """
 
     def __init__(

@@ -158,7 +158,7 @@ def _of_control_groups(root: Path) -> Iterator[int]:
 def _limits_above(base: Path, path: str, name: str) -> Iterator[int]:
     own = base / path.strip("/")
     for folder in (own, *own.parents):
-        with suppress(OSError, ValueError):  # "max" is no limit; a container does not see the folders outside
+        with suppress(OSError, ValueError):  # "max" means no limit; a container does not see the folders outside
             if folder.is_relative_to(base):
                 yield int((folder / name).read_text())
 

@@ -57,7 +57,7 @@ class _Typical(NamedTuple):
     weight: float
     """Weight of its group in the mean over instances."""
     single: float
-    """Of one item."""
+    """Weight of one item."""
 
     def moments(self, table: Floats) -> tuple[float, float]:
         """Return what a table adds to the bias and to the variance of the mean."""
@@ -176,8 +176,8 @@ class BiasVariance(Correction):
 def _sums_by_size(shown: Floats, metric: Floats, cases: list[Case], gamma: float) -> SumsBySize:
     """Return the sums of the expected table values of all items, from the counts in the largest samples.
 
-    `shown` is what M draws show of the items of each case, and `metric` what they show of the metric, both of shape
-    (cases, M + 1). In polynomials, neither depends on a smaller sample size m.
+    `shown` is what M draws show about the items of each case, and `metric` what they show about the metric, both of
+    shape (cases, M + 1). In polynomials, neither depends on a smaller sample size m.
     """
     M, spectrum = shown.shape[1] - 1, solvers.Gram()
     polynomials = solvers.sampled_polynomials(M)
@@ -194,7 +194,7 @@ def _sums_by_size(shown: Floats, metric: Floats, cases: list[Case], gamma: float
 
 @cached
 def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
-    """Return what samples of m draws show of the metric; recommenders that are compared share their cases."""
+    """Return what samples of m draws show about the metric; recommenders that are compared share their cases."""
     batch = solvers.Batch.of(term, list(cases), m)
     g, mass = batch.mass(np.arange(len(cases)), HYPERGEOMETRIC)
     row, place = np.nonzero(mass)

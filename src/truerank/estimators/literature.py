@@ -145,7 +145,7 @@ def maximum_entropy_law(chances: Floats, shares: Floats, within: Cells, eta: flo
     chances : array of shape (cells, m + 1)
         Chance of each sampled count in each cell.
     shares : array of float, m + 1
-        Of the sampled counts.
+        Shares of the sampled counts.
     within : Cells
     eta : float
     """

@@ -84,14 +84,14 @@ def _solved_counts(draws: Draws, breaks: Iterable[int], single: int) -> Ints:
 
 
 def _refined(g: Ints) -> Ints:
-    """The same counts and some between them."""
+    """Return the same counts and some between them."""
     between = g[:-1, None] + np.diff(g)[:, None] * np.arange(_CHECKED) // _CHECKED
     return np.unique(np.append(between, g[-1]))
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all tables for the same draws share.
+    """Everything that tables for the same draws share.
 
     Attributes
     ----------

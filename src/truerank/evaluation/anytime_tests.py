@@ -111,7 +111,7 @@ class AnytimeOutcome(Outcome):
     differences : array of float
         In the order in which users were seen.
     largest : float
-        The largest difference that a user could have, either way.
+        The largest difference that a user could have, in either direction.
     population : int or None
         The number of all users, if the difference is about them; None: it is about all conceivable users.
     """

@@ -1,4 +1,4 @@
-"""What a sample leaves open about an exact metric, or about a difference of two, and what would determine more."""
+"""The range that a sample leaves open for an exact metric, or for the difference of two, and what would narrow it."""
 
 from __future__ import annotations
 

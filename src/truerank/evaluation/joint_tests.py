@@ -99,7 +99,7 @@ class Maxima:
 
 
 def _largest(drawn: Floats, scale: Floats, pairs: Bools) -> Floats:
-    """Return the largest difference of the rows of pairs, over its scale, in each column."""
+    """Return, for each column, the largest difference of the rows of any pair, divided by its scale."""
     largest = np.zeros(drawn.shape[1])
     for one in np.flatnonzero(pairs.any(axis=1)):
         others = pairs[one]

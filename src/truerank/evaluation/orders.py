@@ -15,7 +15,7 @@ from truerank.evaluation.differences import Difference
 
 @dataclass(frozen=True)
 class Place:
-    """Where a recommender may stand among several.
+    """The places that a recommender may have among several.
 
     Attributes
     ----------

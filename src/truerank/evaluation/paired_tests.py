@@ -45,7 +45,7 @@ class PairedSample:
     hidden : array of length n_columns, optional
         Error of each column's mean that its spread over the units does not show, as for estimators that pool them.
     largest : array of length n_columns, optional
-        The largest difference that an instance could have, either way; by default that of any two values seen.
+        The largest difference that an instance could have, in either direction; by default that of any two values seen.
     """
 
     sums: Floats
@@ -107,7 +107,7 @@ class PairedSample:
         return Units.of(self.sums[:, pair[0]] - self.sums[:, pair[1]], self.sizes)
 
     def largest_difference(self, pair: Pair) -> float:
-        """Return the largest difference that an instance could have, either way."""
+        """Return the largest difference that an instance could have, in either direction."""
         if self.largest is not None:
             return float(self.largest[pair[0]])
         return float(np.ptp(self.sums[:, pair] / self.sizes[:, None])) if self.sizes.size else 0.0
@@ -183,7 +183,7 @@ class LikelihoodOutcome(Outcome):
     units : Units
         The differences of the independent units.
     largest : float
-        The largest difference that an instance could have, either way.
+        The largest difference that an instance could have, in either direction.
     hidden : float
         Error of the difference that its spread over the units does not show.
     """

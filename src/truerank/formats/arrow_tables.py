@@ -287,8 +287,8 @@ def _is_text(leaf: pq.ColumnSchema) -> bool:
 class _Json(Opened):
     """JSON objects, one per line.
 
-    Any of them may have other columns, or need another type, so that all are read once to see what there is, and
-    once more to keep the columns that are needed.
+    Any of them may have other columns, or need other types, so all are read once to find columns and types, and once
+    more to keep the columns that are needed.
     """
 
     def __init__(self, file: File) -> None:
@@ -315,7 +315,7 @@ class _Json(Opened):
             self._n_rows += len(table)
 
     def _pieces(self, kinds: Mapping[str, pa.DataType] | None = None) -> Iterator[pa.Table]:
-        """Yield some rows at a time: columns of these types, or all columns, with the types that hold their values."""
+        """Yield some rows at a time: columns of the given types, or all columns, with types that hold their values."""
         n_lines = n_rows = 0
         for piece in self._file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
             content = piece.removeprefix(b"\xef\xbb\xbf").decode(self._encoding).encode()
@@ -326,7 +326,7 @@ class _Json(Opened):
             n_lines += content.count(b"\n")
 
     def _parse(self, content: bytes, kinds: Mapping[str, pa.DataType] | None, n_rows: int) -> pa.Table:
-        """Return the rows in a piece, before which there are `n_rows`."""
+        """Return the rows in a piece that comes after `n_rows` others."""
         # a line must fit into a block, and Arrow counts the rows of each block
         reading = pa_json.ReadOptions(block_size=len(content) + 1)
         chosen = pa_json.ParseOptions(explicit_schema=pa.schema(kinds or {}), unexpected_field_behavior="ignore")
@@ -376,7 +376,7 @@ class _Json(Opened):
 
 
 def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return the type that holds the values of two; text if some look like dates and others do not."""
+    """Return a type that holds the values of both; text if some look like dates and others do not."""
     try:
         return _promoted(one, other)
     except pa.ArrowTypeError:
@@ -395,7 +395,7 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
 
 
 def _check_nesting(content: bytes, name: str, n_lines: int) -> None:
-    """Refuse lines, after so many others, whose brackets are nested deeper than in any table."""
+    """Refuse lines, after `n_lines` others, whose brackets are nested deeper than in any table."""
     codes = np.frombuffer(content, dtype=np.uint8)
     # { and } are [ and ] with another bit set
     at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))

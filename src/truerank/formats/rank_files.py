@@ -172,7 +172,7 @@ def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
 
 
 def from_rows(table: pa.Table) -> Ranks:
-    """Return the ranks in the rows of a table; columns of nulls are ignored, and estimated counts if any are missing.
+    """Return the ranks in the rows of a table; columns of nulls, and estimated counts if any are missing, are ignored.
 
     Examples
     --------

@@ -124,7 +124,7 @@ Source = Any
 
 HEAD = 1 << 16
 _BLOCK = 1 << 24
-_IN_MEMORY = 1 << 26  # bytes of a stream; what is longer is kept in a temporary file
+_IN_MEMORY = 1 << 26  # bytes of a stream; a longer one is kept in a temporary file
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
 _UNREADABLE = (
@@ -178,7 +178,7 @@ class File:
 
     @contextmanager
     def open_anywhere(self) -> Iterator[Any]:
-        """Open the unpacked content as an Arrow stream that is read in any order: if it is packed, from a copy."""
+        """Open the unpacked content as an Arrow stream that can be read in any order; packed content is copied."""
         with self.open() as stream:
             if self.member is None and not self._gzipped():
                 yield stream
@@ -215,7 +215,7 @@ class File:
 
     @contextmanager
     def _raw(self) -> Iterator[tuple[Any, int]]:
-        """Open the content as it is stored, and return its size there."""
+        """Open the content as it is stored, and return its stored size."""
         if self.member is not None:
             with self._archive() as archive:
                 info = archive.getinfo(self.member)
@@ -323,7 +323,7 @@ def _standard_input() -> File:
 
 
 def _streamed(path: Path, stream: IO[bytes]) -> File:
-    """Return the content of a stream as a file, whose copy is deleted with it."""
+    """Return the content of a stream as a file; the copy is deleted with it."""
     content = _stored(stream)
     try:
         file = _inside(File(path, content=content))
