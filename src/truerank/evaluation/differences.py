@@ -94,7 +94,7 @@ class Difference(Tabular[Record]):
     outcome: Outcome = field(repr=False, compare=False)
     expectation: Outcome = field(repr=False, compare=False)
     largest: float = field(default=math.inf, repr=False, compare=False)
-    """The largest difference that the metric allows, in either direction; intervals are within it. Infinite if not known."""
+    """Largest difference that the metric allows, in either direction; bounds intervals. Infinite if not known."""
     run_error: float = 0.0
     better_off: float = math.nan
     worse_off: float = math.nan
