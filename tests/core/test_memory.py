@@ -192,4 +192,4 @@ def test_under_a_limit_of_the_operating_system(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     *jobs, refused = done.stdout.splitlines()
     assert [json.loads(job)[:2] for job in jobs] == [[name, True] for name in JOBS], done.stdout
-    assert refused.startswith("this needs more memory than there is (")
+    assert refused.startswith("this needs more memory than is available (")

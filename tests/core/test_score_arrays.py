@@ -97,7 +97,7 @@ def test_within_a_batch() -> None:
     others = [[value for at, value in enumerate(row) if at != own] for own, row in enumerate(scores.tolist())]
     check(ranks, scores.diagonal()[:, None].tolist(), others)
     assert ranks.notes == (
-        "ranked within a batch of 20: the metrics depend on the size of the batch and on what is in it",
+        "ranked within a batch of 20: the metrics depend on the size of the batch and on its content",
     )
     assert ranks.notes[0] in tr.evaluate(ranks, "rr").notes
 
@@ -108,7 +108,7 @@ def test_repeated_items_of_a_batch_are_no_candidates() -> None:
     others = [[float(value) for item, value in zip(items, row, strict=True) if item != items[own]]
               for own, row in enumerate(scores)]  # fmt: skip
     check(ranks, scores.diagonal()[:, None].tolist(), others)
-    assert "share their relevant item with another row, which is no candidate there" in ranks.notes[1]
+    assert "share their relevant item with another row, which is not a candidate there" in ranks.notes[1]
 
 
 class Packed:

@@ -111,7 +111,7 @@ def test_a_broken_connection_is_resumed(site: Site, tmp_path: Path) -> None:
 def test_a_file_that_is_too_large(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endless: bool) -> None:
     site.endless = endless
     monkeypatch.setattr(downloads, "_LARGEST", 1000)
-    with pytest.raises(tr.InputError, match=r"the server sends more than 1,000 bytes, .*; nothing was kept"):
+    with pytest.raises(tr.InputError, match=r"the server sends over 1,000 bytes, .*; nothing was kept"):
         downloads.download("movielens-1m", tmp_path, site=site.url)
     assert list(tmp_path.iterdir()) == []
 

@@ -116,7 +116,7 @@ ANN = {"user": "ann", "features": [1.0, 2.0], "seen": ["a"], "held": ["b"]}
         ({"held": ["x"]}, "item 'x' of user 'ann' has no factors; leave it out."),
         ({"held": [7]}, "item 7 of user 'ann' has no factors"),
         ({"seen": ["b", "abc"]}, "item 'abc' of user 'ann' has no factors"),
-        ({"held": ["b", "c", "b"]}, "an item must be held out once, but item 'b' of user 'ann' is twice."),
+        ({"held": ["b", "c", "b"]}, "an item must be held out once, but item 'b' of user 'ann' is held out twice."),
         ({"held": ["b", None]}, "item ids must not be null"),
         ({"features": None}, "user 'ann' has no factors."),
         ({"features": [1.0]}, "users and items must have factors of the same length, got 1 and 2."),

@@ -122,7 +122,7 @@ def test_what_is_no_group() -> None:
     with pytest.raises(tr.InputError, match="got 'c'"):
         tr.by_column(pd.DataFrame({"id": [1], "a": [2]}), "c")
     weighted = tr.evaluate(RANKS, "rr", by=tr.by_popularity(SPLIT)).estimates[0]
-    with pytest.raises(tr.InputError, match="only estimates of groups of items, or none, add up"):
+    with pytest.raises(tr.InputError, match="estimates of groups of items can't be added to others"):
         weighted + tr.estimate(RANKS, "rr")
 
 

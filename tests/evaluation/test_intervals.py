@@ -167,7 +167,7 @@ def test_users_with_several_instances_are_the_units() -> None:
     assert (twice.n, twice.n_users) == (120, 60)
     assert twice.confidence_interval() == pytest.approx(once.confidence_interval(), rel=1e-12)
     assert "120 instances of 60 users: errors are clustered by user" in twice.notes
-    with pytest.raises(tr.InputError, match="users with several instances do not add up"):
+    with pytest.raises(tr.InputError, match="users with several instances can't be added"):
         twice + once
 
 

@@ -62,7 +62,7 @@ def test_parts_of_the_users_add_up() -> None:
     both = parts[0] + parts[1]
     assert (both.mean, both.standard_error) == pytest.approx((whole.mean, whole.standard_error), rel=1e-12)
     assert both.n_effective == pytest.approx(whole.n_effective)
-    with pytest.raises(tr.InputError, match="by propensity, or none, add up"):
+    with pytest.raises(tr.InputError, match="estimates by propensity can't be added to others"):
         parts[0] + tr.estimate(RANKS, "recall@5")
 
 

@@ -278,7 +278,7 @@ def test_parts_inherit_truth_ranks(key: Any) -> None:
 
 
 def test_only_graded_ranks_join_graded_ones() -> None:
-    with pytest.raises(tr.InputError, match="that all have grades, or none"):
+    with pytest.raises(tr.InputError, match="that all have grades, or all have none"):
         tr.Ranks.concatenate([sample(), tr.Ranks.from_ranks([1], n=5)])
 
 

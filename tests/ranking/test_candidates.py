@@ -138,7 +138,7 @@ def test_dates_and_numbers_of_times_do_not_mix() -> None:
     stock = tr.read_candidates({"item": ITEMS, "since": ["2024-01-01"] * N_ITEMS})
     with pytest.raises(tr.InputError, match="are dates, but those of the held-out events are numbers"):
         tr.rank(FORMS["matrix"](), SPLIT, candidates=stock)
-    with pytest.raises(tr.InputError, match="no times of held-out events; give those of one time"):
+    with pytest.raises(tr.InputError, match="no times of held-out events; give the candidates of one time"):
         tr.rank(SCORES, test=[[1]], candidates=tr.read_candidates({"item": [1, 2], "until": [5, 6]}))
     with pytest.raises(tr.InputError, match=r"`time` must be a time like those of the candidates \(2024"):
         stock.at("soon")
@@ -311,7 +311,7 @@ def test_recommended_without_unknown_items() -> None:
     assert set(dropped.of_user(user)) == set(KNOWN_ITEMS)
     assert last.of_user(user)[:18].tolist() == dropped.of_user(user).tolist()
     assert set(last.of_user(user)[18:]) == set(ITEMS[18:])
-    with pytest.raises(tr.InputError, match=r"give those of one time, as in `candidates\.at"):
+    with pytest.raises(tr.InputError, match=r"give the candidates of one time, as in `candidates\.at"):
         tr.recommend(FORMS["matrix"](), SPLIT, candidates={"item": ITEMS, "since": range(N_ITEMS)})
 
 

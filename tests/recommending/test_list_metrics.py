@@ -197,7 +197,7 @@ def test_counts_merge(rows: list[list[int]], cut: int) -> None:
 
 def test_means_over_batches_would_be_wrong_and_are_refused() -> None:
     table = tr.evaluate(lists_of([[0, 1], [1, 2]]), ["coverage@2", "entropy@2"])
-    with pytest.raises(tr.InputError, match=r"coverage@2 is not a mean over users, so it does not add up: join"):
+    with pytest.raises(tr.InputError, match=r"coverage@2 is not a mean over users, so it can't be added: join"):
         _ = table["coverage@2"] + table["coverage@2"]
 
 

@@ -24,13 +24,13 @@ from truerank.metrics.definitions import Metric
 from truerank.sampling.designs import AnyDesign, SamplingDesign, as_design
 
 Number = float | str
-"""A published number; as text, zeros at its end count as digits."""
+"""A published number; in a string, trailing zeros count as digits."""
 
 _MOST = 1_000_000
 _TOP = 10
 _LONGEST = 1 << 13
 _CHUNK = 4_000_000
-_EXACT = 1e-9  # counts computed from shares are whole up to this
+_EXACT = 1e-9  # counts computed from shares are whole numbers up to this error
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +42,7 @@ class Audit(Tabular[Interval]):
     systems, metrics : tuple of str
         Rows and columns.
     ranges : tuple of Interval
-        Least and largest exact value, row by row. Every value between is possible, too.
+        Smallest and largest exact value, row by row. Every value between them is possible, too.
     notes : tuple of str
         What was taken into account.
     """
@@ -71,7 +71,7 @@ class Audit(Tabular[Interval]):
 
     @property
     def conclusions(self) -> tuple[str, ...]:
-        """What the numbers say about the order of each two systems."""
+        """What the numbers say about the order of each pair of systems."""
         pairs = list(combinations(self.systems, 2))
         return tuple(self._conclusion(a, b, metric) for metric in self.metrics for a, b in pairs)
 
@@ -116,31 +116,32 @@ def audit(
     level: float = 0.95,
     assume: corrected.Assumption = "nothing",
 ) -> Audit:
-    """Return what published sampled metrics can mean: all exact values that are compatible with them.
+    """Return the ranges of exact metrics that are compatible with published sampled ones.
 
-    Each user has one relevant item. Over all distributions of its rank for which the published numbers are expected,
-    the least and the largest exact metric are found by a linear program with a variable per rank.
+    Each user has one relevant item. A linear program with one variable per rank finds the smallest and the largest
+    exact metric over all distributions of ranks whose expected sampled metrics are the published numbers.
 
     Parameters
     ----------
     published : dict of system to dict of metric to number
         Means over the users, as fractions: ``{"X": {"recall@10": 0.6619}, "Y": {"recall@10": 0.5651}}``.
     metrics : list of str or Metric, optional
-        The exact metrics to bound; by default those that were published.
+        The exact metrics to bound; by default the published ones.
     n : int
         Candidates of each user, the relevant one included; at most 1,000,000.
     design : SamplingDesign, str or int
-        How candidates were sampled, uniformly: how many irrelevant ones, or ``"uniform(100, replace)"`` if one could be
-        sampled more than once.
+        How candidates were sampled uniformly: the number of irrelevant ones, or ``"uniform(100, replace)"`` if one
+        could be sampled more than once.
     users : int, optional
-        Number of users, each with their own sample, whose mean was published: numbers are then not taken to be exact
-        expectations, but within the error of such a mean. Shares of the users, such as recall, have the exact interval
-        of Clopper and Pearson; other means that of Hoeffding (1963), which holds for any values in the metric's range.
-        Several numbers of a system share the error (Bonferroni). None: errors are not considered.
+        Number of users, each with their own sample, over whom the published means were taken: the numbers are then
+        allowed the error of such a mean, instead of being taken as exact expectations. Shares of the users, such as
+        recall, have the exact interval of Clopper and Pearson; other means have that of Hoeffding (1963), which holds
+        for any values in the metric's range. Several numbers of a system share the error (Bonferroni). None: the errors
+        are ignored.
     rounding : float, optional
-        Distance of printed numbers, such as 0.0001. None: by the digits of each number.
+        Rounding unit of the published numbers, such as 0.0001. None: taken from the digits of each number.
     level : float
-        Confidence of the error due to the number of users.
+        Confidence level for the error due to the finite number of users.
     assume : {"nothing", "falling", "smooth"}
         Whether to allow any distribution of ranks, or only those in which, among the top tenth of the candidates, a
         deeper rank is never more likely; or, in addition, a rank twice as deep is at least a quarter as likely.
@@ -222,13 +223,13 @@ class _Shown:
         return cls(laws.mean(expected), np.unique(table))
 
     def expectations(self, means: Interval, users: int, missed: float) -> Interval:
-        """Return all expectations under which such means over the users are not rarer than `missed`, either way.
+        """Return the expectations under which means this large, or this small, have a probability of at least `missed`.
 
-        Values of two kinds are shares; means of others are bounded whatever the law of the values.
+        A metric with only two values is a share; means of others are bounded whatever the law of their values.
         """
         first, last = float(self.values[0]), float(self.values[-1])
         if means.high < first or means.low > last or first == last:
-            return means  # what can't be is refused where the range is sought
+            return means  # impossible means are refused when the range is computed
         low, high = (min(max((end - first) / (last - first), 0.0), 1.0) for end in means)
         if self.values.size == 2:
             found = _shares(Interval(low, high), users, missed)
@@ -238,7 +239,7 @@ class _Shown:
 
 
 def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
-    """Expectation of what a table shows, at each count of the candidates above."""
+    """Return the expectation of the table's values at each count of candidates above."""
     law, parts = design.law("an audit"), slices(counts.size, _CHUNK // table.size)
     return np.concatenate([law.rows(counts[part], design.size, counts.size - 1) @ table for part in parts])
 
@@ -246,7 +247,7 @@ def _expected(table: Floats, counts: Ints, design: SamplingDesign) -> Floats:
 def _ends(
     numbers: Mapping[str, Number], shown: Mapping[str, _Shown], users: int | None, rounding: float | None, level: float
 ) -> list[Interval]:
-    """What the expectation of each number may be: rounding, and the error of the mean over the users."""
+    """Return the range of each number's expectation, given rounding and the error of the mean over the users."""
     missed = (1 - level) / 2 / len(numbers)
     found = []
     for name, value in numbers.items():
@@ -293,7 +294,7 @@ def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], con
     for sign in (1.0, -1.0):
         done = optimize.linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
         if done.status == 2:
-            advice = "check `n`, `m` and that they are fractions"
+            advice = "check `n` and `design`, and that the numbers are fractions"
             raise InputError(f"no distribution of ranks gives the numbers of {system}; {advice}.")
         if not done.success:
             raise InputError(f"the range of {system} can't be computed: {done.message}")

@@ -1,7 +1,7 @@
-"""At which sample sizes a sampled metric orders recommenders as the exact metric does.
+"""Sample sizes at which a sampled metric orders recommenders as the exact metric does.
 
-A metric is consistent under sampling if its expectation keeps the exact order (eq. 14 of Krichene & Rendle 2020). Here
-are the expected sampled metrics (eq. 16) as functions of m, and every m at which two recommenders swap places.
+A metric is consistent under sampling if its expectation keeps the exact order (eq. 14 of Krichene & Rendle 2020). This
+module computes expected sampled metrics (eq. 16) as functions of m, and every m at which two recommenders swap places.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from truerank.sampling.laws import HYPERGEOMETRIC, Law
 from truerank.sampling.sums import GROWTH, POINTS, condensed, kept_counts
 
 Progress = Callable[[int], object]
-"""What is told how many sizes are done."""
+"""Called with the number of sizes that are done."""
 # differences this small, relative to the larger value, are ties
 _TIE = 1e-12
 # sample sizes for which laws cost less than a closed form
 _FEW = 8
-# numbers of one array: 64 MB
+# elements of one array: 64 MB
 _DENSE = 1 << 23
 # expectations computed at once; each needs some twenty temporaries
 _CHUNK = 500_000
@@ -52,7 +52,7 @@ _CHUNK = 500_000
 
 @dataclass(frozen=True)
 class Flip:
-    """From sample size `m` on, `better` is ahead of `worse`; below, it was the other way."""
+    """A change of order: from sample size `m` on, `better` is ahead of `worse`; below, it is behind."""
 
     m: int
     better: str
@@ -75,7 +75,7 @@ class Consistency(Tabular[Record]):
     flips : tuple of Flip
         Every size at which two recommenders change places.
     settled : int or None
-        Smallest size from which on the order is the exact one; None if it never is.
+        Smallest size from which the order is the exact one; None if it never is.
     """
 
     metric: str
@@ -143,10 +143,10 @@ def consistency(
     design : SamplingDesign or str
         How candidates are sampled, its m left open; ``"uniform(replace)"``: with replacement, as in the paper's eq. 15.
     sizes : iterable of int, optional
-        The m to look at. By default they grow from 1 to the number of irrelevant candidates, and wherever two
-        recommenders change places the m at which they do is located.
+        Sample sizes m to examine. By default they grow from 1 to the number of irrelevant candidates, and every m at
+        which two recommenders change places is located.
     growth : float
-        By how much of itself m grows, but at least by 1, if `sizes` are not given.
+        Relative step by which m grows, at least 1 at a time, if `sizes` is not given.
     progress : bool
         Whether to show a progress bar, on a terminal only, when it takes more than a second.
 
@@ -214,13 +214,13 @@ def _growing(last: int, growth: float) -> Ints:
 
 
 def _between_changes(curves: Mapping[str, Floats], sizes: Ints) -> Ints:
-    """Return a size between each two neighbouring ones at which some recommenders are in different order."""
+    """Return a size between every two neighbouring sizes at which the order of some recommenders differs."""
     change = np.flatnonzero(_changes(curves) & (np.diff(sizes) > 1))
     return (sizes[change] + sizes[change + 1]) // 2
 
 
 def _changes(curves: Mapping[str, Floats]) -> Bools:
-    """Return for each size but the first whether the order of some two recommenders differs from the size before."""
+    """Return for each size but the first whether any two recommenders are in another order than at the size before."""
     signs = np.stack([_order(curves[a], curves[b]) for a, b in combinations(curves, 2)])
     return (signs[:, 1:] != signs[:, :-1]).any(axis=0)
 
@@ -291,7 +291,7 @@ def expected_curve(
 
 
 def _sums_by_size(ranks: Ranks, terms: Terms, largest: int, law: Law) -> SumsBySize:
-    """Return the sum of the expected terms as a function of sizes, in the way that takes least."""
+    """Return the sum of the expected terms as a function of sizes, computed in the cheapest way."""
     if terms.term.shape == "affine":
         return _affine_sums(ranks, terms, law)
     return _fewer_counts(ranks, terms, largest, law) or partial(_sums, ranks, terms, law)
@@ -319,7 +319,7 @@ def _weights(weight: Floats | None, ranks: Ranks) -> Floats:
 
 
 def _fewer_counts(ranks: Ranks, terms: Terms, largest: int, law: Law) -> SumsBySize | None:
-    """Return the sum of the expected terms at each size from few counts that stand for all; None if that saves nothing.
+    """Return the sum of the expected terms at each size from a few representative counts; None if that saves nothing.
 
     The term must be that of the first relevant item times a factor, and its expectation a smooth function of the count.
     """
@@ -342,9 +342,9 @@ def _kept_counts(largest: int, cutoff: int | None) -> list[Ints]:
 
 
 class _FewCounts:
-    """Sums of expected terms by sample size, from few counts that stand for all relevant items.
+    """Sums of expected terms by sample size, from a few counts that represent all relevant items.
 
-    What samples of the largest size show determines all smaller ones, which are drawn from them. So the sum over the
+    Smaller samples can be drawn from the largest ones, so the counts in these determine all others. The sum over the
     items becomes one over their places i and their counts in the largest sample.
     """
 
@@ -378,7 +378,7 @@ class _FewCounts:
 
 
 def _factor(term: Term, ranks: Ranks) -> Floats:
-    """Return how many times what the only relevant item would add each item adds; 0 if both add nothing."""
+    """Return the ratio of what each item adds to what it would add as the only relevant one; 0 if both add nothing."""
     i, one = ranks.i, np.ones_like(ranks.i)
     alone, own = term.term(i, one, one, one), term.term(i, i, ranks.item_n_relevant, ranks.item_n)
     return np.divide(own, alone, where=alone != 0, out=np.zeros(i.size))
@@ -392,7 +392,7 @@ def _pooled_places(ranks: Ranks, m: int, law: Law, weight: Floats, places: range
 
 
 def _sums(ranks: Ranks, terms: Terms, law: Law, sizes: Ints) -> Floats:
-    """Return the sum of the expected terms at each sample size, over items or, if these are fewer, sampled counts."""
+    """Return the sum of the expected terms at each sample size, over items or, if there are fewer, sampled counts."""
     whole = _pooled_sizes(ranks, sizes, law)
     settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
     pooled = settings.size * (whole + 1) < ranks.above.size
@@ -406,7 +406,7 @@ def _sums(ranks: Ranks, terms: Terms, law: Law, sizes: Ints) -> Floats:
 
 
 def _pooled_sizes(ranks: Ranks, sizes: Ints, law: Law) -> Floats:
-    """Return for each size the next power of two, but no more than can be drawn: one sample serves those below it."""
+    """Return for each size the next power of two, but no more than can be drawn: one sample serves all below it."""
     powers = np.exp2(np.ceil(np.log2(sizes)))
     return np.minimum(powers, ranks.draws[ranks.n_relevant > 0].min()) if law.distinct else powers
 
@@ -425,7 +425,7 @@ class _SampledCounts(NamedTuple):
 
 
 def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
-    """Return what samples of m draws show of the items, which may have weights; kept if they have none."""
+    """Return the sampled counts of the items, which may have weights, for m draws; cached if they have none."""
 
     def computed() -> _SampledCounts:
         first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
@@ -471,7 +471,7 @@ def _sum_over_items(ranks: Ranks, terms: Terms, sizes: Ints, law: Law) -> Floats
 
 
 def _corrected_curve(metric: Metric, ranks: Ranks, kind: SamplingDesign, first: Ints, progress: Progress) -> SumsBySize:
-    """Return the curve in closed form, and what has none size by size."""
+    """Return the curve in closed form and, where there is none, size by size."""
     closed = _closed_curve(metric, ranks, kind.law("the expectation"), first)
 
     def at(sizes: Ints) -> Floats:
@@ -597,9 +597,9 @@ def _sampled_term(term: Term, i: int, n_relevant: int) -> Callable[[Floats, Floa
 
 
 def _counts_above(ranks: Ranks, largest: int, law: Law) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return items whose ties have a law in closed form; and of the others the item, its count above and its share.
+    """Return items whose ties have a law in closed form, and for the others the item, its count above and its share.
 
-    An item with ties is at several counts, with a share at each, that do for all samples of at most `largest` draws.
+    An item with ties has several counts, each with a share, that are valid for all samples of at most `largest` draws.
     """
     N, (place, block) = ranks.item_n - ranks.item_n_relevant, ranks.blocks()
     closed = (ranks.tied > 0) & (block == 1) & (law is HYPERGEOMETRIC)

@@ -24,7 +24,7 @@ HITS = ("recall", "hr", "precision", "ndcg", "ap", "rr")
 """Metrics that are above 0 exactly if a relevant item is in the top k, the clearest first."""
 
 
-_UNASKED = "can't be asked"
+_UNASKED = "not supported"
 
 
 class Finding(NamedTuple):
@@ -46,7 +46,7 @@ class EvaluatorCheck(Tabular[Finding]):
 
     @property
     def faults(self) -> tuple[Finding, ...]:
-        """What no definition explains."""
+        """Findings that no definition explains."""
         return tuple(each for each in self.findings if each.kind == "fault")
 
     def _names(self) -> list[tuple[str, ...]]:
@@ -70,8 +70,8 @@ def check_evaluator(evaluate: Evaluator) -> EvaluatorCheck:
         Called as ``evaluate(run, truth, k)``. `run` has the list of each user as pairs of item and score,
         ``{"u1": [("a", 0.9), ("b", 0.5)]}``; `truth` has the relevant items of each user, ``{"u1": ["b"]}``. It returns
         the means over users by name, ``{"recall": 1.0, "ndcg": 0.63}``, of any of precision, recall, hr, rr, ap and
-        ndcg, all at `k`. An evaluator with other inputs is wrapped in such a function; what it can't take, such as a
-        user without a list, it refuses with NotImplementedError, and that question is left out.
+        ndcg, all at `k`. Wrap an evaluator with other inputs in such a function. For inputs that it can't take,
+        such as a user without a list, raise NotImplementedError, and that question is left out.
 
     Returns
     -------
@@ -124,7 +124,7 @@ class _Case:
         return found
 
     def answer(self, metrics: Iterable[str], *cases: tuple[Run, Truth]) -> list[float] | str:
-        """Return the first of some metrics that the evaluator has, in each case, or what it raises."""
+        """Return, for each case, the first of these metrics that the evaluator has, or the error that it raises."""
         name = next(each for each in metrics if each in self.metrics)
         try:
             return [self.ask(*case)[name] for case in cases]
@@ -188,11 +188,11 @@ def _discounts(case: _Case) -> Iterator[Finding]:
     yield from _explained(
         case, "ndcg at rank 2", "ndcg", _one([1]), (second, "discount 1 / log2(rank + 1)", ""),
         (1.0, "no discount for the first two ranks", "differs"),
-        (second / ideal, "relative to k relevant items, also if there are fewer", "differs"),
+        (second / ideal, "relative to k relevant items, even if there are fewer", "differs"),
     )  # fmt: skip
     yield from _explained(
         case, "ideal of ndcg", "ndcg", _one(range(K), 8), (1.0, "at most k relevant items", ""),
-        (ideal / whole, "all relevant items, so a perfect list has less than 1", "differs"),
+        (ideal / whole, "all relevant items, so a perfect list scores less than 1", "differs"),
     )  # fmt: skip
 
 
@@ -239,7 +239,7 @@ def _order(case: _Case) -> Iterator[Finding]:
         yield Finding("order of a list", "as listed, whatever the scores", "differs")
     before, after = case.answer(HITS, (run, truth)), case.answer(HITS, (lower, truth))
     if before == after:
-        yield Finding("negative scores", "as any others", "")
+        yield Finding("negative scores", "like any others", "")
     else:
         yield Finding("negative scores", f"change the value from {_text(before)} to {_text(after)}", "fault")
 
@@ -312,8 +312,8 @@ def _joint(singles: Sequence[tuple[Run, Truth]], n_users: int) -> tuple[Run, Tru
 def _means(case: _Case) -> Iterator[Finding]:
     """Users with different numbers of relevant items: alone, together, and very many.
 
-    Their number is prime, so that the last batch is smaller than the others whatever the size of these; and it is made
-    of one kind of user, so that a mean of the means of batches shows.
+    Their number is prime, so that the last batch is smaller than the others whatever their size; and it consists of one
+    kind of user, so that a mean over the means of batches is noticed.
     """
     singles = [_one([0], 1), _one([0, 2], 7), _one([1, 3, 4], 3)]
     wrong: dict[str, list[str]] = {}

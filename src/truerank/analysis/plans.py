@@ -37,7 +37,7 @@ class Planned:
     mean : float
         Expected difference.
     of_users : float
-        Variance, over users, of the difference that is expected for a user.
+        Variance, over users, of a user's expected difference.
     of_sampling : float
         Variance, over samples of candidates, of one user's difference.
     n : int
@@ -54,7 +54,7 @@ class Planned:
 
     @classmethod
     def of(cls, expected: Floats, variance: Floats, scores: float) -> Planned:
-        """Return it from the expected difference of each user and its variance over samples."""
+        """Return the difference, given the expected one of each user and its variance over samples."""
         where = ~np.isnan(expected)
         own, n = expected[where], int(where.sum())
         if n < 2:
@@ -63,7 +63,7 @@ class Planned:
 
     @classmethod
     def mean_of(cls, parts: Sequence[Planned]) -> Planned:
-        """Return the mean of several, as from several exact pilots that a sampled one could have come from."""
+        """Return the mean of several differences, such as those of exact pilots compatible with a sampled one."""
         columns = np.array([[each.mean, each.of_users, each.of_sampling, each.scores] for each in parts]).mean(axis=0)
         mean, of_users, of_sampling, scores = columns.tolist()
         return cls(mean, of_users, of_sampling, parts[0].n, scores)
@@ -129,14 +129,15 @@ class PlannedDesign:
     difference : float
         Expected difference of the means, the second recommender minus the first.
     right : bool or None
-        Whether it has the sign of the exact difference. If not, more users make it worse. None: there is no order,
-        since both recommenders are equally good on these users.
+        Whether it has the sign of the exact difference. If not, more users only confirm the wrong order. None: there is
+        no order, since both recommenders are equally good on these users.
     probability : float
         Probability that one run shows the correct order on these users; NaN if there is none.
     users : float
-        Users, like those of the pilot, that establish the order with the target probability; infinite if none do.
+        Number of users like those of the pilot that establish the order with the target probability; infinite if none
+        does.
     repetitions : float
-        Independent runs on the users of the pilot, averaged, that do so; infinite if none do.
+        Number of independent runs on the users of the pilot whose average does so; infinite if none does.
     """
 
     metric: str
@@ -168,9 +169,9 @@ class EnoughCandidates:
     ordered : bool
         Whether there is an order: the exact difference is not 0.
     right_from : int or None
-        Smallest m from which on the expected order is correct: more users, or more runs, would establish it.
+        Smallest m from which the expected order is correct: more users, or more runs, would establish it.
     enough : int or None
-        Smallest m from which on one run on the users of the pilot establishes it with the target probability.
+        Smallest m from which one run on the users of the pilot establishes it with the target probability.
     """
 
     metric: str
@@ -231,7 +232,7 @@ class Plan(Tabular[Record]):
         sampled = "candidate" if each.right_from == 1 else "candidates"
         start = f"{name}: the expected order is correct from {each.right_from:,} sampled {sampled} on"
         if each.enough is None:
-            return f"{start}, but one run on these {self.users:,} users is not enough with any number of them."
+            return f"{start}, but one run on these {self.users:,} users is not enough, however many are sampled."
         run = f"in one run on these {self.users:,} users"
         return f"{start}; {each.enough:,} establish it with a probability of {self._target} {run}."
 
@@ -250,21 +251,21 @@ def plan(
 ) -> Plan:
     """Return how many users, or candidates and runs, it takes to establish the order of two recommenders.
 
-    The ranks of a pilot say what the metrics, sampled or not, would be. From exact ranks and under uniform sampling,
-    their expectation and variance over samples are exact; otherwise they are found by repeated draws. It is assumed
-    that other users are like those of the pilot, that each recommender sees its own samples, and that means are normal.
+    The metrics, sampled or not, are predicted from the ranks of a pilot. For exact ranks and uniform sampling, their
+    expectation and variance over samples are exact; otherwise they are found by repeated draws. It is assumed that
+    other users are like those of the pilot, that each recommender sees its own samples, and that means are normal.
 
     Parameters
     ----------
     ranks : dict of name to Ranks, or to a list of Ranks
-        Two recommenders on the same users: exact ranks, or sampled ones. For the latter exact ranks are drawn from what
-        the sample leaves open, given a smooth law of all ranks. Lists hold exact ranks of runs with different seeds;
+        Two recommenders on the same users: exact ranks, or sampled ones. For sampled ones, exact ranks compatible with
+        the sample are drawn, given a smooth law of all ranks. Lists hold exact ranks of runs with different seeds;
         the plan then says how many users are needed with how many runs of each recommender, for new users and new runs.
     metrics : list of str, Metric or function (or one of them)
         For instance ``["ndcg@10", "ndcg@10~bv(0.1)"]``; a metric without correction is also planned without sampling.
     design : list of SamplingDesign, str or int (or one of them)
         Ways to sample candidates: ``100`` or ``"uniform(100, replace)"``, uniformly; ``"inverse(2)"``, with the
-        recommended estimators. More candidates than some user has are left out.
+        recommended estimators. Designs that need more candidates than some user has are left out.
     probability : float
         Target probability of finding the order of the exact metric.
     rng : int or numpy.random.Generator, optional
@@ -321,7 +322,7 @@ _RUNS = (1, 2, 3, 5, 10, 20)
 def _plan_of_runs(
     runs: Mapping[str, Sequence[Ranks]], metrics: Sequence[Metric], design: object, probability: float
 ) -> Plan:
-    """Return the users that are needed with some numbers of runs, from several runs of each recommender."""
+    """Return how many users are needed with some numbers of runs, from several runs of each recommender."""
     if design is not SIZES or any(run.design is not None for own in runs.values() for run in own):
         raise InputError("a plan of several runs needs exact ranks, and no `design`.")
     if max(map(len, runs.values())) < 2:
@@ -344,7 +345,7 @@ class _Parts:
     ----------
     mean : float
     of_users, of_runs, rest : float
-        Variances over users, over runs of both recommenders, and of a user in a run of each beyond these.
+        Variances over users, over runs of both recommenders, and the remaining one of a user in a run of each.
     n : int
         Users of the pilot.
     scores : float
@@ -373,7 +374,7 @@ class _Parts:
         return cls(mean, of_users, max(both.between, 0.0), both.within, users.size, scores)
 
     def row(self, metric: Metric, runs: int, probability: float) -> PlannedDesign:
-        """Return what so many runs of each recommender show."""
+        """Return what this number of runs of each recommender shows."""
         from scipy.special import ndtr, ndtri
 
         z, gain = float(ndtri(probability)), abs(self.mean) if abs(self.mean) >= _ROUNDING else 0.0
@@ -409,7 +410,7 @@ def _doubt(found: Difference, assumed: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Exact pilots, and what is asked of them."""
+    """Exact pilots, and the computations on them."""
 
     pilots: list[dict[str, Ranks]]
     metrics: tuple[Metric, ...]
@@ -432,7 +433,7 @@ class _Work:
 
     @property
     def most(self) -> int:
-        """Candidates that every user has."""
+        """Number of candidates that every user has at least."""
         pilot = self.pilots[0].values()
         return min(int(one.draws[one.n_relevant > 0].min(initial=2**62)) for one in pilot)
 
@@ -509,9 +510,9 @@ def _ceil(number: float) -> float:
 
 
 def smallest_size(good: Callable[[int], bool], sizes: Sequence[int], most: int) -> int | None:
-    """Return the smallest size from which on it is good, at the sizes that are looked at; None if it never is.
+    """Return the smallest examined size from which `good` holds; None if it never does.
 
-    The given sizes are looked at first, then twice the largest, and so on up to `most`, and last, by bisection, sizes
+    The given sizes are examined first, then twice the largest, and so on up to `most`, and finally, by bisection, sizes
     between the last bad one and the next.
 
     Examples
@@ -531,7 +532,7 @@ def smallest_size(good: Callable[[int], bool], sizes: Sequence[int], most: int) 
 
 
 def first_good(good: Callable[[int], bool], low: int, high: int) -> int:
-    """Return by bisection the number from which on it is good, between a bad one and a good one."""
+    """Return by bisection the number from which `good` holds, between a bad one and a good one."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if good(middle) else (middle, high)

@@ -32,11 +32,11 @@ class PositionBias(Tabular[ShownAt]):
     Attributes
     ----------
     correlation : float
-        Between place and rank, within the groups that are permuted. Above 0: what is shown first is ranked first.
+        Between place and rank, within the groups that are permuted. Above 0: items shown first tend to be ranked first.
     change : float
         By how many places the rank gets worse from the first place shown to the last, in a linear fit.
     p_value : float
-        Of no influence, two-sided, by permutation.
+        Two-sided p-value of no influence, by permutation.
     thirds : tuple of ShownAt
         Share of the irrelevant candidates above a relevant item, by place.
     notes : tuple of str
@@ -74,14 +74,14 @@ def position_bias(
     Language models tend to prefer what they read first, or last. The test permutes places, not ranks: among the
     sessions of a user who has several, and otherwise among users with equally many candidates. If candidates were shown
     in an order that does not depend on what is relevant, such as a random one, all permutations are equally likely
-    unless the place matters, so that the p-value holds for any number of users, and however their ranks depend on
-    each other.
+    unless the place matters. So the p-value is valid for any number of users, and however their ranks depend on each
+    other.
 
     Parameters
     ----------
     ranks : Ranks
-        Of relevant items among the candidates, as `read_lists` returns them: with `items`, and users as `ids`. The
-        sessions of a user ascend.
+        Ranks of relevant items among the candidates, as `read_lists` returns them: with `items`, and users as `ids`.
+        The sessions of a user are in ascending order.
     candidates : Candidates, or dict of user to items
         What was shown, in the order in which it was shown, with the same sessions.
     replicates : int
@@ -121,7 +121,7 @@ def position_bias(
     stratum = _strata(ranks.ids[kept], known[kept], size[kept])
     x_off, y_off = _centred(x, stratum), _centred(y, stratum)
     if not np.any(np.abs(x_off) > 1e-12):
-        raise InputError("relevant items are always shown at the same place, so that its influence can't be seen.")
+        raise InputError("relevant items are always shown at the same place, so its influence can't be measured.")
     product, spread = float(x_off @ y_off), float(np.sqrt((x_off @ x_off) * (y_off @ y_off)))
     words = "relevant item was not shown and is left out", "relevant items were not shown and are left out"
     return PositionBias(
@@ -171,7 +171,7 @@ def _occurrence(ids: Ints) -> Ints:
 
 
 def _share(ranks: Ranks) -> Floats:
-    """Return the share of irrelevant candidates above each relevant item; of those tied, half."""
+    """Return the share of irrelevant candidates above each relevant item; tied ones count half."""
     return (ranks.above + ranks.tied / 2) / np.maximum(ranks.item_n - ranks.item_n_relevant, 1)
 
 
@@ -181,7 +181,7 @@ def _mean(ranks: Ranks, values: Floats, there: Bools) -> Floats:
 
 
 def _strata(ids: AnyArray, known: Ints, size: Ints) -> Ints:
-    """Return groups within which places can be exchanged: users with several instances, and others who are alike."""
+    """Return groups within which places can be exchanged: each user with several instances, and similar other users."""
     _, user, times = np.unique(ids, return_inverse=True, return_counts=True)
     alone = times[user] == 1
     labels = np.column_stack([np.where(alone, -1, user), np.where(alone, known, 0), np.where(alone, size, 0)])

@@ -22,7 +22,7 @@ from truerank.ranking.exact import rank
 from truerank.ranking.held_out import HeldOut
 from truerank.scoring.conversion import Scoreable
 
-# each round adds so many users, or makes them so many times as many
+# each round adds this many users, or multiplies their number by this factor
 _FIRST = 100
 _GROWTH = 1.1
 
@@ -34,10 +34,10 @@ class Race(Tabular[Record]):
     Attributes
     ----------
     difference : Difference
-        Of the users that were ranked; interval, p-value and verdict are valid although the race stopped when they were
-        clear. The difference itself is a little too large on average, because large ones stop early.
+        On the users that were ranked. Interval, p-value and verdict are valid although the race stopped as soon as they
+        were clear. The difference itself is a little too large on average, because large ones stop the race early.
     ranks : dict of name to Ranks
-        Of the users that were ranked, in their random order.
+        Ranks of the users that were ranked, in their random order.
     users, population : int
         How many users were ranked, and how many there are.
     """
@@ -82,8 +82,8 @@ def race(
 ) -> Race:
     """Return which of two recommenders is better, ranking only as many users as that takes.
 
-    Users are ranked in random order. After each round the comparison is looked at, by a test that may be looked at any
-    number of times: a wrong verdict has a probability of at most 1 - `level`, whatever the stopping.
+    Users are ranked in random order. After each round the recommenders are compared, by a test that may be repeated any
+    number of times: the probability of a wrong verdict is at most 1 - `level`, whenever the race stops.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def race(
     split : Split
     metric : str, Metric or function
     margin : float, optional
-        A difference that does not matter: the race also stops when one as large is ruled out either way. Without it,
-        equally good recommenders are ranked for all users.
+        A difference that does not matter: the race also stops when larger ones are ruled out in both directions.
+        Without it, equally good recommenders are ranked for all users.
     level : float
     new_users : bool
-        Whether the verdict is to hold for new users like these; by default it is about the users of the split, all of
-        whom together determine it.
+        Whether the verdict should hold for new users like these; by default it is about the users of the split, and
+        ranking all of them settles it.
     most : int, optional
-        Users after whom to stop at the latest.
+        Largest number of users to rank.
     rng : int or numpy.random.Generator, optional
         Seed of the order of the users.
     threads, progress
@@ -131,7 +131,7 @@ def race(
         while found is None or not (_is_decided(found) or users == last):
             start, users = users, min(max(users + _FIRST, int(users * _GROWTH)), last)
             more = rank(recommenders, split, users=names[start:users], threads=threads)
-            # in the order of the data, values could be foreseen
+            # in the order of the data, values could be predictable
             places = order.permutation(users - start)
             own = {name: replace(one, notes=())[places] for name, one in more.items()}
             ranks = {name: Ranks.concatenate([ranks[name], one]) if ranks else one for name, one in own.items()}

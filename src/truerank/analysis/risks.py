@@ -44,16 +44,16 @@ class TiedItemLaws(ItemLaws):
         return rows
 
     def _mixed(self, item: int) -> Floats:
-        """Average over the number of lost ties, by few weighted counts that stand for all."""
+        """Average over the number of lost ties, by a few weighted counts that represent all."""
         own = [numbers[item : item + 1] for numbers in (self.g, self.tied, self.place, self.block)]
         counts, share = tied_counts(own, self.m, int(self.N[item]), self.law)
         return share @ self.law.rows(counts, self.m, self.N[item])
 
 
 def tied_counts(item: Sequence[Any], m: int, N: int, law: Law) -> tuple[Floats, Floats]:
-    """Return few counts of candidates above a tied item that stand for all that it may have, and their shares.
+    """Return a few counts of candidates above a tied item that represent all possible ones, and their shares.
 
-    The item has one number each: above, tied, its place in its block, and the relevant items in it.
+    `item` holds four numbers: above, tied, its place in its block, and the number of relevant items in the block.
     """
     above, tied, place, block = item
     last, longest = int(above[0] + tied[0]), 8 * int(tied[0]) / int(block[0])
@@ -64,8 +64,8 @@ def tied_counts(item: Sequence[Any], m: int, N: int, law: Law) -> tuple[Floats, 
 def joint_tied_moments(tables: Sequence[Floats], instance: Ranks, m: int, law: Law) -> tuple[float, float]:
     """Mean and variance of the metric of an instance whose relevant items share a sample and tie with others.
 
-    Where no candidate is drawn twice, ordering the ties and sampling may change places: first the sampled candidates
-    above a block of ties and those in it are drawn, then the latter are put in order with the block's relevant items.
+    Where no candidate is drawn twice, ties may be broken after sampling instead of before: first the sampled candidates
+    above a block of ties and in it are drawn, then those in it are put in order with the block's relevant items.
     Both are Markov chains, so one backward pass gives both moments exactly.
 
     Parameters
@@ -222,7 +222,7 @@ def risk(
     metric : str, Metric or function
         For instance ``"ap"`` for the uncorrected sampled metric, or ``"ap~bv(0.1)"``.
     design : SamplingDesign, str or int
-        How candidates are sampled: ``100`` is short for ``UniformSampling(100)``, and a text form will do.
+        How candidates are sampled: ``100`` is short for ``UniformSampling(100)``, and a text form is accepted.
     assumed : SamplingDesign, str or int, optional
         The design that a correction assumes, if it is not the one by which candidates are sampled.
     assumed_n : int, optional

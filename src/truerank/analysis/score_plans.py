@@ -1,4 +1,4 @@
-"""`plan_scores`: how many scores a sampling design will ask for, and how well it will know a metric."""
+"""`plan_scores`: how many scores a sampling design needs, and how precisely it estimates a metric."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from truerank.recommenders.models import Popularity
 from truerank.sampling.designs import AnyDesign, HeadFirst, SamplingDesign, SequentialDesign, as_design, batch_ends
 from truerank.scoring.conversion import Scoreable
 
-_DRAWS, _ERRORS = 5, 3  # of numbers of scores, and of errors, which take longer
+_DRAWS, _ERRORS = 5, 3  # draws for numbers of scores, and for errors, which take longer
 _NORMAL = 1.96  # standard errors on each side of a range that holds 95 %
 _ALL = "all candidates"
 
 
 @dataclass(frozen=True)
 class PlannedScores:
-    """What one way to evaluate costs and shows.
+    """The cost of one way to evaluate, and its error.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class PlannedScores:
     scores : int
         Expected number of scores, those of the relevant items included.
     low, high : int
-        Range of it.
+        Range of the number of scores.
     cost : float
-        Of the expected number; NaN unless the cost of a score was given.
+        Cost of the expected number of scores; NaN unless the cost of a score was given.
     metric : str
-        With the estimator that is used.
+        The metric with the estimator that is used.
     error : float
-        Half of the 95 % interval of the exact metric; NaN if it has none.
+        Half the width of the 95 % interval of the exact metric; NaN if it has none.
     determined : bool
         Whether that interval roughly determines the metric, as `Estimate.determined` says.
     """
@@ -97,28 +97,28 @@ def plan_scores(
     cost_per_score: float | None = None,
     rng: Rng = 0,
 ) -> ScorePlan:
-    """Return how many scores each design will ask for, and how well it will know a metric, before any is spent.
+    """Return how many scores each design needs, and how precisely it estimates a metric, before any score is computed.
 
     How many candidates a design draws until enough is known depends on how well the scorer ranks, which only a pilot
-    can show: rank some users first, and give their ranks. With a `store` nothing that the pilot scored is lost.
+    can show: rank some users first, and pass their ranks. With a `store`, the scores of the pilot are reused.
 
     Parameters
     ----------
     designs : SamplingDesign, str or int, or a list of them
-        As for `truerank.rank_sampled`; all candidates are always looked at as well.
+        As for `truerank.rank_sampled`; ranking all candidates is always planned as well.
     split : Split, optional
         What will be ranked. Without it, users like those of `like`.
     like : Ranks, or scorer, optional
-        Ranks of a pilot, exact or sampled; or a quick recommender that may rank about as well. By default the
-        popularity of items in the training data, and the range is that from a scorer that knows nothing to a perfect
-        one; otherwise it is where the number will lie in 95 % of cases if the scorer ranks like these.
+        Ranks of a pilot, exact or sampled; or a fast recommender that may rank about as well. By default items are
+        ranked by their popularity in the training data, and the range extends from a scorer that knows nothing to a
+        perfect one; otherwise it holds the number of scores in 95 % of cases if the scorer ranks like these.
     metric : str, Metric or function
-        With the recommended estimator, if it has none.
+        If it names no estimator, the recommended one is used.
     users : int, optional
         How many users will be ranked, all by default.
     error : float, optional
-        The wanted `PlannedScores.error`: of a design that decides the top, the largest `beyond` is planned, hence the
-        fewest scores, that comes down to it; the smallest, if none does.
+        Target for `PlannedScores.error`: a design that decides the top is planned with the largest `beyond`, hence the
+        fewest scores, that reaches the target; if none does, with the smallest.
     cost_per_score : float, optional
         What a score costs, in any currency.
     rng : int or numpy.random.Generator
@@ -152,7 +152,7 @@ def plan_scores(
 
 
 def _pilot(split: Split | None, like: Any, rng: np.random.Generator) -> tuple[Ranks, tuple[str, ...]]:
-    """Return exact ranks, or such as a sampled pilot may stand for, and a note on what they rest on."""
+    """Return exact ranks, or ones compatible with a sampled pilot, and a note on what they rest on."""
     if isinstance(like, Ranks):
         if like.depth is not None:
             raise InputError("`like` must be ranks among all or sampled candidates, but these were cut.")
@@ -182,7 +182,7 @@ def _number(split: Split | None, pilot: Ranks, users: int | None) -> int:
 
 
 def _like(pilot: Ranks, n_users: int, rng: np.random.Generator) -> Ranks:
-    """Return ranks of so many users: those of the pilot, or others drawn from them."""
+    """Return the ranks of `n_users` users: those of the pilot, or others drawn from them."""
     if n_users == len(pilot):
         return pilot
     drawn = pilot[rng.integers(len(pilot), size=n_users)]
@@ -191,7 +191,7 @@ def _like(pilot: Ranks, n_users: int, rng: np.random.Generator) -> Ranks:
 
 @dataclass(frozen=True)
 class _Work:
-    """Ranks as they may come out, and what is asked about them."""
+    """Ranks as they may turn out, and the computations on them."""
 
     ranks: Ranks
     metric: Metric
@@ -205,7 +205,7 @@ class _Work:
         return self._planned(_ALL, (total, total, total), [self.ranks])
 
     def row(self, design: SamplingDesign) -> PlannedScores:
-        """Return the plan of a design or, if an error is wanted, of the cheapest variant of it that is as good."""
+        """Return the plan of a design or, if a target error is given, of its cheapest variant that reaches it."""
         several = [design] if math.isnan(self.error) else design.variants()
         planned = map(self._row, several)
         found = next(planned)
@@ -243,7 +243,7 @@ class _Work:
         return PlannedScores(name, *scores, cost, found[0].metric, float(np.mean(widths)) / 2, determined)
 
     def _estimated(self, sampled: Ranks) -> AnyMetric:
-        """Return the metric, by a smooth law where the sampled one would be about the sample only."""
+        """Return the metric, estimated by a smooth law where the sampled one would describe the sample only."""
         plain = self.metric.estimated is self.metric
         if sampled.design is None or sampled.design.needs_estimator or not plain or self.metric.unbiased(sampled):
             return self.metric

@@ -1,7 +1,7 @@
-"""What everything stands on: ranks, checks, tables, text forms, threads; and the error for input that can't be used."""
+"""What everything else builds on: ranks, checks, tables, text forms, threads, and the error for invalid input."""
 
 
 class InputError(ValueError):
     """Input that can't be used; the message is one sentence: what is wrong, where, and what is allowed."""
 
-    __module__ = "truerank"  # where callers find it, as tracebacks say
+    __module__ = "truerank"  # where callers find it; shown in tracebacks

@@ -1,4 +1,4 @@
-"""Results that are kept for the next call, up to a number of bytes in all; `clear` forgets them."""
+"""Results that are kept for the next call, up to a total number of bytes; `clear` forgets them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Key(tuple[Any, ...]):
 
 
 class Cache:
-    """Values by key; the least recently used are forgotten when all take more bytes than allowed."""
+    """Values by key; the least recently used are forgotten when together they take more bytes than allowed."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.size = limit, 0
@@ -66,7 +66,7 @@ _CACHE = Cache(LIMIT)
 
 
 def cached(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep the results of a function whose arguments can be hashed and whose results are not changed.
+    """Cache the results of a function whose arguments are hashable and whose results are never modified.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def clear() -> None:
 
 
 def size_of(value: Any) -> int:
-    """Return about how many bytes a value takes, with all that it holds.
+    """Return roughly how many bytes a value takes, including everything that it holds.
 
     Examples
     --------

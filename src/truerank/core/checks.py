@@ -1,4 +1,4 @@
-"""Array types, checks of what callers pass in, and the error and notes that tell them."""
+"""Array types, checks of arguments, and helpers for error messages and notes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Rng = int | np.random.Generator | None
 else:
-    Rng = Any  # `np.random` is imported by what draws
+    Rng = Any  # `np.random` is imported only where random numbers are drawn
 
 _LINE = re.compile(r"^(?:\S*\.)?InputError: (.+)$", re.MULTILINE)
 
@@ -90,7 +90,7 @@ def same_arrays(a: AnyArray | None, b: AnyArray | None) -> bool:
 
 
 def check_whole(name: str, number: Any, least: int = 1, *, otherwise: str = "", floats: bool = False) -> None:
-    """Raise `InputError` unless a setting is a whole number from `least` on, which True is not.
+    """Raise `InputError` unless a setting is a whole number of at least `least`; True is not one.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def check_whole(name: str, number: Any, least: int = 1, *, otherwise: str = "", 
 
 
 def as_number(value: Any) -> float:
-    """Return a number as it is, and NaN for anything else: that lies within no bounds, so one check refuses both.
+    """Return a number as it is, and NaN for anything else: NaN is within no bounds, so one check refuses both.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def as_number(value: Any) -> float:
 
 
 def as_list(name: str, values: Any, of: str = "") -> list[Any]:
-    """Return what can be looped over as a list, except text; `of` says what it holds.
+    """Return any iterable except text as a list; `of` says what it must hold.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def as_path(path: Any) -> Path:
 
 
 def as_rng(rng: Any) -> np.random.Generator:
-    """Return a generator of random numbers from a seed, or the one that is given.
+    """Return a random generator made from a seed, or the given one.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def check_cutoff(name: str, k: object) -> None:
 
 
 def check_choice(name: str, value: object, choices: Collection[str], *, of: str = "", hint: str = "") -> None:
-    """Raise `InputError` unless a setting is one of the choices; `of` is what it belongs to, if not to a function.
+    """Raise `InputError` unless a setting is one of the choices; `of` names its owner if that is not a function.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
 
 
 def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
-    """Whether something is a sparse matrix of SciPy; there is none before somebody has imported these."""
+    """Whether something is a SciPy sparse matrix; none can exist before `scipy.sparse` has been imported."""
     loaded = sys.modules.get("scipy.sparse")
     return loaded is not None and loaded.issparse(value)
 
@@ -274,7 +274,7 @@ def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
 def to_numpy(array: Any, name: str) -> AnyArray:
     """Return a NumPy array of float32 or float64; half precision and whole numbers are widened.
 
-    Masked entries are refused, and whole numbers beyond 2**53, of which float64 would make ties.
+    Masked entries are refused, and so are whole numbers beyond 2**53, among which float64 would create ties.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def to_numpy(array: Any, name: str) -> AnyArray:
 
 
 def as_plain(array: Any, name: str) -> AnyArray:
-    """Return a NumPy array with the values of an array or tensor of another library, on whatever device."""
+    """Return a NumPy array with the values of an array or tensor of another library, on any device."""
     if hasattr(array, "embedding_dim"):
         array = array.weight
     if hasattr(array, "detach"):
@@ -314,8 +314,8 @@ def as_plain(array: Any, name: str) -> AnyArray:
     except ValueError as error:  # rows of different lengths
         raise InputError(f"{name} must be an array ({str(error).splitlines()[0]}).") from error
     except (BufferError, RuntimeError) as error:  # DLPack from a device that NumPy can't read
-        raise InputError(f"{name} must be in the memory of the computer ({str(error).splitlines()[0]}).") from error
-    return plain.astype(np.float32) if plain.dtype.name == "bfloat16" else plain  # of JAX, unknown to NumPy itself
+        raise InputError(f"{name} must be in main memory ({str(error).splitlines()[0]}).") from error
+    return plain.astype(np.float32) if plain.dtype.name == "bfloat16" else plain  # from JAX, unknown to NumPy
 
 
 def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
@@ -336,7 +336,7 @@ def as_ids(name: str, given: ArrayLike, size: int | None = None) -> AnyArray:
 
 
 def slices(size: int, step: int) -> Iterator[slice]:
-    """Yield slices of `step` entries, or of one if that is less, that divide an array of this size.
+    """Yield slices of `step` entries, at least one each, that divide an array of this size.
 
     Examples
     --------
@@ -413,7 +413,7 @@ def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
 
 
 def check_order(above: Ints, tied: Ints, indptr: Ints, drawn: Ints | None) -> None:
-    """Refuse items that are not in order; those with different numbers of draws have counts that don't compare."""
+    """Refuse items that are not in order; counts from different numbers of draws are not compared."""
     first = np.zeros(above.size + 1, dtype=np.bool_)
     first[indptr[:-1]] = True
     one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
@@ -440,7 +440,7 @@ def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) 
 
 
 def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
-    """Whether each relevant item has the same counts as the one before it; if it is tied, they have the same score."""
+    """Whether each relevant item has the same counts as the one before it; if they count ties, the scores are equal."""
     same = np.zeros(above.size, dtype=np.bool_)
     same[1:] = (above[1:] == above[:-1]) & (tied[1:] == tied[:-1])
     firsts = indptr[:-1]

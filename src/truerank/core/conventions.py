@@ -1,8 +1,9 @@
 """How other tools compute metrics: for each name of ours, the text form that gives their number.
 
-Tools differ in divisors, ideals and discounts, in how instances are averaged, in what becomes of users without relevant
-items or without a list, and in the order of equal scores. This module only states it; `truerank.evaluate` and
-`truerank.read_lists` act on it. Tests compare with the tools themselves, and docs/conventions.md is written from it.
+Tools differ in divisors, ideals and discounts, in how instances are averaged, in how users without relevant items or
+without a list are treated, and in the order of equal scores. This module only states the conventions;
+`truerank.evaluate` and `truerank.read_lists` apply them. Tests compare with the tools themselves, and
+docs/conventions.md is generated from this module.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Definition:
     text: str
     """The text form that gives its number, with ``@k`` for the cut-off."""
     weights: Weights | None = None
-    """For means that are not over instances: what each of them weighs."""
+    """For means that do not weigh all instances equally: the weight of an instance."""
     ties: Literal["expected", "pessimistic", "mean rank"] | None = None
     """How the tool treats equal scores in this metric, if it has a rule that does not depend on ids: the mean of the
     metric over all orders, the worst rank, or the metric at the mean of the best and the worst rank."""
@@ -45,7 +46,7 @@ class Convention:
     metrics: Mapping[str, Definition]
     """By our text form, with ``@k`` for the cut-off."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Metrics of the tool whose number ranks do not determine, and why."""
+    """Metrics of the tool whose values can't be computed from ranks, and why."""
     without_relevant: float = math.nan
     """Value of users without relevant items; NaN: they are left out."""
     unlisted: Literal["miss", "drop"] | None = None

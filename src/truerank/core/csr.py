@@ -34,7 +34,7 @@ Nested = Sequence[float] | Sequence[Sequence[float]] | Sequence[AnyArray] | AnyA
 
 
 def bounds(sizes: ArrayLike) -> Ints:
-    """Return the boundaries of groups with these sizes, or how many flags are set before each position and in all.
+    """Return the boundaries of groups with these sizes; for flags, how many are set before each position and in total.
 
     Examples
     --------

@@ -18,7 +18,7 @@ _NARROW = ("bool", "int8", "uint8", "int16", "uint16")
 
 
 class Csr(NamedTuple):
-    """The arrays of a CSR matrix whose items ascend: without SciPy, which is slow to import."""
+    """The arrays of a CSR matrix with ascending items, which needs no SciPy: that is slow to import."""
 
     data: AnyArray
     indices: AnyArray
@@ -85,7 +85,7 @@ def _in_order(matrix: Any) -> sp.csr_array:
 def _check_entries(matrix: Any, name: str) -> None:
     """Raise `InputError` unless a sparse matrix holds real numbers, all of them within its shape.
 
-    SciPy does not look at indices that it is given, and compiled loops would read or write out of bounds.
+    SciPy does not check the indices that it is given, and compiled loops would read or write out of bounds.
     """
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
@@ -136,7 +136,7 @@ def float_type(number: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _ascends(matrix: sp.csr_array, *, repeats: bool) -> bool:
-    """Whether the items of each user ascend, with repeats or not: as SciPy does, but with vector instructions."""
+    """Whether the items of each user ascend, with repeats or not: SciPy's check, but with vector instructions."""
     bounds = matrix.indptr
     items = matrix.indices[: bounds[-1]]
     higher = np.empty(items.size + 1, np.bool_)
@@ -171,7 +171,7 @@ def from_lists(
 
 
 def of_pairs(users: Ints, items: Ints, shape: tuple[int, int]) -> Csr:
-    """Return a matrix of ones; users ascend, and an item that one of them has several times counts once."""
+    """Return a matrix of ones; `users` must ascend, and an item that a user has several times counts once."""
     height, width = shape
     pairs = users * width + items
     if not np.all(pairs[1:] > pairs[:-1]):

@@ -37,7 +37,7 @@ TieBreak = Literal["optimistic", "pessimistic", "random"]
 
 _SHARED_POOL = (
     "all instances were ranked among the same sampled candidates, so their errors are not independent: "
-    "standard errors and intervals leave out what another sample would have changed"
+    "standard errors and intervals do not include the variation between samples"
 )
 
 
@@ -49,7 +49,7 @@ class Ranks:
     ----------
     above : array of int, one per relevant item
         Irrelevant candidates with a strictly higher score. Within an instance the relevant items
-        come from the top, so the numbers never fall.
+        are ordered from the top, so the numbers never fall.
     tied : array of int, one per relevant item, optional
         Irrelevant candidates with exactly the same score. None means no ties.
     n_candidates : int or array of int, one per instance
@@ -61,7 +61,7 @@ class Ranks:
         Names of the instances (user ids, query ids).
     depth : int, optional
         For lists that were cut: ranks are known down to this depth only. A relevant item below it
-        has some rank beyond the depth, and `n_candidates` is a lower bound. None: all is known.
+        has some rank beyond the depth, and `n_candidates` is a lower bound. None: all ranks are known.
     sample : Sample, optional
         For sampled ranks: how the irrelevant candidates were sampled, and from how many. None: all of them were ranked.
     scored : array of int, one per instance, optional
@@ -69,8 +69,8 @@ class Ranks:
     grades : array of float above 0, one per relevant item, optional
         How relevant each one is, for graded metrics; None: all are equally relevant.
     same_score : array of bool, one per relevant item, optional
-        Where there are grades: whether the item has exactly the score of the relevant one before it. Where irrelevant
-        candidates share the score, `tied` implies it. None: no other relevant items tie.
+        With grades: whether the item has exactly the score of the relevant one before it. Where irrelevant candidates
+        have that score too, `tied` implies it. None: no other relevant items tie.
     items : array, one per relevant item, optional
         Which item each one is: names or numbers.
     notes : sequence of str, optional
@@ -79,8 +79,8 @@ class Ranks:
     Notes
     -----
     Immutable. ``ranks[10:20]``, ``ranks[mask]`` and ``ranks[[3, 1]]`` select instances,
-    `Ranks.concatenate` joins, `save` and `Ranks.load` go through Parquet or npz, never pickle. Two are equal if all
-    that metrics depend on is equal, and the ids; `items` and `notes` are not compared.
+    `Ranks.concatenate` joins them, `save` and `Ranks.load` use Parquet or npz, never pickle. Two are equal if their ids
+    and everything that metrics depend on are equal; `items` and `notes` are not compared.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Ranks:
         Parameters
         ----------
         ranks : list of int, or list of lists of int
-            The rank of each instance's one relevant item, or of its several ones in any order.
+            The rank of each instance's only relevant item, or the ranks of its relevant items in any order.
         n : int or array of int
             Candidates of each instance.
         ids : array, optional
@@ -195,7 +195,7 @@ class Ranks:
         ids: ArrayLike | None = None,
         grades: Nested | None = None,
     ) -> Ranks:
-        """Build from ranks that were found among uniformly sampled candidates, e.g. in somebody else's study.
+        """Build from ranks among uniformly sampled candidates, e.g. from somebody else's study.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Ranks:
         Parameters
         ----------
         above, drawn : arrays of int, one per relevant item
-            Irrelevant candidates above it, among how many drawn.
+            Irrelevant candidates above the item, and how many were drawn for it.
         n : int or array of int, one per instance
             Candidates, relevant ones included.
         indptr, ids : arrays, optional
@@ -284,18 +284,18 @@ class Ranks:
             The scores of the relevant candidates of each row. Arrays may be those of NumPy, PyTorch (on any device),
             JAX, or any library that converts to NumPy or has DLPack.
         negative : array or tensor of shape (rows, m), or (m,)
-            The scores of its irrelevant candidates, or of one pool of them that all rows share. Where each row has one,
-            the shape is (rows, 1).
+            The scores of the irrelevant candidates of each row, or of one pool that all rows share. With one candidate
+            per row, the shape is (rows, 1).
         n : int or array of int, optional
             Candidates of each row, relevant ones included, of which the irrelevant ones here are a uniform sample: the
-            ranks are sampled ranks, and can be corrected. None: the given ones are all that there are.
+            ranks are sampled ranks, and can be corrected. None: there are no others.
         replace : bool
             With `n`: whether a candidate may have been sampled more than once.
         inclusion : array or tensor of the shape of `negative`, optional
             With `n`, where candidates were sampled with unequal chances, by popularity for instance: the chance that
             the sample contains the candidate or, with `replace`, how often on average, so that each of its draws
-            counts. Every candidate of the catalogue must have had one above 0. AUC and the mean rank are then unbiased;
-            other metrics have only bounds, by what the sample leaves possible.
+            counts. Every candidate of the catalogue must have had a chance above 0. AUC and the mean rank are then
+            unbiased; other metrics only have bounds: the values that the sample leaves possible.
         positive_mask, negative_mask : arrays of the shapes of `positive` and `negative`, optional
             True, or not 0, for the candidates that count; the other scores may be anything. None: all count.
         ids : array, optional
@@ -332,7 +332,7 @@ class Ranks:
         fields = count_scores(positive, negative, positive_mask, negative_mask, inclusion, most)
         estimated = fields.pop("estimated")
         if n is None and inclusion is not None:
-            raise InputError("`inclusion` is about a sample: give `n`, the candidates that it was drawn from.")
+            raise InputError("`inclusion` is about a sample: give `n`, the number of candidates it was drawn from.")
         if n is None:
             return cls(**fields, ids=ids)
         size = fields["indptr"].size - 1
@@ -348,16 +348,16 @@ class Ranks:
 
     @classmethod
     def in_batch(cls, scores: Any, *, items: ArrayLike | None = None, ids: ArrayLike | None = None) -> Ranks:
-        """Build from a square matrix of scores, in which row and column of the same number belong together.
+        """Build from a square matrix of scores in which row i belongs to column i.
 
-        So two-tower and contrastive models are often watched during training: the relevant candidates of the other rows
-        are the irrelevant ones of each. Such metrics depend on the batch, which a note says, and are no metrics of the
-        catalogue: the candidates are a sample by popularity, not a uniform one.
+        Two-tower and contrastive models are often monitored like this during training: the relevant candidates of the
+        other rows are a row's irrelevant ones. Such metrics depend on the batch, as a note says, and do not describe
+        the catalogue: the candidates are a sample by popularity, not a uniform one.
 
         Parameters
         ----------
         scores : array or tensor of shape (rows, rows)
-            The scores of all columns for each row; those of relevant candidates are on the diagonal.
+            The scores of all columns for each row; the relevant candidates are on the diagonal.
         items : array, one per column, optional
             Names of the candidates. Columns with the item of a row are not among its irrelevant candidates.
         ids : array, one per row, optional
@@ -393,7 +393,7 @@ class Ranks:
         if len({part.scored is None for part in parts}) > 1:
             parts = [part._with(scored=part.n_scored) for part in parts]
         if len({part.grades is None for part in parts}) > 1:
-            raise InputError("only ranks that all have grades, or none, can be joined, got both.")
+            raise InputError("only ranks that all have grades, or all have none, can be joined, got both.")
 
         def joined(name: str) -> Any:
             arrays = [getattr(part, name) for part in parts]
@@ -409,7 +409,7 @@ class Ranks:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle keeps: the fields, without what was computed from them."""
+        """Return what pickle keeps: the fields, without values computed from them."""
         return self._fields()
 
     def __len__(self) -> int:
@@ -460,7 +460,7 @@ class Ranks:
             per_item = (_taken(each, rows) for each in (self.drawn, self.estimated))
             sample = self.sample.with_arrays(self.n_catalogue[chosen], *per_item)
         part = self._with(indptr=indptr, sample=sample, **of_items, **of_instances)
-        if "truth_rank" in vars(self):  # it took a sort, and is the same in a part
+        if "truth_rank" in vars(self):  # it took a sort, and selecting instances does not change it
             vars(part)["truth_rank"] = self.truth_rank[rows]
         return part
 
@@ -476,7 +476,7 @@ class Ranks:
 
     @property
     def drawn(self) -> Ints | None:
-        """Candidates that each relevant item was counted among, where those of an instance need not share them."""
+        """Candidates that each relevant item was counted among, where the items of an instance need not share them."""
         return None if self.sample is None else self.sample.drawn
 
     @property
@@ -544,7 +544,7 @@ class Ranks:
 
     @cached_property
     def fits(self) -> Cache:
-        """What estimators have computed from these ranks, so that several metrics share it."""
+        """Values that estimators have computed from these ranks, so that several metrics share them."""
         return Cache(max(LIMIT, 16 * self.above.nbytes))
 
     @cached_property
@@ -555,7 +555,7 @@ class Ranks:
         single = self.grades.astype(np.float32)
         if not np.array_equal(single, self.grades):
             return np.lexsort((-self.grades, self.instance))
-        # several times faster: the bits of positive floats are in their order, and fit into a key behind the instance
+        # several times faster: the bits of positive floats sort like the floats, and fit into a key after the instance
         return np.argsort((self.instance << 32) - single.view(np.int32))
 
     @cached_property
@@ -598,7 +598,7 @@ class Ranks:
         return float(self.tied_instances.mean()) if len(self) else 0.0
 
     def blocks(self) -> tuple[Ints, Ints]:
-        """For each relevant item: its place in its block of ties, and the relevant items in it.
+        """For each relevant item: its place in its block of ties, and the number of relevant items in the block.
 
         Items that tie with nothing are blocks of their own.
         """
@@ -616,7 +616,7 @@ class Ranks:
         ----------
         how : {"optimistic", "pessimistic", "random"}
             "random" draws one of the equally likely orders of every block of ties. "optimistic" puts the
-            highest grade of tied relevant items first, "pessimistic" the lowest.
+            highest grade among tied relevant items first, "pessimistic" the lowest.
         rng : int or numpy.random.Generator, optional
             Seed for "random".
 
@@ -646,7 +646,7 @@ class Ranks:
     def cut(self, depth: int, *, above: Ints, tied: Ints, scored: Ints | None = None) -> Ranks:
         """Return these ranks as known down to a depth, from counts that are exact where fewer than `depth` are above.
 
-        `scored` is how many scores per instance this took, if not all.
+        `scored` is how many scores this took per instance, if not all of them.
         """
         same = None if self.same_score is None else self.same_score & (above < depth)
         counts = cut_counts(depth, above, tied, self.indptr, self.n_catalogue)
@@ -685,7 +685,7 @@ class Ranks:
         return _files().from_frame(frame)
 
     def to_arrow(self) -> pa.Table:
-        """Return a table with a row per instance: id, n_candidates, and lists of what is kept per relevant item."""
+        """Return a table with a row per instance: id, n_candidates, and lists with a value per relevant item."""
         return _files().to_arrow(self)
 
     @classmethod
@@ -695,7 +695,7 @@ class Ranks:
 
 
 def cut_counts(depth: int, above: Ints, tied: Ints, indptr: Ints, n: Ints) -> tuple[Ints, Ints]:
-    """Return counts with all items that are not in the top below those that are, and below the ties of these.
+    """Return counts in which all items outside the top are below those in it, and below their ties.
 
     Examples
     --------
@@ -711,17 +711,17 @@ def cut_counts(depth: int, above: Ints, tied: Ints, indptr: Ints, n: Ints) -> tu
 
 
 def _files() -> Any:
-    """Return the module that reads and writes ranks, which stands above this one and is loaded by name."""
+    """Return the module that reads and writes ranks; it imports this one, so it is loaded by name."""
     return import_module("truerank.formats.rank_files")
 
 
 def n_named(given: object) -> int:
-    """Return how many recommenders are given by name, 0 if it is not a dict."""
+    """Return how many recommenders a dict holds by name; 0 if `given` is not a dict."""
     return len(given) if isinstance(given, Mapping) else 0
 
 
 def named_ranks(given: Any, name: str = "recommender") -> dict[str, Ranks]:
-    """Return ranks by name, under the given name if they are of one recommender, or raise `InputError`."""
+    """Return ranks by name, or raise `InputError`; ranks of a single recommender get the given name."""
     several = dict(given) if isinstance(given, Mapping) else {name: given}
     check_ranks(*several.values())
     return several
@@ -767,8 +767,8 @@ def _random_losses(tied: Ints, place: Ints, block: Ints, rng: np.random.Generato
     """Draw how many tied irrelevant items fall above each relevant one.
 
     Give every item of a block a uniform key on (0, 1). The keys of the b relevant ones, in order,
-    cut the interval; each irrelevant one falls into a piece with probability its length, so the
-    pieces fill up binomially, one relevant item after the other.
+    cut the interval; each irrelevant one falls into a piece with a probability equal to its length, so
+    the pieces fill up binomially, one relevant item after the other.
     """
     lost = np.zeros_like(tied)
     uniform: Floats = rng.random(tied.size)

@@ -1,4 +1,4 @@
-"""What ranks know of a sample: the design that it was drawn by, the catalogue behind it, and how much was drawn."""
+"""What ranks know about a sample: its design, the size of the catalogue, and how many candidates were drawn."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Design(Named, ABC):
     Parameters
     ----------
     m : int, optional
-        Irrelevant candidates sampled for each instance. None: each instance has a number of its own, as for candidates
-        that somebody else has sampled.
+        Irrelevant candidates sampled for each instance. None: the number differs by instance, as for candidates that
+        somebody else has sampled.
     """
 
     m: int | None = None
@@ -35,7 +35,7 @@ class Design(Named, ABC):
 
     @property
     def size(self) -> int:
-        """The one number of candidates to sample; an error if each instance has its own."""
+        """The number of candidates to sample; an error if it differs by instance."""
         if self.m is None:
             raise InputError(f"the number of candidates to sample must be given, for instance {self.name}(100).")
         return self.m
@@ -47,12 +47,12 @@ class Design(Named, ABC):
 
     @property
     def needs_estimator(self) -> bool:
-        """Whether metrics of the sampled ranks mean nothing unless they are estimates of exact ones."""
+        """Whether metrics of the sampled ranks are meaningless unless they estimate exact ones."""
         return False
 
     @property
     def unequal_chances(self) -> bool:
-        """Whether some candidates are likelier to be sampled than others; only then ranks have `Sample.estimated`."""
+        """Whether some candidates are likelier to be sampled than others; only then is there a `Sample.estimated`."""
         return False
 
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
@@ -75,7 +75,7 @@ DESIGNS: Registry[Any] = Registry("sampling design", "'uniform(100)' or 'inverse
 
 @dataclass(frozen=True, init=False, eq=False)
 class Sample:
-    """What belongs to sampled ranks: how the candidates were sampled, and from how many.
+    """The sample behind sampled ranks: how the candidates were sampled, and from how many.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class Sample:
         The candidates among which the item was counted, where the relevant items of an instance need not share them.
         None: all that were sampled for the instance.
     estimated : array of float, one per relevant item, optional
-        Where candidates had unequal chances: how many irrelevant candidates are above the item, from the sampled ones
-        that are, each counted with 1 / its chance, and those that tie with half of it. None: some chance is not known,
-        or 0.
+        Where candidates had unequal chances: how many irrelevant candidates are above the item, estimated from the
+        sampled ones: each one above counts 1 / its chance, each tied one half of that. None: some
+        chance is not known, or 0.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Sample:
         return new
 
     def fitted(self, above: Ints, tied: Ints, n: Ints, indptr: Ints) -> Sample:
-        """Return the sample with one catalogue per instance, or raise `InputError` unless it fits the counts."""
+        """Return the sample with a catalogue size per instance, or raise `InputError` unless it fits the counts."""
         sizes = np.diff(indptr)
         catalogue, draws = checks.per_instance("n_catalogue", self.n_catalogue, sizes.size), n - sizes
         for name, each in (("drawn", self.drawn), ("estimated", self.estimated)):

@@ -11,7 +11,7 @@ from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, as_i
 from truerank.core.csr import bounds
 
 BLOCK = 2**24
-"""Comparisons that are made at a time."""
+"""Comparisons made at a time."""
 
 
 def count_scores(
@@ -32,7 +32,7 @@ def count_scores(
     above, tied = _in_pool(own, others[counts]) if others.ndim == 1 else _in_rows(own, others, counts)
     n_relevant = is_relevant.sum(axis=1)
     weights = None if inclusion is None else _weights(inclusion, others, counts, most)
-    pool = np.where(counts, others, -np.inf)  # where the others count, they come first
+    pool = np.where(counts, others, -np.inf)  # candidates that count come first
     return {
         "estimated": None if weights is None else _weighed(pool, weights, above, tied)[is_relevant],
         "above": above[is_relevant],
@@ -66,12 +66,12 @@ def _weighed(others: AnyArray, weights: Floats, above: Ints, tied: Ints) -> Floa
 
 
 def weight_above(others: AnyArray, weights: Floats, row: Ints, above: Ints, tied: Ints) -> Floats:
-    """Return the weight of the candidates above relevant ones, with half of that of those that tie.
+    """Return the total weight of the candidates above relevant ones, plus half that of the tied ones.
 
     Parameters
     ----------
     others, weights : arrays of shape (rows, m)
-        Scores of the candidates, and by how much each counts.
+        Scores of the candidates, and the weight of each.
     row, above, tied : arrays of int, which broadcast
         The row of each relevant one, and how many candidates of this row are above and tied.
 
@@ -106,10 +106,10 @@ def count_in_batch(scores: Any, items: ArrayLike | None) -> dict[str, Any]:
 
 
 def _batch_notes(size: int, others: Bools) -> tuple[str, ...]:
-    batch = f"ranked within a batch of {size}: the metrics depend on the size of the batch and on what is in it"
+    batch = f"ranked within a batch of {size}: the metrics depend on the size of the batch and on its content"
     repeated = int((others.sum(axis=1) < size - 1).sum())
     words = "row shares its relevant item with another row", "rows share their relevant item with another row"
-    return (batch, f"{counted(repeated, *words)}, which is no candidate there") if repeated else (batch,)
+    return (batch, f"{counted(repeated, *words)}, which is not a candidate there") if repeated else (batch,)
 
 
 def _mask(name: str, given: Any, scores: AnyArray, shape: tuple[int, ...]) -> Bools:
@@ -133,7 +133,7 @@ def _check_finite(name: str, scores: AnyArray, chosen: Bools, hint: str = "") ->
 
 
 def _in_pool(own: AnyArray, pool: AnyArray) -> tuple[Ints, Ints]:
-    """Count in one pool for all rows, which is sorted once."""
+    """Count in one pool for all rows; it is sorted once."""
     if own.dtype != pool.dtype:  # searching would round one to the other, or copy the pool for every call
         own, pool = own.astype(np.float64), pool.astype(np.float64)
     rising = np.sort(pool)
@@ -142,7 +142,7 @@ def _in_pool(own: AnyArray, pool: AnyArray) -> tuple[Ints, Ints]:
 
 
 def _in_rows(own: AnyArray, others: AnyArray, counts: Bools) -> tuple[Ints, Ints]:
-    """Count in the row of each relevant item."""
+    """Count in each relevant item's own row."""
     above, tied = np.zeros(own.shape, dtype=np.int64), np.zeros(own.shape, dtype=np.int64)
     for rows in slices(len(own), BLOCK // max(others.shape[1], 1)):
         for at in range(own.shape[1]):

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# letters of a column that is too wide, at least
+# smallest width, in letters, to which a column that is too wide is broken
 _NARROWEST = 20
 # longer names of metrics are words, shorter ones abbreviations
 _ABBREVIATION = 5
 
 
 def shown_name(metric: str) -> str:
-    """Return how a page writes the text form of a metric.
+    """Return the name of a metric as pages show it, from its text form.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Framed(ABC):
 TextRows = Sequence[Sequence[str]]
 
 _LINE_END = re.compile(r"\s*[\r\n\v\f\x85\u2028\u2029]\s*")
-# what Markdown would take for markup; an underscore inside a word is not markup
+# characters that Markdown would take for markup; an underscore inside a word is not markup
 _MARKUP = re.compile(r"[\\`*|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=\])\(|~(?=~)")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -156,7 +156,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown(header: Sequence[str], rows: TextRows) -> str:
-    """Return a pipe table of cells that are Markdown."""
+    """Return a pipe table; cells are Markdown already."""
     rule = ["---", *("---:" for _ in header[1:])]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, rule, *rows))
 
@@ -173,7 +173,7 @@ def latex_text(text: str) -> str:
 
 
 def latex(header: Sequence[str], rows: TextRows) -> str:
-    """Return a tabular of cells that are LaTeX, with booktabs rules."""
+    """Return a tabular with booktabs rules; cells are LaTeX already."""
     lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
     # a line must not begin with what could be an argument of the line end before it
     safe = ["{}" + line if line.startswith(("[", "*")) else line for line in lines]
@@ -249,7 +249,7 @@ def _without_nan(content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: plain text and, if it is a formula in LaTeX, that; the best of its column is bold."""
+    """One cell of a table: plain text and, where LaTeX needs one, a formula; the best of its column is bold."""
 
     text: str
     formula: str | None = None
@@ -303,7 +303,7 @@ class Table(Framed):
     heading : str
         A column that becomes the heading of several tables where one would be too wide.
     spare : tuple of str
-        Columns that are left out of a text that would be too wide, the first one first.
+        Columns that are left out of a text that would be too wide, starting with the first.
 
     Examples
     --------
@@ -329,8 +329,8 @@ class Table(Framed):
         Parameters
         ----------
         width : int, optional
-            How long a line may be. What does not fit becomes a table per heading, then loses its spare columns, and
-            is then continued below; sentences are broken between words.
+            Greatest length of a line. A table that does not fit becomes one table per heading, then loses its spare
+            columns, and is then continued below; sentences are broken between words.
 
         Examples
         --------
@@ -386,7 +386,7 @@ class Table(Framed):
         return replace(self, header=tuple(self.header[at] for at in places), rows=rows)
 
     def _continued(self, width: int) -> list[str]:
-        """Return the columns in as many tables, one below the other, as it takes; each begins with the labels."""
+        """Return the columns in as many tables, one below the other, as needed; each begins with the labels."""
         labels, blocks = list(range(self.labels)), [[self.labels]]
         for at in range(self.labels + 1, len(self.header)):
             if self._columns_at([*labels, *blocks[-1], at])._fits(width):
@@ -450,7 +450,7 @@ Record = Mapping[str, Any]
 
 
 def fact_table(about: str, rows: Mapping[str, object], notes: Sequence[str] = ()) -> Table:
-    """Return a table of what is known about something: a name and a value per row.
+    """Return a table of facts about something: a name and a value per row.
 
     Examples
     --------
@@ -481,7 +481,7 @@ class Tabular(Framed, Generic[Row]):
         return cast("Sequence[Row]", self.to_table().records)
 
     def _named(self, key: Any) -> Row:
-        """Return the row of a name; a name of one part is given as it is, another one as a tuple."""
+        """Return the row with a name; a name of several parts is given as a tuple."""
         parts = key if isinstance(key, tuple) else (key,)
         names = list(self._names())
         if parts not in names:
@@ -516,7 +516,7 @@ class Tabular(Framed, Generic[Row]):
         return f"<{type(self).__name__}: {shorten(self._in_short(), 100, placeholder=' ...')}>"
 
     def _in_short(self) -> str:
-        """Return what `repr` says, as far as it fits."""
+        """Return what `repr` shows, as far as it fits."""
         return ", ".join(" ".join(name) for name in self._names())
 
     def _repr_html_(self) -> str:
@@ -528,7 +528,7 @@ class Tabular(Framed, Generic[Row]):
         printer.text(str(self))
 
     def _table_with_bold(self) -> Table:
-        """Return the table for forms that have bold type, if finding out what is bold takes a while."""
+        """Return the table for forms with bold type; overridden where finding the bold cells takes a while."""
         return self.to_table()
 
     def to_html(self) -> str:
@@ -565,7 +565,7 @@ class Tabular(Framed, Generic[Row]):
         Parameters
         ----------
         safe : bool
-            Whether names have letters, digits, ``_``, ``-``, ``.`` and ``/`` only, as MLflow and others demand:
+            Whether names may have letters, digits, ``_``, ``-``, ``.`` and ``/`` only, as MLflow and others demand:
             ``ndcg@10`` becomes ``ndcg_at_10``.
 
         Returns
@@ -600,6 +600,6 @@ class Tabular(Framed, Generic[Row]):
 
 
 def _safe(name: str) -> str:
-    """Return a part of a name that experiment trackers accept, which is also a part of a path."""
+    """Return a part of a name in a form that experiment trackers, and paths, accept."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.replace("@", "_at_")).strip("_")
     return plain if plain.strip(".") else "_"

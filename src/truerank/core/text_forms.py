@@ -1,9 +1,9 @@
 """The grammar of text forms: ``ndcg@10``, ``rbp(0.8)``, ``bv(0.1)``, ``uniform(100, replace)`` <-> frozen dataclasses.
 
-A text form is a name, then parameters in brackets, then a cut-off behind an @. The fields of the dataclass decide: the
-field `k` is the cut-off, a field that is true or false is written by its name, any other by its value. What is left at
-its default is not written, unless a value behind it is. Fields can also be given by name: ``rbp(p=0.8)``,
-``uniform(100, replace=true)``, ``ndcg(k=10)``.
+A text form is a name, then parameters in brackets, then a cut-off after an @. They are the fields of the dataclass: `k`
+is the cut-off, a field that is true or false is written by its name, any other by its value. A field at its default is
+not written, unless a later one is. Fields can also be given by name: ``rbp(p=0.8)``, ``uniform(100, replace=true)``,
+``ndcg(k=10)``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write(value: Any) -> str:
 
 
 def _argument(field: Field[Any], value: Any, needed: bool) -> str:
-    """Return how an argument is written; `needed` says that a later one is, so that its place must be filled."""
+    """Return how an argument is written; `needed`: a later one is written too, so this one's place must be filled."""
     needed = (needed and value is not None) or field.metadata.get("always_written", False)
     if value == field.default and not (needed and _is_positional(field)):
         return ""
@@ -84,7 +84,7 @@ def _is_readable(field: Field[Any]) -> bool:
 
 
 def _by_name(field: Field[Any]) -> bool:
-    """Whether it is always given with its name, as in ``inverse(2, decide=10)``."""
+    """Whether a field is always given by name, as in ``inverse(2, decide=10)``."""
     return bool(field.metadata.get("by_name", False))
 
 
@@ -114,9 +114,9 @@ class Registry(Generic[Kind]):
     aliases : dict of str to str
         Other names, and the names that they stand for, some with arguments.
     elsewhere : dict of str to str
-        Names of another kind, and what to say about them.
+        Names of another kind, each with the text to show about it.
     homes : tuple of str
-        Modules that register the built-in entries; they are imported when an entry is first asked for.
+        Modules that register the built-in entries; they are imported when an entry is first needed.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Registry(Generic[Kind]):
 
     def add(self, *entries: type[Kind] | Kind) -> None:
         """Register classes, or values without parameters; a later entry replaces one with the same name."""
-        self._put(self._entries, *entries)  # those of the package are loaded first: their names are taken
+        self._put(self._entries, *entries)  # built-in entries are loaded first: their names are taken
 
     def _put(self, known: dict[str, type[Kind] | Kind], *entries: type[Kind] | Kind) -> None:
         for entry in entries:
@@ -200,7 +200,7 @@ class Registry(Generic[Kind]):
         return Form(meant.name, meant.arguments + form.arguments, form.k)
 
     def unknown(self, text: str, *others: Registry[Any]) -> InputError:
-        """Return the error for a text that names nothing here or in the others, with what may have been meant."""
+        """Return the error for a text that names nothing here or in the others, with a suggestion if there is one."""
         form, registries = self._form(text), (self, *others)
         owners = {name: each for each in reversed(registries) for name in (*each._entries, *each._aliases)}
         begun = [name for name in owners if name.startswith(form.name) and len(form.name) > 2]
@@ -261,9 +261,9 @@ def _readable(kind: type[Any]) -> list[Field[Any]]:
 
 
 def _read(field: Field[Any], text: str) -> Any:
-    """Return an argument in the type of its field: truth, text, several whole numbers, one whole number, any number.
+    """Return an argument in the type of its field: bool, text, several whole numbers, one whole number, any number.
 
-    A field for numbers may also take some words, which its metadata name.
+    A field for numbers may also take some words, which are listed in its metadata.
     """
     kind = str(field.type)
     if isinstance(field.default, bool):

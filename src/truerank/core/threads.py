@@ -54,7 +54,7 @@ def check_threads(threads: int | None) -> int:
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,9})?) ?([kmgt]?i?)b?", re.IGNORECASE | re.ASCII)
 _LEAST = 2 * 10**8
-"""Less does not hold a block of scores and what is computed from it."""
+"""Any less would not hold a block of scores and what is computed from it."""
 _limit: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
@@ -77,7 +77,7 @@ def check_memory(memory: Memory) -> int:
 
 
 def bounded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let the keyword `memory` of a function bound what it uses, and all that it calls."""
+    """Let the keyword `memory` of a function bound the memory that it and everything it calls use."""
 
     @wraps(function)
     def call(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
@@ -89,24 +89,24 @@ def bounded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
 
 @contextmanager
 def memory_bound(memory: Memory | None) -> Iterator[None]:
-    """Bound what is used inside the block, unless `memory` is None; what does not fit is refused in one sentence."""
+    """Bound the memory used inside the block, unless `memory` is None; work that does not fit raises `InputError`."""
     token = _limit.set(_limit.get() if memory is None else check_memory(memory))
     try:
         yield
     except MemoryError as error:
         reason = str(error).rstrip(".") or "none is left"
-        raise InputError(f"this needs more memory than there is ({reason}).") from error
+        raise InputError(f"this needs more memory than is available ({reason}).") from error
     finally:
         _limit.reset(token)
 
 
 def memory_limit() -> int:
-    """Return how many bytes may be used: those that the caller grants, or else half of what the computer has."""
+    """Return how many bytes may be used: as many as the caller allows, or else half of the total memory."""
     return _limit.get() or max(total_memory() // 2, _LEAST)
 
 
 def fitting(most: int, each: int) -> int:
-    """Return how many of `most` things, such as threads, fit into memory together, if each takes so many bytes.
+    """Return how many of `most` things, such as threads, fit into memory together if each takes `each` bytes.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _megabytes(size: int) -> str:
 
 @cache
 def total_memory() -> int:
-    """Return the bytes that this process can have: of the computer, or less if its container or its limits say so."""
+    """Return how many bytes this process can have: those of the computer, or fewer within a container or limits."""
     return min([_installed(), *_of_control_groups(Path("/")), *_of_address_space()])
 
 
@@ -158,7 +158,7 @@ def _of_control_groups(root: Path) -> Iterator[int]:
 def _limits_above(base: Path, path: str, name: str) -> Iterator[int]:
     own = base / path.strip("/")
     for folder in (own, *own.parents):
-        with suppress(OSError, ValueError):  # "max" is no limit; a container does not see the folders outside
+        with suppress(OSError, ValueError):  # "max" means no limit; a container does not see the folders outside
             if folder.is_relative_to(base):
                 yield int((folder / name).read_text())
 
@@ -175,7 +175,7 @@ def _of_address_space() -> Iterator[int]:
 def progress_bar(
     what: str, shown: bool, work: Iterable[Any] | None = None, *, delay: float = 0.5, **options: Any
 ) -> tqdm[Any]:
-    """Return a bar that counts what is done, shown on a terminal only, and only if it takes longer than the delay.
+    """Return a progress bar, shown on a terminal only, and only if the work takes longer than the delay.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ def progress_bar(
     shown : bool
         False: nothing is counted, and tqdm is not imported.
     work : iterable, optional
-        What to loop over; without it the caller updates the bar.
+        Iterable to loop over; without it the caller updates the bar.
     delay : float
         Seconds.
     **options
-        Others of tqdm, such as `total`.
+        Other options of tqdm, such as `total`.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def progress_bar(
 
 
 class _Uncounted:
-    """What takes the place of a bar that is not shown."""
+    """Stand-in for a bar that is not shown."""
 
     def __init__(self, work: Iterable[Any] | None) -> None:
         self._work: Iterable[Any] = () if work is None else work
@@ -249,7 +249,7 @@ def share(
         Called with each result as soon as it is available, always in the calling thread.
     prepare : callable, optional
         Called with each task, in order and always in the calling thread, shortly before it is run; it returns what
-        `run` takes. For what must not run in several threads at a time.
+        `run` takes. Meant for work that must not run in several threads at a time.
 
     Raises
     ------
@@ -352,9 +352,9 @@ def _work(run: Callable[[Any, Event], Any], queues: _Queues, stopped: Event) -> 
 
 
 def _collect(queues: _Queues, tasks: Iterable[Any], ahead: int, report: Callable[[Any], object]) -> list[Any]:
-    """Keep `ahead` tasks with the threads until all are done; return the results in order, or raise the first error.
+    """Keep `ahead` tasks queued for the threads until all are done; return results in order, or raise the first error.
 
-    When a task fails, all before it have been begun, so they are waited for.
+    When a task fails, all before it have been started, so they are waited for.
     """
     found: dict[int, _Finished] = {}
     supply, n_open = enumerate(tasks), 0

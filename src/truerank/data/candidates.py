@@ -1,4 +1,4 @@
-"""`Candidates`: which items may be recommended, to whom and when; and which items of the data these are."""
+"""`Candidates`: which items may be recommended, to whom and when; and their numbers in the data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Candidates:
     since, until : arrays, optional
         When the item may be recommended: from the first time on, and before the second.
     notes : tuple of str
-        What was unusual.
+        Anything unusual in the source.
     """
 
     items: AnyArray
@@ -84,7 +84,7 @@ class Candidates:
         return Candidates(self.items[taken], users, sessions)
 
     def _covers(self, time: Any) -> Bools:
-        """Return which rows hold at a time, or each at its own."""
+        """Return which rows are valid at a time, or at a time per row."""
         begun = True if self.since is None else self.since <= time
         lasts = True if self.until is None else time < self.until
         return np.broadcast_to(begun & np.asarray(lasts), self.items.shape)
@@ -128,7 +128,7 @@ def read_candidates(
     header : bool, optional
         Whether the first line of a text file holds the names of the columns; detected by default.
     memory : str or int, optional
-        What reading may use, as in `truerank.read_interactions`.
+        Memory that reading may use, as in `truerank.read_interactions`.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def read_candidates(
 
 
 def listing(given: Listed, name: str, data: Interactions, *, times: AnyArray | None = None) -> Listing:
-    """Return which items of the data are meant by what was given as `candidates` or `exclude`.
+    """Return the items of the data that the argument `candidates` or `exclude` names.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def listing(given: Listed, name: str, data: Interactions, *, times: AnyArray | N
     name : str
         What to call it in messages.
     data : Interactions
-        Has the names of users and items. Items that it lacks are left out, with a note.
+        Source of the names of users and items. Items that it lacks are left out, with a note.
     times : array, one per user, optional
         When something is recommended to each user; NaT or NaN where nothing is.
 
@@ -205,7 +205,7 @@ def listing(given: Listed, name: str, data: Interactions, *, times: AnyArray | N
 
 
 def as_candidates(given: Any) -> Any:
-    """Return candidates by name; interactions, sparse matrices and lists per user, which are by number, unchanged."""
+    """Return candidates by name; interactions, sparse matrices and lists per user, which hold numbers, unchanged."""
     if isinstance(given, Candidates | Interactions) or is_sparse(given):
         return given
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
@@ -218,7 +218,7 @@ def _by_name(given: Any) -> Candidates | None:
     if isinstance(given, Mapping):
         lists = list(given.values())
         if not lists or any(isinstance(own, str | bytes) or not np.iterable(own) for own in lists):
-            raise InputError("candidates in a dict must be a list of items for each user.")
+            raise InputError("candidates in a dict must be lists of items, one for each user.")
         if {"item", "items"} & {name for name in given if isinstance(name, str)}:
             return None
         rows = owners(bounds([len(own) for own in lists]))
@@ -245,7 +245,7 @@ def positions(names: AnyArray, own: AnyArray) -> Ints:
 
 
 def new_items(given: Listed | None, data: Interactions) -> AnyArray:
-    """Return the names of candidates that are not in the data, none if the data have no names."""
+    """Return the names of candidates that are not in the data; none if the data have no names."""
     found = as_candidates(given)
     if not isinstance(found, Candidates):
         return data.item_names[:0]
@@ -297,7 +297,7 @@ def _interactions(users: Ints, items: Ints, like: Interactions) -> Interactions:
 def _pairs(found: Candidates, name: str, data: Interactions, times: AnyArray | None) -> tuple[Ints, Ints]:
     """Return pairs of users of the data and rows of the candidates."""
     if found.timed and times is None:
-        hint = f"give those of one time, as in `{name}.at(time)`"
+        hint = f"give the candidates of one time, as in `{name}.at(time)`"
         raise InputError(f"`{name}` have times, but there are no times of held-out events; {hint}.")
     if found.users is None:
         return _at_times(found, times)  # type: ignore[arg-type]
@@ -313,7 +313,7 @@ def _pairs(found: Candidates, name: str, data: Interactions, times: AnyArray | N
 
 
 def _at_times(found: Candidates, times: AnyArray) -> tuple[Ints, Ints]:
-    """Return what everybody's candidates are at the time of each user."""
+    """Return everybody's candidates at the time of each user."""
     _check_times(found, times)
     users = np.flatnonzero(~np.isnan(times) if times.dtype.kind == "f" else ~np.isnat(times))
     distinct, which = np.unique(times[users], return_inverse=True)

@@ -28,17 +28,17 @@ CHECKSUMS = {
 }
 _BLOCK = 1 << 16
 _SILENT, _LONGEST = 30, 3600
-"""Seconds without any byte, and in total, after which a download is stopped; the next attempt resumes it."""
+"""Seconds without a byte, and in total, after which a download is stopped; the next attempt resumes it."""
 _RESUMED = "the next attempt resumes it"
 _LARGEST = 1 << 30
-"""Bytes of a file; those of GroupLens have a quarter of it at most."""
+"""Most bytes that a file may have; those of GroupLens have at most a quarter of that."""
 
 
 def download(name: str, folder: str | Path, *, site: str = SITE, progress: bool = False) -> Path:
     """Fetch a data set into a folder, which is created if needed, and return the path of its zip file.
 
-    An interrupted download is kept as `.part` and resumed the next time; one is stopped after an hour, or at 1 GiB. An
-    existing file is verified and not fetched again. A symbolic link is not followed.
+    An interrupted download is kept as `.part` and resumed the next time; a download is stopped after an hour, or at
+    1 GiB. An existing file is verified and not fetched again. A symbolic link is not followed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
     bar = progress_bar(part.stem, progress, total=total, initial=done, unit="B", unit_scale=True, delay=0)
     end = time.monotonic() + _LONGEST
     with bar, _opened(part, append=bool(done)) as file:
-        # not `read`, which would wait for a whole block, however slowly it comes
+        # not `read`, which would wait for a whole block, however slowly it arrives
         while block := answer.read1(_BLOCK):
             file.write(block)
             bar.update(len(block))
@@ -112,7 +112,7 @@ def _write(answer: Any, part: Path, done: int, progress: bool) -> None:
 
 
 def _opened(part: Path, *, append: bool) -> BinaryIO:
-    """Open the partial file to write; a symbolic link could lead anywhere and is refused."""
+    """Open the partial file for writing; a symbolic link could lead anywhere and is refused."""
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         file = os.open(part, flags | (os.O_APPEND if append else os.O_TRUNC), 0o666)
@@ -126,7 +126,7 @@ def _opened(part: Path, *, append: bool) -> BinaryIO:
 def _check_size(part: Path, size: int) -> None:
     if size > _LARGEST:
         part.unlink(missing_ok=True)
-        raise InputError(f"the server sends more than {_LARGEST:,} bytes, as no MovieLens file has; nothing was kept.")
+        raise InputError(f"the server sends over {_LARGEST:,} bytes, more than any MovieLens file; nothing was kept.")
 
 
 def _md5(path: Path) -> str:

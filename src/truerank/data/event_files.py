@@ -19,7 +19,7 @@ from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
 
-# distinct items in each part from which it can't be chance that they have none in common
+# from this many distinct items in each part, it can't be chance that they have none in common
 _MANY = 10
 _BLOCK = 1 << 22
 
@@ -63,8 +63,8 @@ def read_interactions(
         The format of a text file, where it is not detected: delimited text, or user, item, rating and
         time without a header.
     memory : str or int, optional
-        What reading may use, the result included, such as "2GB" or a number of bytes; by default half of what the
-        computer, or the container, has. Files are read in pieces, and one that needs more is refused.
+        Memory that reading may use, the result included, such as "2GB" or a number of bytes; by default half of the
+        memory of the computer or container. Files are read in pieces, and one that needs more is refused.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: 
     for role, many in (("user", 1), ("item", _MANY)):
         ids[role], codes[role] = _encode(parts, role)
         _check_match(parts, role, codes[role], ids[role], many)
-        parts = [part.without(role) for part in parts]  # what is no longer needed is given up at once
+        parts = [part.without(role) for part in parts]  # free columns as soon as they are no longer needed
     found = []
     while parts:
         found.append(_interactions(parts.pop(0), codes["user"].pop(0), codes["item"].pop(0), ids["user"], ids["item"]))
@@ -251,7 +251,7 @@ def grouped(user: AnyArray, item: AnyArray, shape: tuple[int, int]) -> tuple[Any
     """
     positions = np.arange(user.size, dtype=np.int32 if user.size < 2**31 else np.int64)
     by_position = sp.coo_array((positions, (item, user)), shape=shape[::-1])
-    # not true, but otherwise SciPy would add up the positions of repeated pairs
+    # not true, but it keeps SciPy from adding up the positions of repeated pairs
     by_position.has_canonical_format = True
     by_item = by_position.tocsr()
     del positions, by_position

@@ -72,7 +72,7 @@ class Interactions:
         put = object.__setattr__
         if isinstance(self.events, matrices.Csr):
             put(self, "_stored", self.events)
-            object.__delattr__(self, "events")  # until it is asked for: see `__getattr__`
+            object.__delattr__(self, "events")  # until it is needed: see `__getattr__`
         else:
             put(self, "events", matrices.ascending(self.events, "matrix", may_merge=may_merge))
             put(self, "_stored", self.events)
@@ -87,7 +87,7 @@ class Interactions:
                 raise InputError(f"`{name}` must have {size} entries, got shape {np.shape(given)}.")
 
     def __getattr__(self, name: str) -> Any:
-        """Make the matrix of SciPy, which is slow to import, when it is first asked for."""
+        """Make the matrix when it is first needed, because SciPy is slow to import."""
         if name != "events" or "_stored" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         object.__setattr__(self, "events", self._stored.to_scipy())
@@ -102,7 +102,7 @@ class Interactions:
         return tables.fact_table("Interactions", self.facts(), self.notes).to_html()
 
     def facts(self) -> dict[str, str]:
-        """Return how many users, items and events there are, and what range times and ratings have."""
+        """Return the numbers of users, items and events, and the ranges of times and ratings."""
         n, cells = self.items.size, max(self.n_users * self.n_items, 1)
         sizes = {"users": self.n_users, "items": self.n_items, "events": n}
         found = {name: f"{size:,}" for name, size in sizes.items()} | {"density": f"{n / cells:.2%}"}
@@ -112,7 +112,7 @@ class Interactions:
 
     @classmethod
     def of(cls, given: PerUser, name: str, *, n_users: int | None = None, n_items: int | None = None) -> Interactions:
-        """Return interactions without repeats from other ones, a sparse matrix, or a list of item numbers per user.
+        """Return interactions without repeats, given interactions, a sparse matrix, or a list of item numbers per user.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Interactions:
 
     @property
     def owners(self) -> AnyArray:
-        """The user of each row: of each session where rows are sessions, and otherwise its name."""
+        """The user of each row: the user of the session where rows are sessions, and otherwise the name of the row."""
         return self.names if self.session_users is None else self.session_users
 
     @property
@@ -273,7 +273,7 @@ class Interactions:
         return pa.table(columns | {name: array for name, array in extra.items() if array is not None})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the interactions as Arrow data, so that readers of tables take them."""
+        """Return the interactions as Arrow data, so that libraries that read Arrow accept them."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def select(self, chosen: Bools, *, notes: tuple[str, ...] = ()) -> Interactions:
@@ -295,13 +295,13 @@ class Interactions:
         )
 
     def marked(self, mark: int) -> sp.csr_array:
-        """Return a matrix with this mark at each entry; the sum of several shows which of them have an entry."""
+        """Return a matrix with this mark at each entry; the sum of several such matrices shows which have an entry."""
         import scipy.sparse as sp
 
         return sp.csr_array((np.full(self.items.size, mark, np.int8), self.items, self.indptr), shape=self.shape)
 
     def overlap(self, other: Interactions) -> Ints:
-        """Return how many items of each user are in both; `other`, which is looked up, should be the smaller one."""
+        """Return how many items of each user are in both; `other`, whose items are looked up, should be the smaller."""
         return np.bincount(other.users[self.contains(other)], minlength=other.n_users).astype(np.int64)
 
     def contains(self, other: Interactions) -> Bools:

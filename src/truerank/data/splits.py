@@ -1,4 +1,4 @@
-"""`Split`: what a model may learn from and what is held out; whether one leaks into the other, and how it is stored.
+"""`Split`: a training part and a held-out part; checks for leaks between them, and how a split is stored.
 
 A split is stored as a directory of Parquet files that any other tool can read. Each file carries the same digest of all
 of them, so that files of two splits are never taken for one, as they would be if saving over an older split stopped
@@ -43,14 +43,14 @@ class Split:
     train, test : Interactions
         Both have the same users and items, in the same order. Repeated events are merged within each part.
     notes : tuple of str
-        What is unusual.
+        Anything unusual in the data.
     repeats : {"drop", "hold out"}
         Whether a user's held-out items may be among the user's training items. "drop": only new items are held out, as
         in most studies and for recommenders that never recommend a known item. "hold out": they may recur (repeat
         consumption), and `rank` keeps training items as candidates, because known items that do not recur compete with
         those that do.
     validation : Split, optional
-        A split of the training part, to choose settings by: `with_validation` makes it.
+        A split of the training part, for choosing settings: `with_validation` makes it.
 
     Notes
     -----
@@ -94,10 +94,10 @@ class Split:
         return Table(("Split", "train", "test"), cells, (), self.notes).to_html()
 
     def with_validation(self, split: Callable[[Interactions], Split]) -> Split:
-        """Return the same split with a split of its training part, so that train, validation and test are in one.
+        """Return the same split with a validation split of its training part, so that one object holds all three parts.
 
-        Choose settings by ranks of models that are fitted to ``split.validation.train``, on ``split.validation``; then
-        fit the chosen one to ``split.train``, which has the validation events, too, and rank on ``split``.
+        Choose settings by fitting models to ``split.validation.train`` and ranking on ``split.validation``; then fit
+        the chosen one to ``split.train``, which includes the validation events, and rank on ``split``.
 
         Parameters
         ----------
@@ -201,14 +201,14 @@ def read_split(
         given, `train` is a directory written by `Split.save`, or one with a file called train and a
         file called test, such as `train.tsv.gz` and `ml-1m.test.rating`.
     validation : path or dataframe, optional
-        Events to choose settings by. They become part of ``split.train``, and ``split.validation`` divides that into
-        what was given as `train` and `validation`.
+        Events for choosing settings. They become part of ``split.train``, and ``split.validation`` divides that into
+        the given `train` and `validation`.
     user, item, time, rating, weight : str or int, optional
         Columns as in `read_interactions`, the same for both parts.
     header : bool, optional
         Whether the first lines of text files hold the names of the columns; detected by default.
     memory : str or int, optional
-        What reading may use, as in `truerank.read_interactions`.
+        Memory that reading may use, as in `truerank.read_interactions`.
 
     Returns
     -------
@@ -295,7 +295,7 @@ def later(train: Interactions, test: Interactions, within: TimeOrder) -> Bools:
 
 
 def describe(train: Interactions, test: Interactions) -> list[str]:
-    """Return the notes of both parts, and count users without held-out events and users and items only held out."""
+    """Return the notes of both parts, and count users without held-out events, and users and items only held out."""
     own = [f"{name}: {note}" for name, part in (("train", train), ("test", test)) for note in part.notes]
     users, held_users = np.diff(train.indptr) > 0, np.diff(test.indptr) > 0
     unknown = "with held-out events"
@@ -387,7 +387,7 @@ def _load_parts(folder: Path) -> tuple[Interactions, Interactions, tuple[str, ..
 
     paths = {name: folder / f"{name}.parquet" for name in _FILES}
     for path in paths.values():
-        if not os.path.isfile(path):  # noqa: PTH113 - unlike that of a Path, it takes any text for a path
+        if not os.path.isfile(path):  # noqa: PTH113 - unlike Path.is_file, it accepts any text
             raise InputError(f"{str(folder)!r} was not written by Split.save: there is no {path.name}.")
     tables = {name: open_source(path, INTERACTIONS, {}, None).whole() for name, path in paths.items()}
     extra = _metadata(tables["users"], paths["users"])

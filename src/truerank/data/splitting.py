@@ -149,7 +149,7 @@ def split_by_time(
         Events at the same time stay together.
     targets : {"all", "first", "last"}
         Which of a user's events after the cut are held out; others are left out, with a note. The choice may change the
-        order of models: "first" is what the user did next, "last" is furthest from what the model has seen.
+        order of models: "first" is what the user did next, "last" is furthest from what the model was trained on.
     repeats : {"drop", "hold out"}
         What to do with held-out events whose item is among the user's training items; see `Split`.
 
@@ -191,8 +191,8 @@ def rolling_splits(
 ) -> list[Split]:
     """Return n splits by time that hold out the last n windows, one each, and train on everything before it.
 
-    The windows have the same length, follow one another and end with the last event. So a recommender is evaluated as
-    it is used: trained anew from time to time, on a growing past (rolling origin; Tashman, 2000).
+    The windows have the same length, follow one another and end with the last event. A recommender is thus evaluated as
+    it is used: retrained from time to time on a growing past (rolling origin; Tashman, 2000).
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def rolling_splits(
         Length of a window, in the unit of the times; for dates a timedelta, or a number with one of the units s
         (seconds), m (minutes), h (hours), d (days) and w (weeks).
     n : int
-        Windows, at least 1.
+        Number of windows, at least 1.
     targets : {"all", "first", "last"}
         Which of a user's events in a window are held out, as in `split_by_time`.
     repeats : {"drop", "hold out"}
@@ -253,7 +253,7 @@ def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = No
     ----------
     data : Interactions, or what `read_interactions` accepts
     k : int
-        Folds, at least 2.
+        Number of folds, at least 2.
     repeats : {"drop", "hold out"}
         What to do with held-out events whose item is among the user's training items; see `Split`.
     rng : int or numpy.random.Generator, optional
@@ -276,7 +276,7 @@ def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = No
 
 
 def _events(data: Events) -> Interactions:
-    """Return events with their repeats: interactions unchanged, and anything else as it is read."""
+    """Return events with their repeats: interactions unchanged, and anything else as `read_interactions` reads it."""
     if isinstance(data, Interactions):
         return data
     return Interactions.of(data, "data") if sp.issparse(data) else read_interactions(data)

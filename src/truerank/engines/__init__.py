@@ -1,1 +1,1 @@
-"""Tables of users and files of item factors in; out: tables of ranks and their estimates, computed elsewhere."""
+"""Tables of users and files of item factors in, tables of ranks and their estimates out, computed on other machines."""

@@ -1,4 +1,4 @@
-"""Item factors as files, which every worker maps into its memory: a block of rows per file, in the order of the ids."""
+"""Item factors as files that every worker maps into its memory: a block of rows per file, in the order of the ids."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def write_catalogue(pieces: Iterable[Piece], folder: str | Path, items_per_block
 
 
 def add_popularity(catalogue: Catalogue, folder: str | Path, ids: pa.Array, counts: Ints) -> Catalogue:
-    """Write how often items occur in the training data beside the other files; other items occur 0 times."""
+    """Write how often items occur in the training data, next to the other files; items not given occur 0 times."""
     items = catalogue.open(lambda name: Path(folder) / name)
     numbers = items.numbers(ids)
     if np.any(numbers < 0):

@@ -1,4 +1,4 @@
-"""Evaluation and comparison of ranks that are Spark dataframes: the steps of the local ones on each block, added up."""
+"""Evaluation and comparison of ranks in Spark dataframes: the local steps on each block, with results added up."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compared(
     unmatched: Unmatched,
     test: PairedTest,
 ) -> tuple[Parts, tuple[str, ...], tuple[str, ...]]:
-    """Return what `truerank.compare` rests on, the groups, and notes on instances that were left out."""
+    """Return the partial results that `truerank.compare` needs, the groups, and notes on instances left out."""
     _check_frames(ranks)
     if not isinstance(test, LikelihoodTest):
         rule = "the test must be 'likelihood', and the adjustment not 'tukey'"
@@ -101,7 +101,7 @@ def compared(
 
 
 def _merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
-    """Return the sums, key by key, of what a step makes of all batches of a dataframe."""
+    """Return the sums, key by key, of the results of a step on all batches of a dataframe."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts = (step(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
@@ -113,7 +113,7 @@ def _merged(frame: DataFrame, step: Callable[[pa.Table], Parts]) -> Parts:
 
 
 def _check_frames(ranks: Mapping[str, Any]) -> None:
-    """Refuse several runs, and dataframes of Spark together with ranks that are here."""
+    """Refuse several runs, and Spark dataframes together with ranks in this process."""
     for name, one in ranks.items():
         if isinstance(one, list | tuple):
             rule = f"on Spark each recommender has one run, got a list for {name!r}"
@@ -158,7 +158,7 @@ def _refuse_unmatched(names: Sequence[str], table: pa.Table, present: Any) -> No
 
 @dataclass(frozen=True)
 class Grouping:
-    """What `by` means for dataframes of ranks: nothing, groups that every task gets, or a dataframe of them."""
+    """The argument `by` for dataframes of ranks: nothing, groups that every task gets, or a dataframe of groups."""
 
     groups: Groups | None = None
     frame: DataFrame | None = None
@@ -188,7 +188,7 @@ class Grouping:
 
 
 def _groups_within(table: pa.Table, groups: Groups | None) -> Groups | None:
-    """Return the groups for a block of what `Grouping.joined` returned."""
+    """Return the groups for a block of a dataframe from `Grouping.joined`."""
     if COLUMN not in table.column_names:
         return groups
     names = [UNKNOWN if name is None else name for name in table[COLUMN].to_pylist()]

@@ -1,4 +1,4 @@
-"""Spark dataframes of factors and of pairs, checked, and joined to a row per user."""
+"""Spark dataframes of factors and of pairs, checked and joined into a row per user."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def assemble(
     seed: int = 0,
     partitions: int | None = None,
 ) -> DataFrame:
-    """Join factors, training and held-out items to a row per user, as `truerank.engines.workers` describes it.
+    """Join factors, training and held-out items into a row per user, with the columns that `UserRows.of` reads.
 
     This is lazy, by Spark's own joins.
 
@@ -84,7 +84,7 @@ def assemble(
     users : int, optional
         How many users to draw at random.
     seed : int
-        Of the draw, which does not depend on partitions.
+        Seed of the draw, which does not depend on partitions.
     partitions : int, optional
         As for `spread`.
     """
@@ -101,10 +101,10 @@ def assemble(
 
 
 def spread(frame: DataFrame, partitions: int | None) -> DataFrame:
-    """Return a dataframe with the rows of a user in one of a number of partitions, which joins by user keep.
+    """Return a dataframe with all rows of a user in one partition; joins by user keep the partitions.
 
     By default there are ``spark.sql.shuffle.partitions``. Without this, Spark would merge partitions of few bytes,
-    although they take long to rank.
+    although they take a long time to rank.
     """
     if partitions is None:
         partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
@@ -117,7 +117,7 @@ def collected(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     others = [name for name in frame.columns if name != "user"]
-    # in structs, because lists leave out nulls, which are to be refused
+    # in structs, because lists leave out nulls, which must be refused
     lists = frame.groupBy("user").agg(F.collect_list(F.struct(*others)).alias("rows"))
     return lists.select("user", *(F.col(f"rows.{name}").alias(names[name]) for name in others))
 

@@ -1,4 +1,4 @@
-"""Ranks and recommended lists on Spark, and the files they are kept in."""
+"""Ranks on Spark, from factors or from ranked lists, and the files of item factors that executors need."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _session() -> Iterator[SparkSession]:
     active = SparkSession.getActiveSession()
     try:
         session = active or SparkSession.builder.appName("truerank").getOrCreate()
-    except Exception as error:  # Java may be missing, or the configuration be wrong
+    except Exception as error:  # Java may be missing, or the configuration wrong
         raise InputError(f"Spark can't be started ({reason(error)}).") from error
     try:
         yield session
@@ -197,12 +197,12 @@ def rank_sampled(
     Parameters
     ----------
     factors, train, test, user, item, relevance, users, items_per_block, partitions
-        Those of `truerank.spark.rank`.
+        As for `truerank.spark.rank`.
     design : SamplingDesign, str or int
         Any design of `truerank.rank_sampled` without a proxy of its own.
     rng : int or numpy.random.Generator, optional
-        Seed. The sample of a user also depends on the users in the same Arrow batch, so it is the same
-        again for the same data, partitions and batch size.
+        Seed. The sample of a user also depends on the users in the same Arrow batch, so it is reproducible
+        only with the same data, partitions and batch size.
     """
     chosen = as_design(design)
     if chosen.proxies:
@@ -262,7 +262,7 @@ def read_lists(
 
 
 def _mapped(rows: DataFrame, step: Callable[[pa.Table], Ranks], extra: dict[str, str]) -> DataFrame:
-    """Return the ranks that a step makes of batches of rows; it sees the users of a partition in order."""
+    """Return the ranks that a step makes from batches of rows; it sees the users of a partition in order."""
     columns = _columns(rows) | extra
     schema = _arrow_schema(columns)
 

@@ -1,4 +1,4 @@
-"""What a worker does: a table of users and a catalogue of items -> ranks, or recommended lists."""
+"""The work of an executor: a table of users and a catalogue of items, or of their lists -> ranks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def rank_users(table: pa.Table, items: Items) -> Ranks:
     Parameters
     ----------
     table : pyarrow.Table
-        A row per user, with the columns that `truerank.engines.workers` describes.
+        A row per user, with the columns that `UserRows.of` reads.
     items : Items
-        A catalogue that has been opened.
+        An opened catalogue.
 
     Examples
     --------
@@ -64,12 +64,12 @@ def rank_users(table: pa.Table, items: Items) -> Ranks:
 
 
 def sample_users(table: pa.Table, items: Items, design: SamplingDesign, seed: int) -> Ranks:
-    """Return the ranks among sampled candidates, scoring only those; the sample depends on the seed and the users.
+    """Return the ranks among sampled candidates, scoring no others; the sample depends on the seed and the users.
 
     Parameters
     ----------
     table, items
-        Those of `rank_users`.
+        As for `rank_users`.
     design : SamplingDesign
     seed : int
 
@@ -135,7 +135,7 @@ def _check_range(rows: UserRows, items: Items) -> None:
 
 
 def _same_scores(rows: UserRows, items: Items) -> Bools:
-    """Return whether held-out items have the scores of those before them, which takes no other items."""
+    """Return whether held-out items have the scores of those before them, which needs no other items."""
     held = np.unique(rows.test.indices).astype(np.int64)
     scorer = Factors(rows.factors, items.rows(held))
     numbers = np.searchsorted(held, rows.test.indices).astype(np.int32)
@@ -169,7 +169,7 @@ def rank_listed(table: pa.Table, depth: int | Literal["all"]) -> Ranks:
     truth = _flat(table, {"held": "item", "grades": "relevance"})
     if any(column.null_count for part in (run, truth) for column in part.columns):
         raise InputError("lists and relevant items must not hold nulls, but some do.")
-    # Whether any id matches is known of all users only. One more user, whose list does, lets every batch pass.
+    # Only all users together show whether any id matches. One more user, whose list does, lets every batch pass.
     extra = pa.table({"user": [len(table)], "item": truth["item"].slice(0, 1), value: [1.0], "relevance": [1.0]})
     both = [pa.concat_tables([part, extra.select(part.column_names)]) for part in (run, truth)]
     ranks = read_lists(*both, depth=depth, user="user", item="item", **{value: value})  # type: ignore[arg-type]
@@ -288,7 +288,7 @@ def _refuse_repeats(keys: Ints, held: Lists, users: pa.Array, items: Items) -> N
     if keys.size < held.indices.size:
         given = np.sort(_keys(held, items))
         user, item = _named(int(given[1:][given[1:] == given[:-1]][0]), users, items)
-        raise InputError(f"an item must be held out once, but item {item} of user {user} is twice.")
+        raise InputError(f"an item must be held out once, but item {item} of user {user} is held out twice.")
 
 
 def _named(key: int, users: pa.Array, items: Items) -> tuple[str, str]:
@@ -308,7 +308,7 @@ def _chosen(lists: Lists, users: Bools) -> Lists:
     return Lists(bounds(sizes[users]), lists.indices[np.repeat(users, sizes)])
 
 
-# held-out items of the users that are counted together, as a share of a block that they join
+# held-out items of the users that are counted together, as a share of the block that they are added to
 _JOINED = 1 / 16
 
 
@@ -333,12 +333,12 @@ def count_in_blocks(user_factors: AnyArray, items: Items, train: Lists, test: Li
     """
     if len(items.blocks) == 1 or not len(user_factors):
         return count_factors(user_factors, items.blocks[0], train, test)
-    if library.load() is None:  # a score by NumPy depends on the other items, so parts of a catalogue may contradict
+    if library.load() is None:  # NumPy's scores depend on the other items, so parts of a catalogue may disagree
         return count_factors(user_factors, np.concatenate(items.blocks), train, test)
     size = int(np.diff(items.starts).max())
     parts = [_Part.of(user_factors[rows], items, _cut(train, rows), _cut(test, rows)) for rows in _parts(test, size)]
     for start, rows in zip(items.starts[:-1], items.blocks, strict=True):
-        # the joined items come behind the block, which is copied once for all users
+        # the added items come after the block, which is copied once for all users
         room = np.empty((len(rows) + max((len(part.held) for part in parts), default=0), items.n_factors), rows.dtype)
         room[: len(rows)] = rows
         for part in parts:
@@ -412,7 +412,7 @@ def _within(lists: Lists, start: int, size: int) -> Lists:
 
 
 def _ascending(lists: Lists) -> tuple[Lists, Ints]:
-    """Return the lists with each in ascending order, and which entry each one was."""
+    """Return the lists, each in ascending order, and which entry each one was."""
     order = np.lexsort((lists.indices, owners(lists.indptr)))
     return Lists(lists.indptr, lists.indices[order].astype(np.int32)), order
 

@@ -1,4 +1,4 @@
-"""Estimates of exact metrics from sampled ranks: corrections, what they assume, and what it takes to write one.
+"""Estimates of exact metrics from sampled ranks: corrections, their assumptions, and the classes for writing new ones.
 
 The names are listed in ``__init__.pyi`` and are loaded when first used.
 """

@@ -26,15 +26,15 @@ LARGEST = 4_096
 
 
 GAMMAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
-# relevant items of each group that stand for the others
+# relevant items of each group that represent the others
 _TYPICAL = 3
 
 
 def least_risk(corrections: list[BiasVariance], parts: tuple[Terms, ...], ranks: Ranks, name: str) -> BiasVariance:
     """Return the correction with the least estimated risk: squared bias plus variance of the mean over instances.
 
-    Bias and variance are those that it would have if the ranks of each group of relevant items followed the law that
-    `Smooth` fits. Some items stand for their group, and covariances of items of one instance are left out.
+    Bias and variance are computed as if the ranks of each group of relevant items followed the law that `Smooth` fits.
+    Some items represent their group, and covariances of items of one instance are left out.
     """
     law = corrected.require_design(ranks, name).law(name)
     cases = [case for part in parts for case in _cases(part, ranks, law)]
@@ -47,7 +47,7 @@ def least_risk(corrections: list[BiasVariance], parts: tuple[Terms, ...], ranks:
 
 
 class _Typical(NamedTuple):
-    """A relevant item that stands for others: the chances of its exact and sampled counts, and what it adds."""
+    """A relevant item that represents others: the chances of its exact and sampled counts, and what it adds."""
 
     part: Terms
     case: Case
@@ -55,9 +55,9 @@ class _Typical(NamedTuple):
     shown: Floats
     exact: Floats
     weight: float
-    """Of its group in the mean over instances."""
+    """Weight of its group in the mean over instances."""
     single: float
-    """Of one item."""
+    """Weight of one item."""
 
     def moments(self, table: Floats) -> tuple[float, float]:
         """Return what a table adds to the bias and to the variance of the mean."""
@@ -95,16 +95,16 @@ _MOST_COUNTS = 1 << 22
 
 @dataclass(frozen=True)
 class BiasVariance(Correction):
-    """The least sum of squared bias and gamma times the variance (eq. 24 to 26).
+    """Correction with the least sum of squared bias and gamma times the variance (eq. 24 to 26).
 
     Parameters
     ----------
     gamma : float, or "auto"
-        From 0 to 1: the larger, the smaller the variance and the larger the bias. "auto" takes the one of 1, 0.3, 0.1,
-        ..., 0.0001 with the least squared bias plus variance of the mean, if ranks follow the law that ``~smooth`` fits
-        to these very ranks; a note names it.
+        From 0 to 1: the larger, the smaller the variance and the larger the bias. "auto" chooses among 1, 0.3, 0.1,
+        ..., 0.0001 the one with the least squared bias plus variance of the mean, if ranks follow the law that
+        ``~smooth`` fits to these very ranks; a note names it.
     prior : tuple of float, optional
-        What is known about the ranks; None: all are equally likely.
+        Prior weights of the ranks; None: all are equally likely.
 
     Examples
     --------
@@ -174,10 +174,10 @@ class BiasVariance(Correction):
 
 
 def _sums_by_size(shown: Floats, metric: Floats, cases: list[Case], gamma: float) -> SumsBySize:
-    """Return the sums of the expected table values of all items, from what the largest samples show.
+    """Return the sums of the expected table values of all items, from the counts in the largest samples.
 
-    `shown` is what M draws show of the items of each case, and `metric` what they show of the metric, both of shape
-    (cases, M + 1). In polynomials, neither depends on a smaller sample size m.
+    `shown` is what M draws show about the items of each case, and `metric` what they show about the metric, both of
+    shape (cases, M + 1). In polynomials, neither depends on a smaller sample size m.
     """
     M, spectrum = shown.shape[1] - 1, solvers.Gram()
     polynomials = solvers.sampled_polynomials(M)
@@ -194,7 +194,7 @@ def _sums_by_size(shown: Floats, metric: Floats, cases: list[Case], gamma: float
 
 @cached
 def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
-    """Return what samples of m draws show of the metric; recommenders that are compared share their cases."""
+    """Return what samples of m draws show about the metric; recommenders that are compared share their cases."""
     batch = solvers.Batch.of(term, list(cases), m)
     g, mass = batch.mass(np.arange(len(cases)), HYPERGEOMETRIC)
     row, place = np.nonzero(mass)
@@ -203,7 +203,7 @@ def _metric_shown(term: Term, cases: tuple[Case, ...], m: int) -> Floats:
 
 
 def _side_by_side(items: corrected.CountedItems) -> tuple[Floats, Floats]:
-    """Return the counts and weights of the items of each case as a row, filled up with 0."""
+    """Return the counts and weights of the items of each case as a row, padded with 0."""
     order = np.argsort(items.which, kind="stable")
     sizes = np.bincount(items.which, minlength=len(items.cases))
     row = items.which[order]

@@ -23,7 +23,7 @@ from truerank.sampling.laws import Law
 _CANDIDATE_BITS = 5
 _DRAW_BITS = 7
 _PLACE_BITS = 5
-# functions of integers only may do anything below this count
+# functions that are defined on integers only may do anything below this count
 _ANY = 2_048
 # decimals by which functions are recognised as one up to a factor
 _DIGITS = 12
@@ -31,14 +31,14 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Bound(Correction):
-    """One end of the honest range: its expectation is at least (at most) the exact metric for every law of the ranks.
+    """One end of the honest range: its expectation is never below (never above) the exact metric, for any law of ranks.
 
     Parameters
     ----------
     upper : bool
         Whether it is the upper end.
     assume : {"nothing", "falling", "smooth"}
-        What it may assume of the law of the ranks: among the top tenth of the candidates, and for the first relevant
+        What it assumes about the law of the ranks, among the top tenth of the candidates and for the first relevant
         item of an instance.
 
     Examples
@@ -57,7 +57,7 @@ class Bound(Correction):
     assume: Assumption = "nothing"
 
     def terms(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[Terms, ...]:
-        """Return the terms with their tables or, if draws ended by what they showed, with the values of the items."""
+        """Return the terms with their tables or, if draws ended depending on their outcome, with a value per item."""
         design = require_design(ranks, name)
         if ranks.drawn is None and not design.unequal_chances:
             return super().terms(parts, ranks, name)
@@ -66,7 +66,7 @@ class Bound(Correction):
         return tuple(Terms(self._read(part.term, ranks, stops), places, part.weight) for part in parts)
 
     def _read(self, term: Term, ranks: Ranks, stops: Stops | None) -> BoundTerm:
-        """Return what the draws of each item say of it; None: it is not known what ended them."""
+        """Return what the draws for each item say about it; `stops` is None if it is not known what ended them."""
         if stops is None:
             return possible(term, ranks, self.upper)
         found = BoundTerm(*(np.empty(ranks.above.size) for _ in range(3)))
@@ -190,13 +190,13 @@ class _SharedTables:
 
 @dataclass(frozen=True, eq=False)
 class BoundTerm(ValueTerm):
-    """Gives each relevant item a value of its own, and the least and the largest that it could have had."""
+    """Gives each relevant item a value of its own, and the smallest and largest values that it could have had."""
 
     least: Floats
     most: Floats
 
     def extremes(self, *, upper: bool) -> Floats:
-        """Return the largest or least value that each item could have had."""
+        """Return the largest or smallest value that each item could have had."""
         return self.most if upper else self.least
 
 
@@ -238,14 +238,14 @@ def _readings(ranks: Ranks, draws: HitTimes, items: Ints, stops: Stops) -> Readi
 
 
 def possible(term: Term, ranks: Ranks, upper: bool) -> BoundTerm:
-    """Return the most extreme that each item could add, by what its draws leave possible, whatever ended them."""
+    """Return the most extreme value that each item could add, given its draws, whatever ended them."""
     N, n_relevant, i = ranks.item_irrelevant, ranks.item_n_relevant, ranks.i
     first, which = distinct_columns(i, n_relevant, N)
     ends = np.array([_extremes(term, int(i[at]), int(n_relevant[at]), int(N[at])) for at in first.tolist()])
     least, most = ends.reshape(-1, 2)[which].T
     if term.shape == "any":
         return BoundTerm(most if upper else least, least, most)
-    # all others are monotone; those that tie are above or below
+    # all other terms are monotone; tied candidates are above or below
     design = require_design(ranks, "a bound")
     least_count, _ = design.possible_counts(ranks.above, ranks.item_draws, N)
     _, most_count = design.possible_counts(ranks.above + ranks.tied, ranks.item_draws, N)
@@ -265,8 +265,8 @@ _GAMMAS = (1.0, 0.1, 0.01, 0.001)
 # beyond half of the candidates, or this many, sampling is not worth it
 _SHARE = 2
 _LARGEST = 4_096
-# upper over lower bound for endlessly many instances; leaves room for the error of some thousand, up to the factor of
-# three from which a metric counts as not determined
+# ratio of the bounds for infinitely many instances; with the error of some thousand instances, it stays below the
+# # factor of three from which a metric counts as not determined
 _FACTOR = 1.75
 
 
@@ -287,7 +287,7 @@ def is_determined(term: Term, law: Law, case: Case) -> bool:
 
 
 def enough_draws(term: Term, law: Law, case: Case) -> int | None:
-    """Return about how many draws would determine the metric; None if it takes a good part of the candidates."""
+    """Return about how many draws would determine the metric; None if it takes a large part of the candidates."""
     m = 2 * case.m
     while m <= min(case.N // _SHARE, _LARGEST):
         if is_determined(term, law, case._replace(m=m)):

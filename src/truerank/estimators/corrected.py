@@ -1,8 +1,8 @@
 """Corrected metrics: ``recall@10~bv(0.1)`` estimates the metric of the exact rank from a sampled rank.
 
-Because a metric is a sum over its relevant items, correcting each term corrects the metric, whatever their dependence
-(for one relevant item this is section 5 of Krichene & Rendle). What an estimator is comes next, with the corrections,
-which read the sampled count of an item in a table; then what may be assumed of exact ranks.
+Because a metric is a sum over its relevant items, correcting each term corrects the metric, however they depend on each
+other (for one relevant item this is section 5 of Krichene & Rendle). The module then defines estimators, including
+corrections, which look up the sampled count of an item in a table; and what may be assumed about exact ranks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Corrected(Metric):
     """A metric, estimated from sampled ranks by a correction; written ``metric~correction``.
 
-    Its values are estimates: single ones may be negative or above 1; their mean is what matters.
+    Its values are estimates: single ones may be negative or above 1, but only their mean matters.
     """
 
     metric: Metric
@@ -81,7 +81,7 @@ AnyMetric = str | Metric | TermFunction
 def metric(text: AnyMetric) -> Metric:
     """Return the metric that a text names; metrics pass through, functions are wrapped.
 
-    Upper and lower case, ``_`` and ``-`` are the same, and other names that the field uses are recognised:
+    Case is ignored, ``_`` and ``-`` are the same, and other names used in the field are recognised:
     ``map``, ``mrr``, ``hit_rate@10``, ``hits@10``, ``success@5``, ``p@10``, ``r@10``, and trec_eval's
     ``P_10``, ``map_cut_10``, ``ndcg_cut_10``, ``recip_rank``. A correction of sampled ranks follows a ``~``.
 
@@ -112,23 +112,23 @@ def metric(text: AnyMetric) -> Metric:
 
 
 def as_metrics(texts: AnyMetric | Iterable[AnyMetric]) -> tuple[Metric, ...]:
-    """Return the metrics that one text, or each of several, names."""
+    """Return the metrics named by one text, or by each of several."""
     if isinstance(texts, str | Metric) or callable(texts):
         texts = [texts]
     return tuple(metric(text) for text in checks.as_list("metrics", texts, "texts or metrics"))
 
 
-# a cap below this part of the candidates leaves the top to be extrapolated; seen on MovieLens 1M and Gowalla
+# with a cap below this share of the candidates the top is extrapolated; seen on MovieLens 1M and Gowalla
 _SHALLOW = 16
 
 
 def recommended(metric: Metric, ranks: Ranks) -> Metric:
-    """Return the metric, with the recommended estimator where the sampled counts alone mean nothing.
+    """Return the metric, with the recommended estimator where the sampled counts alone are meaningless.
 
-    That is so under inverse sampling, where nearly every item has the same number above it. The estimator is the
+    That is the case under inverse sampling, where nearly every item has the same number above it. The estimator is the
     unbiased one if there is one, else the smooth one. But where a cap ended draws below a sixteenth of the candidates,
-    the top is extrapolated, and a monotone law does that better. Metrics of other ranks, and those that have an
-    estimator, are returned as they came.
+    the top is extrapolated, and a monotone law does that better. Metrics of other ranks, and metrics that already have
+    an estimator, are returned unchanged.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def recommended(metric: Metric, ranks: Ranks) -> Metric:
 
 
 def capped(ranks: Ranks) -> Bools:
-    """Whether the draws for each relevant item were ended before enough stood above or all were drawn."""
+    """Whether the draws for each relevant item were ended before enough candidates stood above or all were drawn."""
     hits = getattr(ranks.design, "hits", 0)
     return (ranks.above < hits) & (ranks.item_draws < ranks.item_irrelevant)
 
@@ -183,11 +183,11 @@ def correction_table(metric: str | Corrected, design: AnyDesign, *, n: int, i: i
     metric : str or Corrected
         For instance ``"recall@10~bv(0.1)"``.
     design : SamplingDesign, str or int
-        How candidates are sampled; an int is the number of those sampled uniformly.
+        How candidates are sampled; an int is the number sampled uniformly.
     n : int
         Candidates before sampling.
     i, n_relevant : int
-        Which relevant item from the top the table is for, of how many.
+        Place of the relevant item among the relevant ones, from the top, and their number.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def register(new: TermFunction) -> FunctionMetric: ...
 def register(new: New | TermFunction) -> New | FunctionMetric:
     """Register your own class by its name, so that text forms and files can name it; a class decorator.
 
-    It may be a metric (a `truerank.metrics.PlainMetric` or `GradedMetric`), a correction (an
+    It may be a metric (a `truerank.metrics.PlainMetric` or `GradedMetric`), a correction (a
     `truerank.estimators.Estimator`) or a `truerank.SamplingDesign`. A function f(rank, i, n_relevant, n) becomes a
     metric: what the i-th relevant item from the top adds at that rank. It gets and returns NumPy arrays, and its name
     becomes the metric's.
@@ -262,8 +262,8 @@ CORRECTIONS: Registry[Estimator] = Registry(
 class Estimator(Named, ABC):
     """A way to estimate the terms of a metric from all sampled ranks of an evaluation.
 
-    To add one, subclass as a frozen dataclass, give it a `name` and `terms`, and decorate it with
-    `truerank.register`; ``metric~name(arguments)`` then uses it. If what it makes of an instance depends on
+    To add one, write a subclass that is a frozen dataclass with a `name` and `terms`, and decorate it with
+    `truerank.register`; ``metric~name(arguments)`` then uses it. If the estimate for an instance depends on
     that instance alone, subclass `truerank.estimators.Correction` instead.
     """
 
@@ -273,7 +273,7 @@ class Estimator(Named, ABC):
         return False
 
     def unbiased(self, ranks: Ranks) -> bool:
-        """Whether estimates from ranks sampled like these have the exact metric as their expectation."""
+        """Whether the expectation of estimates from ranks sampled like these is the exact metric."""
         return False
 
     @abstractmethod
@@ -283,22 +283,22 @@ class Estimator(Named, ABC):
         Parameters
         ----------
         parts : tuple of Terms
-            Of the metric on exact ranks.
+            Terms of the metric on exact ranks.
         ranks : Ranks
-            Sampled ones, with their design.
+            Sampled ranks, with their design.
         name : str
             What messages call the corrected metric.
         """
 
     def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
-        """Return the standard error of the mean that the spread of the estimates does not show.
+        """Return the part of the mean's standard error that the spread of the estimates does not show.
 
         It is 0 if each instance is estimated on its own.
         """
         return 0.0
 
     def attainable(self, parts: tuple[Terms, ...], ranks: Ranks) -> tuple[float, float] | None:
-        """Return the least and the largest estimate that an instance could have; None: as for exact ranks."""
+        """Return the smallest and largest estimates that an instance could have; None: as for exact ranks."""
         return None
 
     def caveats(self, parts: tuple[Terms, ...], ranks: Ranks, name: str) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ class Estimator(Named, ABC):
 class Correction(Estimator):
     """A way to turn the sampled count of a relevant item into an estimate of its term of a metric.
 
-    To add one, subclass as a frozen dataclass, give it a `name` and `solve`, and decorate it with
+    To add one, write a subclass that is a frozen dataclass with a `name` and `solve`, and decorate it with
     `truerank.register`; ``metric~name(arguments)`` then uses it.
 
     Examples
@@ -332,7 +332,7 @@ class Correction(Estimator):
 
     @abstractmethod
     def solve(self, term: Term, law: Law, case: Case) -> CorrectionTable:
-        """Return the m + 1 values to read at h = 0..m, and how reliable they are."""
+        """Return the m + 1 values for h = 0..m, and how reliable they are."""
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         """Return the values for many cases; override it where they can be solved together."""
@@ -376,7 +376,7 @@ def require_design(ranks: Ranks, name: str) -> SamplingDesign:
 
 
 def fitted(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let ranks keep what a function of them returns; other arguments must be hashable."""
+    """Cache with the ranks what a function of them returns; its other arguments must be hashable."""
 
     @functools.wraps(function)
     def kept(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -398,7 +398,7 @@ def _cases(ranks: Ranks) -> tuple[tuple[Case, ...], Ints]:
 
 @dataclass(frozen=True)
 class TableTerm(Term):
-    """Reads a sampled rank in the table of its case; what a term is given as n is here the number of the case."""
+    """Looks up a sampled rank in the table of its case; the argument n of a term is here the number of the case."""
 
     correction: Correction
     base: Term
@@ -409,13 +409,13 @@ class TableTerm(Term):
         return _tables(self)[n, rank - i]
 
     def extremes(self, *, upper: bool) -> Floats:
-        """Return the largest or least value that the table of each case holds."""
+        """Return the largest or smallest value in the table of each case."""
         return np.nanmax(_tables(self), axis=1) if upper else np.nanmin(_tables(self), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class ValueTerm(Term):
-    """Gives each relevant item a value of its own; what a term is given as n is here the place of the item."""
+    """Gives each relevant item a value of its own; the argument n of a term is here the place of the item."""
 
     values: Floats
 
@@ -425,7 +425,7 @@ class ValueTerm(Term):
 
 @cached
 def _tables(term: TableTerm) -> Floats:
-    """Return a row of m + 1 values for each case, filled up with NaN where others have a larger m.
+    """Return a row of m + 1 values for each case, padded with NaN where others have a larger m.
 
     Recommenders that are compared share their cases, hence these tables.
     """
@@ -478,9 +478,9 @@ class Case(NamedTuple):
 
 
 class CountedItems(NamedTuple):
-    """Relevant items: their distinct cases, and of each the case, the candidates above and tied, and the weight.
+    """Relevant items: their distinct cases, and for each item its case, the candidates above and tied, and its weight.
 
-    `shown` returns for a number of draws how many items of each case have h of them above, on average.
+    `shown` returns, for a number of draws, how many items of each case have h of the draws above them, on average.
     """
 
     cases: list[Case]
@@ -511,12 +511,12 @@ class CorrectionTable:
 
     @property
     def ill_conditioned(self) -> bool:
-        """Whether many tables fit equally well in double precision, this being the smallest."""
+        """Whether many tables fit equally well in double precision; this is the smallest of them."""
         return (self.determined or len(self.values)) < len(self.values) or self.condition > 1e8
 
 
 def as_sampled(ranks: Ranks, design: SamplingDesign, n: int | None = None) -> Ranks:
-    """Return exact ranks as a sample with nothing above shows them: all that tables depend on, except the counts.
+    """Return exact ranks as sampled ranks with nothing above: everything that tables depend on, except the counts.
 
     Candidates before sampling are those of the ranks, or `n` for all instances.
     """
@@ -541,7 +541,7 @@ def counted(terms: Terms, sampled: Ranks, items: Ints) -> Floats:
 
 
 Assumption = Literal["nothing", "falling", "smooth"]
-"""What may be assumed of the exact ranks, among the top tenth of the candidates, for the first relevant item of an
+"""What may be assumed about exact ranks, among the top tenth of the candidates, for the first relevant item of an
 instance. "falling": a deeper rank is never more likely. "smooth": in addition, a rank twice as deep is at least a
 quarter as likely, whether probabilities fall in steps or as 1 / rank^2. Each includes the one before."""
 
@@ -556,11 +556,11 @@ ASSUMING: dict[Assumption, str] = {
 """The assumptions in words, for notes."""
 
 LEAST_AT_TWICE = 0.25
-"""How likely a rank twice as deep is at least, relative to a rank, if probabilities are smooth."""
+"""Least probability of a rank twice as deep, relative to that of the rank, if probabilities are smooth."""
 
 
 def check_assumption(assume: object) -> None:
-    """Refuse what can't be assumed."""
+    """Refuse an unknown assumption."""
     checks.check_choice("assume", assume, ASSUMPTIONS)
 
 

@@ -1,10 +1,10 @@
-"""What draws from the candidates can show: the outcomes, how likely each count above makes them, and their tables.
+"""What draws from the candidates can show: the outcomes, how likely each is for a given count above, and their tables.
 
 With a fixed number of draws the outcome is the sampled count. A table for some draws from N candidates also serves more
 draws from fewer: draws are left out at random before it is read.
 
-What draws until `hits` stand above show has a form that is the same for every number of candidates. Give each of the
-N candidates a time between 0 and 1 at random, and draw them in the order of their times. The h-th of g candidates above
+The outcome of draws until `hits` stand above has the same form for every number of candidates. Give each of the N
+candidates a random time between 0 and 1, and draw them in the order of their times. The h-th of g candidates above
 then comes at a time with the law Beta(h, g + 1 - h), *whatever N*. It is the T-th of all, whose time has the law
 Beta(T, N + 1 - T), which does not depend on g. So a function x of the time becomes a table, the mean of x over
 Beta(T, N + 1 - T), with the expectation of x over Beta(h, g + 1 - h): one x serves all N, exactly.
@@ -12,11 +12,11 @@ Beta(T, N + 1 - T), with the expectation of x over Beta(h, g + 1 - h): one x ser
 x is linear between knots. In other words, each time is moved to one of its two neighbours among the knots at random,
 and the knot is the outcome. For items with j < h above, all candidates are drawn, and j is the outcome.
 
-A cap on the draws becomes one on the time, early enough to come before that draw except for a chance of about 10^-6,
-for which the worst outcome is taken. Until then j < h were found of an item whose h-th comes later.
+A cap on the draws becomes a cap on the time, early enough to come before that draw except with a chance of about 10^-6,
+in which case the worst outcome is taken. If the h-th candidate above an item comes later, j < h were found until then.
 
-If draws go on to the end of a batch, the place of the h-th within it is not known, but its law is, given how many the
-batch brought to stand above: a table is read at its mean.
+If draws go on to the end of a batch, the place of the h-th within it is not known, but its law is, given how many of
+the batch are above: the mean of the table under that law is taken.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from truerank.core.checks import Floats, Ints, distinct_columns, frozen, slices
 from truerank.core.csr import bounds, entries_of, owners, places
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, Law, mean_rows
 
-# distance of knots, relative and at most: less for many hits, whose time is known more exactly
+# largest relative distance of knots: smaller for many hits, whose time is known more exactly
 _APART, _OF_SPREAD = 0.12, 0.4
 # beyond this many standard deviations, and this many draws, from its mean a time has no chance above rounding errors
 _FAR, _FEW = 9.0, 30.0
-# significant bits of the numbers of candidates that tables are solved for: they serve all smaller ones; a cap on the
-# time has to come before that on the draws for all of them
+# significant bits of the numbers of candidates that tables are solved for: they serve all smaller ones; the cap on the
+# # time must come before that on the draws for all of them
 _CANDIDATE_BITS, _CAPPED_BITS = 3, 6
 # standard deviations between the cap on the draws and that on the time
 _BEFORE = 4.8
@@ -56,7 +56,7 @@ class FixedDraws:
 
     @property
     def top(self) -> int:
-        """The last count that may be in the top, a tenth of the candidates of any sample that tables are fitted to."""
+        """The last count that may be in the top, a tenth of the candidates of any sample that uses the tables."""
         return self.N // 11  # tables serve some 6 % fewer candidates
 
     def rows(self, g: Ints) -> Floats:
@@ -73,7 +73,7 @@ class FixedDraws:
         return np.stack([np.interp(h, knots, one) for one in np.eye(knots.size)], axis=1)
 
     def spread(self, g: int) -> float:
-        """Return about how far from g the counts are that are hardly distinct from it."""
+        """Return about how far from g the counts extend that can hardly be told from it."""
         of_draws = np.sqrt(self.law.spread(self.N, self.m)) if self.m < self.N or not self.law.distinct else 0.0
         share = min(max(g / self.N, 1 / self.m), 0.5)
         return float(self.N * np.sqrt(share * (1 - share)) * of_draws)
@@ -122,7 +122,7 @@ def thinned(table: Floats, m: int, sizes: Ints, N: int, law: Law) -> Floats:
     N : int
         Candidates that the table is for.
     law : Law
-        Of sampling with or without replacement.
+        Law of sampling with or without replacement.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def thinned(table: Floats, m: int, sizes: Ints, N: int, law: Law) -> Floats:
     kept = table.size - 1
     replaced = law.rows(N - sizes, kept, N)
     most = int(np.flatnonzero(replaced.max(axis=0) > _NEGLIGIBLE).max())
-    # the mean over which draws are left out, one by one from the last: as in Horner's scheme
+    # the mean over the choice of draws to leave out, one by one from the last: as in Horner's scheme
     total = replaced[:, most, None] * table[: kept - most + 1]
     for left_out in range(most - 1, -1, -1):
         total = _one_draw_more(total) + replaced[:, left_out, None] * table[: kept - left_out + 1]
@@ -150,7 +150,7 @@ def thinned(table: Floats, m: int, sizes: Ints, N: int, law: Law) -> Floats:
 
 
 def _one_draw_more(tables: Floats) -> Floats:
-    """Tables for one draw more, of which one that is chosen at random is left out before reading."""
+    """Tables for one more draw, where a random draw is left out before reading."""
     h = np.arange(tables.shape[1] + 1)
     above = h / (tables.shape[1])
     more = np.zeros((len(tables), h.size))
@@ -160,7 +160,7 @@ def _one_draw_more(tables: Floats) -> Floats:
 
 
 def rounded_up(numbers: Ints, bits: int) -> Ints:
-    """Return the next numbers with this many significant bits.
+    """Round up to numbers with this many significant bits.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def rounded_up(numbers: Ints, bits: int) -> Ints:
 
 
 def rounded_down(numbers: Ints, bits: int) -> Ints:
-    """Return the numbers below with this many significant bits.
+    """Round down to numbers with this many significant bits.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class HitTimes:
 
     @classmethod
     def serving(cls, N: int, hits: int, limit: int) -> Self:
-        """Return those that serve draws of at most `limit` of N candidates; similar N share them."""
+        """Return times that serve draws of at most `limit` of N candidates; similar N share them."""
         capped = limit < N
         shared = int(rounded_up(np.array([N]), _CAPPED_BITS if capped else _CANDIDATE_BITS)[0])
         return cls(shared, hits, _last_time(shared, limit) if capped else 1.0)
@@ -267,7 +267,7 @@ class HitTimes:
 
 
 Draws = FixedDraws | HitTimes
-"""What draws from N candidates can show, and how likely that is for each count above an item."""
+"""What draws from N candidates can show, and how likely each outcome is for each count above an item."""
 
 
 @cached
@@ -306,7 +306,7 @@ class Ended(NamedTuple):
 class Readings(NamedTuple):
     """How the table of each relevant item is read: the weights of the outcomes, as a sparse matrix.
 
-    What is missing from a sum of 1 is the chance of an outcome that isn't known.
+    Where the weights sum to less than 1, the rest is the chance of an unknown outcome.
     """
 
     item: Ints
@@ -315,7 +315,7 @@ class Readings(NamedTuple):
     n_items: int
 
     def values(self, tables: Floats, which: Ints, extreme: Floats) -> Floats:
-        """Return what the items read in their tables; outcomes that are not known have the extreme value of each."""
+        """Return the values of the items from their tables; unknown outcomes have the extreme value of each."""
         found = np.bincount(self.item, self.weight * tables[which[self.item], self.outcome], minlength=self.n_items)
         known = np.bincount(self.item, self.weight, minlength=self.n_items)
         return found + np.maximum(1.0 - known, 0.0) * extreme[which]
@@ -341,7 +341,7 @@ def readings(draws: HitTimes, ended: Ended) -> Readings:
     distinct = ended.only(first)
     parts = [_weights(draws, distinct.only(part), part.start) for part in slices(first.size, _CHUNK)]
     row, outcome, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    # distinct items come in order, and are repeated for all that equal them
+    # distinct items come in order, and are repeated for all equal ones
     starts = np.searchsorted(row, np.arange(first.size + 1))
     at, within = entries_of(starts, which)
     return Readings(owners(within), outcome[at], weight[at], which.size)
@@ -365,7 +365,7 @@ def _weights(draws: HitTimes, ended: Ended, shift: int) -> tuple[Ints, Ints, Flo
 
 
 def _last_hits(hits: int, ended: Ended) -> tuple[Ints, Ints, Floats]:
-    """Return the numbers that the last of the hits may have had among the draws, and their chances."""
+    """Return the possible positions of the last of the hits among the draws, and their chances."""
     within = bounds(ended.drawn - ended.open_until)
     row = owners(within)
     T = ended.open_until[row] + places(within)

@@ -1,4 +1,4 @@
-"""Corrections with least bias, by a point estimate of the rank, and priors of the true rank."""
+"""Corrections with least bias, corrections by a point estimate of the rank, and priors of the true rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from truerank.sampling.laws import HYPERGEOMETRIC, Law
 
 Prior = tuple[float, ...]
 
-# counts at which each of a number of equal parts is looked at
+# counts at which each of several equal parts is evaluated
 _POINTS = 8
 
 
@@ -46,7 +46,7 @@ def prior_counts(prior: Prior, n_irrelevant: int) -> Floats:
 def prior_notes(
     used: Correction, plain: Correction, parts: tuple[Terms, ...], ranks: Ranks, name: str
 ) -> tuple[str, ...]:
-    """Return a note if a correction differs without its prior by more than twice the error of either."""
+    """Return a note if a correction changes by more than twice the error of either when its prior is left out."""
     (mean, error), (other, without) = (_mean_and_error(one, parts, ranks, name) for one in (used, plain))
     if abs(mean - other) <= 2 * max(error, without):
         return ()
@@ -66,19 +66,19 @@ def _mean_and_error(correction: Correction, parts: tuple[Terms, ...], ranks: Ran
 def learn_prior(ranks: Ranks, *, parts: int | None = None, iterations: int = 100) -> Prior:
     """Return a prior learned from ranks, exact or sampled, of this recommender or a similar one.
 
-    From exact ranks it is the share of relevant items in each part of the catalogue, one added to
-    every part. From sampled ones it is the maximum-likelihood distribution, found by EM and stopped
-    early (Jin et al., AAAI 2021).
+    From exact ranks it is the share of relevant items in each part of the catalogue, with one added to
+    every part. From sampled ones it is the maximum-likelihood distribution, approached by EM that is
+    stopped early (Jin et al., AAAI 2021).
 
     Parameters
     ----------
     ranks : Ranks
-        All relevant items count, whichever of an instance they are.
+        All relevant items count, whatever their place in their instance.
     parts : int, optional
         Equal parts into which the catalogue is divided. None: single ranks at the top, then parts that grow with the
         rank, and the prior has a weight for each count of the largest catalogue.
     iterations : int
-        Steps of EM; more of them fit the sample more closely, and its noise.
+        Steps of EM; more of them fit the sample, including its noise, more closely.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def _shares(ranks: Ranks, within: Cells, size: int) -> Floats:
 
 
 def _learned(ranks: Ranks, within: Cells, size: int, iterations: int) -> Floats:
-    """EM from equal shares; the likelihood of a part is its mean over some counts in it."""
+    """Run EM from equal shares; the likelihood of a part is the mean over some counts in it."""
     design = corrected.require_design(ranks, "learning a prior")
     columns = (ranks.above, ranks.item_draws, ranks.item_irrelevant)
     first, which = distinct_columns(*columns)
     above, drawn, n_irrelevant = (column[first, None, None] for column in columns)
-    # the counts of each catalogue at the places of the points, which are those of a catalogue with `size` counts
+    # the points are those of a catalogue with `size` counts; these are the counts of each catalogue at the same places
     counts = np.floor((within.points + 0.5) / size * (n_irrelevant + 1)).astype(np.int64)
     log = design.log_likelihood(above, drawn, counts, n_irrelevant)
     likelihood = np.exp(log - log.max(axis=(1, 2), keepdims=True)).mean(axis=2)
@@ -148,7 +148,7 @@ class _LeastBias(Correction):
 
 @dataclass(frozen=True)
 class LeastSquares(_LeastBias):
-    """The least squared bias over the prior (eq. 21 and 22); often ill-conditioned, which a note reports."""
+    """Correction with the least squared bias over the prior (eq. 21 and 22); often ill-conditioned, as a note says."""
 
     name = "ls"
 
@@ -167,7 +167,7 @@ class LeastSquares(_LeastBias):
 
 @dataclass(frozen=True)
 class ConstrainedLeastSquares(_LeastBias):
-    """The least squared bias among tables that are monotone, like the metric, and never negative."""
+    """Correction with the least squared bias among tables that are monotone, like the metric, and never negative."""
 
     name = "cls"
 
@@ -224,7 +224,7 @@ def rank_estimate(term: corrected.CountTerm, N: int, m: int, *, interpolate: boo
     array([1.    , 0.1833, 0.1   ])
     """
     # Whole-number division: N h / m in floating point could fall just below an integer.
-    whole = np.int64 if N * m < 2**63 else np.object_  # Python's own where 64 bits are too few
+    whole = np.int64 if N * m < 2**63 else np.object_  # Python integers where 64 bits are too few
     below, remainder = np.divmod(N * np.arange(m + 1).astype(whole), m)
     values = np.asarray(term(below.astype(np.float64)), dtype=np.float64)
     if not interpolate:

@@ -11,7 +11,7 @@ MN
     over M (Li et al., "Towards Reliable Item Sampling for Recommendation Evaluation", AAAI 2023).
 
 Published results take their prior from 100 samples of the same users together, which no study has; here it is learned
-from the one sample at hand, as by `truerank.estimators.learn_prior`.
+from the only sample at hand, as `truerank.estimators.learn_prior` does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from truerank.estimators.rank_laws import Cells, RankLaws, cells, observed, unif
 from truerank.metrics.definitions import Term, Terms
 from truerank.sampling.laws import Law
 
-# catalogue sizes that stand for all in a group of relevant items: this many for a factor of e, and at most
+# catalogue sizes that represent all in a group of relevant items: this many for a factor of e, and at most
 _PER_FACTOR, _SIZES = 20, 16
 # catalogue sizes for which tables are solved
 _GRID = 24
@@ -40,15 +40,15 @@ _MOST_STEPS, _TOLERANCE = 200, 1e-12
 
 @dataclass(frozen=True)
 class MaximumEntropy(Pooled):
-    """The law of the ranks that fits the sampled counts with the largest entropy; see the module.
+    """Estimate by the law of the ranks that fits the sampled counts with the largest entropy (MES in the literature).
 
-    The metric is its mean under that law. Values of single instances are posterior means, all shifted alike so that
-    their mean is this one.
+    The estimate is the mean of the metric under that law. Values of single instances are posterior means, all shifted
+    by the same amount so that their mean is the estimate.
 
     Parameters
     ----------
     eta : float
-        How much the entropy counts; 0.01 in the paper.
+        Weight of the entropy; 0.01 in the paper.
     """
 
     name = "mes"
@@ -86,7 +86,7 @@ class MaximumEntropy(Pooled):
 
 @dataclass(frozen=True)
 class Multinomial(Estimator):
-    """The table of least squared bias over the learned prior plus variance over the instances; see the module."""
+    """Estimate by the table of least squared bias over a learned prior plus variance over the instances (MN)."""
 
     name = "mn"
 
@@ -118,7 +118,7 @@ class _Shifted(Term):
 
 
 def _shifts(part: Terms, posterior: Terms, laws: RankLaws, ranks: Ranks) -> Floats:
-    """Return by how much the mean of a term under the law of each group is above the mean of its posterior means."""
+    """Return by how much the mean of a term under the law of each group exceeds the mean of its posterior means."""
     found = []
     for group, law in zip(laws.groups, laws.laws, strict=True):
         means, case = group.cell_means(part.term, ranks)
@@ -129,7 +129,7 @@ def _shifts(part: Terms, posterior: Terms, laws: RankLaws, ranks: Ranks) -> Floa
 
 
 def _typical(sizes: Ints) -> tuple[Ints, Floats]:
-    """Return some sizes that stand for all, more if they differ more, and the share of each."""
+    """Return sizes that represent all, more of them if they differ more, and the share of each."""
     number = int(np.clip(np.ceil(_PER_FACTOR * np.log(sizes.max() / sizes.min())), 1, _SIZES))
     middles = (np.arange(number) + 0.5) / number
     chosen = np.sort(sizes)[(middles * sizes.size).astype(np.int64)]
@@ -138,14 +138,14 @@ def _typical(sizes: Ints) -> tuple[Ints, Floats]:
 
 
 def maximum_entropy_law(chances: Floats, shares: Floats, within: Cells, eta: float) -> Floats:
-    """Return the law of MES by Newton's method, on which the entropy acts as a barrier.
+    """Return the law of MES by Newton's method; the entropy acts as a barrier.
 
     Parameters
     ----------
     chances : array of shape (cells, m + 1)
         Chance of each sampled count in each cell.
     shares : array of float, m + 1
-        Of the sampled counts.
+        Shares of the sampled counts.
     within : Cells
     eta : float
     """
@@ -171,7 +171,7 @@ def maximum_entropy_law(chances: Floats, shares: Floats, within: Cells, eta: flo
 
 
 def _newton_step(curvature: Floats, slope: Floats) -> Floats:
-    """Return the step that leaves the sum as it is."""
+    """Return the step that keeps the sum unchanged."""
     both = np.linalg.solve(curvature, np.stack([slope, np.ones_like(slope)], axis=1))
     return np.asarray(-both[:, 0] + both[:, 1] * (both[:, 0].sum() / both[:, 1].sum()), dtype=np.float64)
 
@@ -188,7 +188,7 @@ class MultinomialTable(Correction):
         return CorrectionTable(self.tables(term, law, [case])[0])
 
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
-        """Solve for some numbers of candidates, and interpolate for those between if there are many."""
+        """Solve for some numbers of candidates, and interpolate between them if there are many."""
         grid = {m: _grid(np.array([case.N for case in cases if case.m == m])) for m in {case.m for case in cases}}
         return [self._table(term, law, case, grid[case.m]) for case in cases]
 

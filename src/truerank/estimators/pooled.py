@@ -1,4 +1,4 @@
-"""Estimates that pool all instances: the law of the ranks is smooth, or monotone."""
+"""Estimates that pool all instances, by a smooth or a monotone law of the ranks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CHUNK = 8_000_000
 
 
 def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Iterator[Ranks]:
-    """Yield exact ranks, again and again, each drawn from what the sampled ones leave open.
+    """Yield exact ranks, again and again, each drawn from those that the sampled ones leave possible.
 
     Each relevant item gets a count among all candidates from its posterior, given its own sampled count and a smooth
-    law that is fitted to all instances (``~smooth``). Single ranks mean nothing. Means over the instances of anything
+    law that is fitted to all instances (``~smooth``). Single ranks are meaningless. Means over instances of anything
     that varies little between neighbouring ranks, such as the variance over samples, come close to the exact ones. The
-    relevant items of an instance are drawn at one level of their posteriors, which keeps their order.
+    relevant items of an instance are drawn at the same quantile of their posteriors, which keeps their order.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def plausible_ranks(ranks: Ranks, *, rng: np.random.Generator) -> Iterator[Ranks
 
 
 def _counts_at(ranks: Ranks, group: Observed, cumulative: Floats, level: Floats) -> Ints:
-    """Return the quantile of each item's posterior at its level: a cell, and then a count of it that is possible."""
+    """Return the quantile of each item's posterior at its level: a cell, and then a possible count within it."""
     within = group.seen.cells
     cell, inside = _quantiles(cumulative, group.which, level)
     observed = (numbers[group.items] for numbers in (ranks.above, ranks.item_draws, ranks.item_irrelevant))
@@ -96,8 +96,8 @@ class Pooled(Estimator):
     """An estimator that rests on the law of the ranks of all instances.
 
     With more relevant items, the i-th of them tends to stand higher, and a metric may weight it by their number. So
-    items have a law of their own for each i and each number of relevant items, both grouped where they are large, as
-    long as 200 items share it. Ties are broken at random to fit a law, always in the same way.
+    there is one law for each i and each number of relevant items, both grouped where they are large, as long as at
+    least 200 items share it. To fit a law, ties are broken at random, always in the same way.
     """
 
     pools_instances = True
@@ -113,10 +113,10 @@ class Pooled(Estimator):
         return tuple(Terms(rank_laws.PosteriorTerm(part.term, ranks, laws), places, part.weight) for part in parts)
 
     def hidden_error(self, parts: tuple[Terms, ...], ranks: Ranks) -> float:
-        """Return the error of the posterior means and of the laws, and what the assumed shape of the laws makes of it.
+        """Return the error of the posterior means and of the laws, including the effect of the laws' assumed shape.
 
-        The last is how far the estimate is from those of a smooth and of a monotone law, whichever is farther. Where
-        the draws say little about the top, as with a small cap, it is the largest part.
+        That effect is the distance of the estimate from those of a smooth and of a monotone law, whichever is larger.
+        Where the draws say little about the top, as with a small cap, it is the largest part.
         """
         own = self.mean(parts, ranks)
         apart = max(abs(own - shape.mean(parts, ranks)) for shape in (Smooth(), Monotone()))
@@ -171,7 +171,7 @@ class _Fitted(Pooled):
 
 @dataclass(frozen=True)
 class ExpectationMaximisation(_Fitted):
-    """EM from the uniform law, stopped after few steps (Jin et al., AAAI 2021)."""
+    """Estimate by EM from the uniform law, stopped after a few steps (Jin et al., AAAI 2021)."""
 
     name = "em"
     steps: int = 20
@@ -187,7 +187,7 @@ class ExpectationMaximisation(_Fitted):
 
 @dataclass(frozen=True)
 class Monotone(_Fitted):
-    """The law of the ranks never rises from the top down; nothing is tuned.
+    """Estimate by a law of the ranks that never rises from the top down; it has no tuning parameter.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class Monotone(_Fitted):
 
 @dataclass(frozen=True)
 class Smooth(Pooled):
-    """The logarithm of the law is smooth in the logarithm of the rank: penalised splines.
+    """Estimate by a law whose logarithm is smooth in the logarithm of the rank (penalised splines).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The law of the true ranks, estimated from sampled counts, and what each item's rank is given that law."""
+"""The law of the true ranks, estimated from sampled counts, and the posterior of each item's rank given that law."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from truerank.sampling.designs import SamplingDesign
 Value = TypeVar("Value")
 
 _SINGLE, _RATIO = 25, 1.09
-# counts at which a function is looked at in a cell; smaller cells are summed in full
+# counts at which a function is evaluated in a cell; smaller cells are summed in full
 _POINTS = 8
 _SPLINES = 10
 _MOST_STEPS, _TOLERANCE = 60, 1e-9
@@ -30,7 +30,7 @@ _LONGEST = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Stretches of counts from 0 to the largest.
+    """Consecutive intervals of counts from 0 to the largest.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def cells_at(first: Ints, largest: int) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Distinct observations: how often each was made, and how likely each cell makes it.
+    """Distinct observations: how often each was made, and its likelihood in each cell.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class SmoothFit:
     law : array of float, one per cell
     basis : array of shape (cells, splines)
     information : array of shape (splines, splines)
-        Of the penalised likelihood at its maximum.
+        Information matrix of the penalised likelihood at its maximum.
     """
 
     law: Floats
@@ -142,7 +142,7 @@ class SmoothFit:
 
     def variance(self, slope: Floats) -> float:
         """Return the variance of a function of the law whose slope in the coefficients is given."""
-        # rounding may leave a little less than nothing
+        # rounding may leave slightly less than 0
         return max(float(slope @ np.linalg.solve(self.information, slope)), 0.0)
 
 
@@ -164,7 +164,7 @@ def smooth_law(seen: Seen, penalty: float) -> SmoothFit:
 
 
 def _splines(within: Cells) -> Floats:
-    """Cubic B-splines in log(a + 1); a coefficient for each cell where there are few."""
+    """Return cubic B-splines in log(a + 1), or a coefficient per cell where there are few cells."""
     if len(within) <= _SPLINES:
         return np.eye(len(within))
     from scipy.interpolate import BSpline
@@ -187,7 +187,7 @@ def _penalised(seen: Seen, basis: Floats, rough: Floats, coefficients: Floats) -
 
 
 class _Slopes(NamedTuple):
-    """Of the penalised likelihood: its slope, its information from the squares of single slopes, and its curvature."""
+    """The penalised likelihood's slope, its information from the squares of single slopes, and its curvature."""
 
     slope: Floats
     information: Floats
@@ -229,7 +229,7 @@ def _halved(seen: Seen, basis: Floats, rough: Floats, start: Floats, step: Float
 _CHUNK = 8_000_000
 # the same where they are used several times: a part of the cache
 _BLOCK = 200_000
-# a law is fitted to at least this many relevant items, if there are
+# a law is fitted to at least this many relevant items, if there are that many
 _FEW = 200
 # numbers of relevant items, and places among them, that have laws of their own
 _SMALL = 4
@@ -246,10 +246,10 @@ class Observed:
     Attributes
     ----------
     items : array of int
-        Where they are among all relevant items.
+        Their positions among all relevant items.
     which : array of int
-        The row of each item in `seen`. Items of a row agree in what was drawn for them and in all that terms of metrics
-        depend on.
+        The row of each item in `seen`. Items of a row agree in what was drawn for them and in everything that the terms
+        of metrics depend on.
     examples : array of int
         An item of each row.
     seen : Seen
@@ -265,7 +265,7 @@ class Observed:
         return {}
 
     def cell_means(self, term: Term, ranks: Ranks) -> tuple[Floats, Ints]:
-        """Return the mean of a term over each cell for the distinct cases of rows, and the case of each row."""
+        """Return the mean of a term over each cell for the distinct cases of the rows, and the case of each row."""
         found = self._cell_means.get(term)
         return found or _kept(self._cell_means, term, cell_means(term, ranks, self.examples, self.seen.cells))
 
@@ -306,7 +306,7 @@ class RankLaws:
 
 
 def _kept(cache: dict[Term, Value], term: Term, value: Value) -> Value:
-    """Keep what was computed for a term, and forget the oldest where there is much."""
+    """Cache a value computed for a term, and forget the oldest one if there are many."""
     if len(cache) >= _KEPT:
         del cache[next(iter(cache))]
     cache[term] = value
@@ -315,7 +315,7 @@ def _kept(cache: dict[Term, Value], term: Term, value: Value) -> Value:
 
 @fitted
 def observed(ranks: Ranks) -> tuple[Observed, ...]:
-    """Return the groups of relevant items and how likely each count makes what was drawn for them."""
+    """Return the groups of relevant items and the likelihood, for each count, of what was drawn for them."""
     untied = ranks.break_ties("random", rng=0) if ranks.tied.any() else ranks
     within = cells(int(ranks.item_irrelevant.max(initial=0)))
     return tuple(_group(untied, items, within) for items in _groups(ranks))
@@ -341,7 +341,7 @@ def _groups(ranks: Ranks) -> list[Ints]:
 
 
 def _coarse(numbers: Ints) -> Ints:
-    """Return small numbers as they are, and the same for larger ones that differ by a factor below about 1.4."""
+    """Return small numbers unchanged, and one number for larger ones that differ by a factor below about 1.4."""
     return np.where(numbers <= _SMALL, numbers, _SMALL + np.ceil(2 * np.log2(numbers / _SMALL))).astype(np.int64)
 
 
@@ -366,7 +366,7 @@ def _group(ranks: Ranks, items: Ints, within: Cells) -> Observed:
 
 
 def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> Floats:
-    """How likely each cell makes each observation, at the count of the cell next to its middle that is possible."""
+    """Return the likelihood of each observation in each cell, at the possible count nearest to the cell's middle."""
     found = np.empty((columns[0].size, len(within)))
     for part in slices(len(found), _BLOCK // len(within)):
         above, drawn, n_irrelevant = (column[part, None] for column in columns)
@@ -379,7 +379,7 @@ def _likelihood(design: SamplingDesign, columns: list[Ints], within: Cells) -> F
 
 @dataclass(frozen=True, eq=False)
 class PosteriorTerm(Term):
-    """The mean of a term given what was drawn; what a term is given as n is here the place of the item."""
+    """The mean of a term given what was drawn; the argument n of a term is here the place of the item."""
 
     base: Term
     ranks: Ranks
@@ -396,7 +396,7 @@ class PosteriorTerm(Term):
         return values
 
     def _in_group(self, number: int, items: Ints, above: Ints) -> Floats:
-        """Return the means for counts that items of a group may have, because they have ties."""
+        """Return the means for the counts that items of a group may have because of ties."""
         columns = [above, self.ranks.item_draws[items], self.ranks.item_irrelevant[items]]
         first, which = distinct_columns(*columns)
         within, design = self.laws.groups[number].seen.cells, require_design(self.ranks, "the estimate")
@@ -413,7 +413,7 @@ def cell_means(term: Term, ranks: Ranks, items: Ints, within: Cells) -> tuple[Fl
     means = np.empty((first.size, len(within)))
     for part in slices(first.size, _CHUNK // within.points.size):
         i, n_relevant, size = (numbers[first[part], None, None] for numbers in columns)
-        # a cell may go on beyond the candidates of some instances
+        # a cell may extend beyond the candidates of some instances
         count = np.minimum(within.points, size)
         means[part] = term.term(count + i, i, n_relevant, size + n_relevant).mean(axis=2)
     return means, case
@@ -430,9 +430,9 @@ def _row_products(a: Floats, b: Floats, which_b: Ints) -> Floats:
 def errors(
     parts: tuple[Terms, ...], ranks: Ranks, group: Observed, posteriors: Floats, fit: SmoothFit
 ) -> tuple[float, float]:
-    """Return what is open about the items of a group, and about its law, in a mean of posterior means.
+    """Return the uncertainty about the items of a group, and about its law, in a mean of posterior means.
 
-    These are the variance M^-2 sum Var(f | data), and the root of g' H^-1 g with g = M^-1 sum Cov(f, B | data).
+    They are the variance M^-2 sum Var(f | data), and the square root of g' H^-1 g with g = M^-1 sum Cov(f, B | data).
     """
     variance, covariance = 0.0, np.zeros(len(group.seen.cells))
     for rows, times, values in _weighted(parts, ranks, group):

@@ -1,4 +1,4 @@
-"""Tables of corrections as problems of least squares over all true counts, solved one by one or many at once.
+"""Correction tables as least-squares problems over all true counts, solved one by one or many at once.
 
 A problem is assembled from the law of the sampled count, and its solution is a table. With a uniform prior, cases that
 share their number of sampled candidates are solved together: the law of any number of candidates is diagonal, or nearly
@@ -27,7 +27,7 @@ from truerank.sampling.sums import WeightedCounts, weighted_counts
 # Along a direction of singular value s rounding errors of about 1e-16 grow to 1e-16 / s in the
 # table. Directions below this tolerance would not be reproducible to 1e-8.
 _RANK_TOLERANCE = 1e-8
-# Weight of the variance in the constrained problem: it only chooses among tables that fit alike.
+# Weight of the variance in the constrained problem: it only chooses among tables that fit equally well.
 _TIE_BREAK = 1e-14
 # Probabilities held at once while a problem is assembled: 16 MB.
 _ASSEMBLED = 2_000_000
@@ -93,7 +93,7 @@ def problem(
     N, m : int
         Irrelevant candidates, and how many are sampled.
     law : Law
-        Of sampling with or without replacement.
+        Law of sampling with or without replacement.
     prior : array_like of shape (N + 1,), optional
         Weights of g = 0..N; they need not sum to 1. Uniform unless given.
     breaks : iterable of int
@@ -124,7 +124,7 @@ def _assembled(g: Floats, weight: Floats, target: Floats, m: int, N: int, law: L
 
 
 def _folded(rows: Floats) -> Floats:
-    """Rows with the same inner products of columns, no more than columns unless there are few."""
+    """Return rows with the same inner products of columns, at most as many as columns unless there are few."""
     if len(rows) <= 3 * rows.shape[1]:
         return rows
     triangle = linalg.qr(rows, mode="r", overwrite_a=True, check_finite=False)[0]
@@ -142,7 +142,7 @@ def minimal_bias(task: Problem) -> CorrectionTable:
 
     Directions whose singular value is below a tolerance cannot be distinguished from rounding; among
     the tables that fit equally well the one of least second moment under the prior is returned,
-    and the result says so.
+    and the result reports it.
     """
     matrix, root = task.scaled()
     left, singular, right = linalg.svd(matrix, full_matrices=False)
@@ -261,7 +261,7 @@ class Batch(NamedTuple):
 
     @property
     def large(self) -> Ints:
-        """Rows against whose catalogue the sample is small."""
+        """Rows for which the sample is small compared with the catalogue."""
         return np.flatnonzero(_LEAST_RATIO * self.m <= self.N)
 
     def one(self, row: int) -> CountTerm:
@@ -273,14 +273,14 @@ class Batch(NamedTuple):
         return problem(self.one(row), int(self.N[row]), self.m, law, breaks=self._breaks(row), smooth=self.smooth)
 
     def weighted_counts(self, row: int, law: Law) -> WeightedCounts:
-        """Return weighted counts that stand for all counts of a row."""
+        """Return weighted counts that represent all counts of a row."""
         return weighted_counts(int(self.N[row]), self.m, law, breaks=self._breaks(row), compress=self.smooth)
 
     def _breaks(self, row: int) -> tuple[int, ...]:
         return () if self.last is None else (int(self.last[row]) + 1,)
 
     def mass(self, rows: Ints, law: Law) -> tuple[Floats, Floats]:
-        """Counts for each of the rows, and what each adds to the mean of f over all counts; 0 fills up rows."""
+        """Counts for each of the rows, and what each adds to the mean of f over all counts; rows are padded with 0."""
         g, weight = self._counts(rows, law)
         return g, weight * self.term(g, rows[:, None]) / (self.N[rows, None] + 1)
 
@@ -297,7 +297,7 @@ class Batch(NamedTuple):
 
     def _counts(self, rows: Ints, law: Law) -> tuple[Floats, Floats]:
         if self.last is not None and self.last[rows].max() < _FEW:
-            # The metric is zero beyond: the same few counts do for every N.
+            # The metric is zero beyond: the same few counts serve every N.
             counts = np.arange(max(self.last[rows].max() + 1.0, 0.0))
             few = np.broadcast_to(counts, (len(rows), counts.size))
             return few, (few <= self.N[rows, None]).astype(np.float64)
@@ -345,7 +345,7 @@ def bias_variance_tables(batch: Batch, gamma: float, law: Law) -> Floats:
 
 
 def _from_laws(batch: Batch, rows: Ints, gamma: float) -> Floats:
-    """Return the tables of samples that are not small against the catalogue, without replacement.
+    """Return the tables of samples that are not small compared with the catalogue, without replacement.
 
     Degrees are then too high for the recurrence in g, but the metric's part can be summed over the law first: with
     b_h = mean_g p(h | g) f(g), x = Q ((1 - gamma) lambda^2 + gamma)^-1 Q' b.
@@ -367,14 +367,14 @@ def bias_variance_sums(batch: Batch, counts: tuple[Floats, Floats], sizes: Ints,
 
     .. math:: E[x_h \mid g] = \sum_d \frac{\lambda_d^2}{(1 - \gamma) \lambda_d^2 + \gamma} \, a_d \, v_d(g),
 
-    in which only :math:`\lambda_d` depends on m. NaN where the sample is not small against the catalogue.
+    in which only :math:`\lambda_d` depends on m. NaN where the sample is not small compared with the catalogue.
 
     Parameters
     ----------
     batch : Batch
         Its m does not matter.
     counts : tuple of two arrays of shape (rows, items)
-        The counts above the items of each row, and their weights; 0 fills up rows.
+        The counts above the items of each row, and their weights; rows are padded with 0.
     sizes : array of int
         Sample sizes, ascending.
     gamma : float
@@ -397,7 +397,7 @@ def least_squares_problems(batch: Batch) -> Iterator[Problem]:
     """Yield the problems of eq. 23, sampling without replacement, with a uniform prior.
 
     In the polynomials, the law of any N is a diagonal matrix times one that depends on m alone. So there is nothing
-    to assemble for each N, unless the sample is not small against the catalogue.
+    to assemble for each N, unless the sample is not small compared with the catalogue.
     """
     large, m, c = batch.large, batch.m, np.full(batch.m + 1, 1 / (batch.m + 1))
     coefficients = _visible_part(batch, HYPERGEOMETRIC)
@@ -431,7 +431,7 @@ class Gram:
         return _roots((size + j + 2) / (size - j) * (m - j) / (m + j + 2))
 
     def grid(self, N: Floats) -> tuple[Floats, Floats | float]:
-        """Return by what 2 g - N is divided to lie in [-1, 1], and the width in the polynomials' recurrence."""
+        """Return the divisor that brings 2 g - N into [-1, 1], and the width in the polynomials' recurrence."""
         return N + 1, N + 1
 
     def combine(self, coefficients: Floats, sizes: Ints, m: int, gamma: float) -> Floats:

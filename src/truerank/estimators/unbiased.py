@@ -1,8 +1,9 @@
-"""Estimates that assume nothing of the ranks: exactly unbiased ones, and the middle of what is possible.
+"""Estimates that assume nothing about the ranks: exactly unbiased ones, and the middle of the possible range.
 
-An item whose count above is known exactly adds its term over the chance that it is known (Horvitz and Thompson, 1952).
-Every metric that looks no deeper than the design decides is a sum of such terms. What is proportional to 1 / rank, or
-affine in the rank, needs no item to be known: the number of draws T until `hits` stood above has its own estimate.
+An item whose count above is known exactly adds its term divided by the chance that it is known (Horvitz and Thompson,
+1952). Every metric that looks no deeper than the design decides is a sum of such terms. A term that is proportional to
+1 / rank, or affine in the rank, needs no known counts: it is estimated from the number of draws T until `hits` stood
+above.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ OfDraws = Callable[[Floats, Ints], Floats]
 class Unbiased(Estimator):
     """Exactly unbiased estimates under inverse sampling without a cap.
 
-    They exist for AP, RR, AUC and the mean rank; and for every metric with a cut-off of at most `decide`, or `hits`.
-    Where candidates had unequal chances, AUC and the mean rank have them.
+    They exist for AP, RR, AUC and the mean rank, and for every metric with a cut-off of at most `decide`, or `hits`.
+    Where candidates had unequal chances, they exist for AUC and the mean rank.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class Unbiased(Estimator):
 
 @dataclass(frozen=True)
 class Possible(Estimator):
-    """The middle of what a sample leaves possible, for designs whose law is not known; its interval is all of that.
+    """The middle of the values that a sample leaves possible, for designs of unknown law; its interval spans them all.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class Possible(Estimator):
         design = require_design(ranks, name)
         if ranks.drawn is None and not design.unequal_chances:
             raise InputError(f"{name} is for draws that are known item by item, but these were sampled by {design}.")
-        from truerank.estimators.bounds import possible  # which imports what solves tables of bounds
+        from truerank.estimators.bounds import possible  # it imports the solvers of bounds
 
         places = np.arange(ranks.above.size)
         ends = [[possible(part.term, ranks, upper).values for upper in (False, True)] for part in parts]
@@ -149,7 +150,7 @@ def _exact(term: Term, ranks: Ranks, count: AnyArray) -> Floats:
 
 
 def _known(term: Term, ranks: Ranks, count: Ints, design: SamplingDesign) -> Floats:
-    """Return what each item adds with this count above it, over the chance that this is known; 0 if it can't be."""
+    """Return what each item adds with this count above it, over the chance of knowing the count; 0 if there is none."""
     N = ranks.item_irrelevant
     possible = (count < design.decides_below) & (count <= N)
     chance = design.inclusion(np.where(possible, count, 0), N)
@@ -162,11 +163,11 @@ def _of_draws(term: Term, ranks: Ranks, hits: int) -> OfDraws:
     n = N + n_relevant
 
     def affine(drawn: Floats, at: Ints) -> Floats:
-        count = N[at] * (hits - 1) / np.maximum(drawn - 1, 0.5)  # with a draw before the last, since hits > 1
+        count = N[at] * (hits - 1) / np.maximum(drawn - 1, 0.5)  # hits > 1, so there is a draw before the last
         rank = cast("Ints", count + i[at])
         return np.asarray(term.term(rank, i[at], n_relevant[at], n[at]), dtype=np.float64)
 
-    # what is proportional to 1 / rank is known from its value at the best rank
+    # a term proportional to 1 / rank is known from its value at the best rank
     factor = i * term.term(i, i, n_relevant, n) if term.shape == "reciprocal" else np.zeros(0)
 
     def reciprocal(drawn: Floats, at: Ints) -> Floats:
@@ -176,7 +177,7 @@ def _of_draws(term: Term, ranks: Ranks, hits: int) -> OfDraws:
 
 
 def _from_draws(estimate: OfDraws, exact: Floats, ranks: Ranks, design: InverseSampling) -> Floats:
-    """Return the estimates, or their mean over what is not known: when `hits` stood above items that went on."""
+    """Return the estimates, or their mean where draws went on and it is not known when `hits` stood above."""
     drawn, all_drawn = ranks.item_draws, ranks.above < design.hits
     found = np.where(all_drawn, exact, 0.0)
     on = ~all_drawn & (drawn > design.line(ranks.item_irrelevant))
@@ -227,7 +228,7 @@ def unbiased_reciprocal(drawn: AnyArray, i: Ints, n_irrelevant: Ints, hits: int)
 
     Examples
     --------
-    Of 4 candidates 2 stand above. The first of these is the 1st, 2nd or 3rd that is drawn with chances 3/6, 2/6, 1/6:
+    Of 4 candidates 2 stand above. The first of them is the 1st, 2nd or 3rd draw with chances 3/6, 2/6, 1/6:
 
     >>> estimates = unbiased_reciprocal(np.arange(1, 4), np.full(3, 2), np.full(3, 4), hits=1)
     >>> round(float(estimates @ [3, 2, 1] / 6), 12), 1 / (2 + 2)

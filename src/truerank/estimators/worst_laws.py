@@ -1,8 +1,8 @@
 """Bounds that hold for every law of the ranks: tables never below, or never above, the metric.
 
-A table is a quadratic programme: its expectation is bounded at each count or, if something is assumed of the law of
-the ranks among the top tenth of the candidates, under the worst of these laws, which are added to the conditions one
-by one.
+A table solves a quadratic programme: its expectation is bounded at each count or, if something is assumed about the law
+of the ranks among the top tenth of the candidates, under the worst of the allowed laws, which are added to the
+conditions one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POWER = 0.6
 _INSTANCES = 5_000
 _DEVIATIONS = 2.0
 _VARIANCE = 0.05
-# counts are taken one by one to here, then in steps that grow with them
+# counts are taken one by one up to here, then in steps that grow with them
 _SINGLE = 20
 _STEP, _FINEST, _COARSEST = 0.4, 0.02, 0.1
 # each step is checked at this many places, and for what a parabola could do between them, twice over
@@ -51,7 +51,7 @@ _SOLVER_RIDGE = 1e-13
 def setting(
     draws: Draws, breaks: tuple[int, ...] = (), *, assume: Assumption = "nothing", single: int = _SINGLE
 ) -> Setting:
-    """Return what tables for the same draws share.
+    """Return the setting that tables for the same draws share.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def setting(
     breaks : tuple of int
         Last counts before f jumps.
     assume : {"nothing", "falling", "smooth"}
-        What is assumed of the law of the counts among the top tenth of the candidates.
+        What is assumed about the law of the counts among the top tenth of the candidates.
     single : int
         Counts below this one are taken one by one.
     """
@@ -67,7 +67,7 @@ def setting(
 
 
 def reference(g: Ints) -> Floats:
-    """Weights of the counts under the law for which tables are sharpest: each stands for those since the one before."""
+    """Weights of the counts under the law for which tables are sharpest: each represents those since the one before."""
     below = (g + 1.5) ** (1 - _POWER) - 0.5 ** (1 - _POWER)
     return np.diff(below, prepend=0.0) / below[-1]
 
@@ -84,14 +84,14 @@ def _solved_counts(draws: Draws, breaks: Iterable[int], single: int) -> Ints:
 
 
 def _refined(g: Ints) -> Ints:
-    """The same counts and some between them."""
+    """Return the same counts and some between them."""
     between = g[:-1, None] + np.diff(g)[:, None] * np.arange(_CHECKED) // _CHECKED
     return np.unique(np.append(between, g[-1]))
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all tables for the same draws share.
+    """Everything that tables for the same draws share.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Setting:
     linear, quadratic : ndarray
         Mean and covariance of the hat functions under it.
     n_top : int
-        How many of the counts are in the top, of whose law something is assumed.
+        How many of the counts are in the top, about whose law something is assumed.
     """
 
     g: Ints
@@ -148,7 +148,7 @@ class Setting:
 
     @classmethod
     def _of_top(cls, expectation: Floats, g: Ints, draws: Draws, hats: Floats) -> Floats:
-        """Return what stands for the counts of the top, from the expectation at each of them."""
+        """Return the rows that represent the counts of the top, from the expectation at each of them."""
         return expectation
 
     @property
@@ -184,11 +184,11 @@ class Setting:
         return expectation[self.within], least[self.within]
 
     def _violated(self, excess: Floats) -> Floats | None:
-        """Return an allowed law of the counts, the more it is violated the better; None if that isn't worth it."""
+        """Return an allowed law of the counts that is violated as much as possible; None if that isn't worth it."""
         return None
 
     def _shortfall(self, excess: Floats) -> float:
-        """How much is missing to an excess of at least 0 at and between the counts."""
+        """Return how far the excess falls below 0 at and between the counts."""
         return max(0.0, -_lowest(self.g[self.n_top :], excess[self.n_top :]), -self._lowest_of_top(excess))
 
     def _lowest_of_top(self, excess: Floats) -> float:
@@ -197,7 +197,7 @@ class Setting:
 
 
 class FallingSetting(Setting):
-    """Counts G of the top stand for the uniform law on 0..G."""
+    """The setting in which counts G of the top represent the uniform law on 0..G."""
 
     longest_top = 1 << 16
 
@@ -221,7 +221,7 @@ class FallingSetting(Setting):
 
 
 class SmoothSetting(Setting):
-    """The table need not hold at single counts of the top, but under each smooth law on all of them."""
+    """The setting in which a table must hold under every smooth law on the top, not at its single counts."""
 
     longest_top = 1 << 13
 
@@ -250,7 +250,7 @@ _KINDS: dict[Assumption, type[Setting]] = {"nothing": Setting, "falling": Fallin
 
 
 def _lowest(g: Ints, excess: Floats) -> float:
-    """Least value at the counts, and at the integers between them if the second derivative is what it seems."""
+    """Least value at the counts, and at the integers between them as far as the estimated second derivative tells."""
     lowest = float(excess.min(initial=np.inf))
     if g.size < 3:
         return lowest
@@ -318,7 +318,7 @@ def smooth_conditions(size: int, n: int) -> Any:
 
 
 def _staircase(steps: Ints, size: int) -> Floats:
-    """Return 1 for the ranks up to the first step, and a quarter of it after each step."""
+    """Return 1 for the ranks up to the first step, and a quarter of the value before after each step."""
     return np.asarray(LEAST_AT_TWICE ** np.searchsorted(steps, np.arange(1, size + 1)))
 
 
@@ -336,9 +336,9 @@ def _least_sum(numbers: Floats) -> Floats:
 
 
 def _best_steps(sums: Floats) -> Ints:
-    """Return the best step among each rank and all later ones; the last rank stands for no step."""
+    """Return the best step among each rank and all later ones; the last rank means no step."""
     size = sums.size - 1
-    # what a staircase of height 1 that has a step after a rank adds in all, and the least of it from a rank on
+    # the sum over a staircase of height 1 that has a step after a rank, and the least such sum from a rank on
     whole, least, best = sums.copy(), np.full(size + 1, sums[-1]), np.arange(size + 1)
     high = size
     while high > 1:
@@ -351,7 +351,7 @@ def _best_steps(sums: Floats) -> Ints:
 
 
 def _extend(whole: Floats, least: Floats, best: Ints, low: int, high: int) -> None:
-    """Fill in the least of each place and all later ones, and where it is, for places from low to below high."""
+    """Fill in the least value at each place and all later ones, and its place, for places from low to below high."""
     backwards = np.append(whole[low:high], least[high])[::-1]
     least[low:high] = np.minimum.accumulate(backwards)[:0:-1]
     new = np.append(True, backwards[1:] < np.minimum.accumulate(backwards)[:-1])
@@ -361,7 +361,7 @@ def _extend(whole: Floats, least: Floats, best: Ints, low: int, high: int) -> No
 
 
 class _Point(NamedTuple):
-    """A solution on its way: x, the slacks Ax - b, and the multipliers."""
+    """An intermediate solution: x, the slacks Ax - b, and the multipliers."""
 
     x: Floats
     slack: Floats

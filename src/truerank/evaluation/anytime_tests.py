@@ -1,8 +1,9 @@
-"""Tests that may be looked at after every user: capital that a bet against equality would have won.
+"""Tests that remain valid if looked at after every user, by the capital that a bet against equality would have won.
 
-Who looks again and again at an ordinary test finds a difference in the end, even between equals. Here a gambler bets on
-each user before seeing it. If the recommenders were equal, or the first one worse, the bets are fair or worse, and the
-capital, 1 at first, ever reaches x with a probability of at most 1/x (Ville, 1939), whenever one stops.
+An ordinary test that is looked at again and again finds a difference in the end, even between equals. Here a gambler
+bets on each user's difference before seeing it. If the recommenders are equal, or the first one is worse, the bets are
+fair or unfavourable, and the capital, 1 at first, ever reaches x with a probability of at most 1/x (Ville, 1939),
+whenever one stops.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _ROUNDING = 1e-9
 class Bets:
     r"""Bets on the mean of values from 0 to 1, seen one by one in an order that does not depend on them.
 
-    The bet that the mean exceeds m multiplies the capital by :math:`1 + b_t (z_t - m_t)` at each value. With all N
-    values to be drawn without replacement, :math:`m_t = (N m - \sum_{i<t} z_i) / (N - t + 1)` is what remains on
-    average if the mean is m; otherwise it is m. The capital is divided among several b that suit different horizons T,
+    The bet that the mean exceeds m multiplies the capital by :math:`1 + b_t (z_t - m_t)` at each value. If all N values
+    are drawn without replacement, :math:`m_t = (N m - \sum_{i<t} z_i) / (N - t + 1)` is the mean of the remaining ones
+    if the overall mean is m; otherwise it is m. The capital is divided among several b that suit different horizons T,
     :math:`b_t = \min(\sqrt{2 \log(2 / 0.05) / (v_{t-1} T)}, 0.75 / m_t)` with the variance v so far (Waudby-Smith and
     Ramdas, 2024).
 
@@ -44,7 +45,7 @@ class Bets:
     ----------
     values : array of float
     population : int or None
-        The number of values that there are; None: more than can be drawn.
+        The number of all values; None: there is no limit.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class Bets:
 
     @cached_property
     def _before(self) -> tuple[Floats, Floats]:
-        """The sum and the variance of what was seen before each value."""
+        """The sum and the variance of the values seen before each one."""
         count = np.arange(1, self.values.size + 1)
         sums = np.cumsum(self.values)
         squares = np.cumsum(np.square(self.values - (0.5 + sums) / (count + 1)))
@@ -72,7 +73,7 @@ class Bets:
         return np.maximum(self.population / 2.0 ** np.arange(_HORIZONS), 1.0)
 
     def log_capital(self, m: float) -> Floats:
-        """Return the logarithm of the capital after each value of who bets that the mean exceeds m."""
+        """Return the logarithm of the capital, after each value, of a gambler who bets that the mean exceeds m."""
         sums, variances = self._before
         means = np.full(sums.size, m)
         if self.population is not None:
@@ -83,7 +84,7 @@ class Bets:
             won = np.log1p(bets * (self.values - means))
         won[:, means <= _ROUNDING] = 0.0
         if self.population is not None:
-            # if no values from 0 on can bring the mean down to m, it does exceed m
+            # if not even zeros can bring the mean down to m, it does exceed m
             won[:, sums + self.values > self.population * (m + _ROUNDING)] = np.inf
         capitals = np.cumsum(won, axis=1)
         return np.asarray(np.logaddexp.reduce(capitals, axis=0) - math.log(len(capitals)))
@@ -103,16 +104,16 @@ class Bets:
 
 @dataclass(frozen=True, eq=False)
 class AnytimeOutcome(Outcome):
-    """What bets on the differences of users have won.
+    """The outcome of bets on the differences of users.
 
     Attributes
     ----------
     differences : array of float
         In the order in which users were seen.
     largest : float
-        The largest difference that a user could have, either way.
+        The largest difference that a user could have, in either direction.
     population : int or None
-        The number of all users, if the difference is about them; None: it is about all users that there could be.
+        The number of all users, if the difference is about them; None: it is about all conceivable users.
     """
 
     differences: Floats
@@ -121,7 +122,7 @@ class AnytimeOutcome(Outcome):
 
     @cached_property
     def _bets(self) -> tuple[Bets, Bets]:
-        """Bets that the mean is above something, and below."""
+        """Bets that the mean is above a value, and below."""
         scaled = np.clip(self.differences / (2 * self.largest), -0.5, 0.5)
         return Bets(0.5 + scaled, self.population), Bets(0.5 - scaled, self.population)
 
@@ -153,8 +154,8 @@ class AnytimeTest(PairedTest):
     Attributes
     ----------
     population : int or None
-        The number of all users, of whom those at hand are the first in random order; verdicts are then about them. By
-        default they are about all users that there could be.
+        The number of all users, of whom those at hand are the first in random order; verdicts are then about all of
+        them. By default verdicts are about all conceivable users.
 
     Examples
     --------

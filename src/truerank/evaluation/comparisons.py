@@ -103,7 +103,7 @@ class Comparison(Tabular[Difference]):
     def to_table(self) -> Table:
         """Return a row per metric and pair: both means, the difference, its interval, p-value, and the verdict.
 
-        Of sampled ranks it also shows the parts of the error.
+        For sampled ranks it also shows the parts of the error.
         """
         adjustment = "" if self.adjustment == "none" or self.n_tests < 2 else f" ({self.adjustment})"
         return differences_table(self.differences, adjustment, self.notes)
@@ -120,7 +120,7 @@ class Comparison(Tabular[Difference]):
 
 
 def with_estimator(name: str, metrics: Sequence[str]) -> str:
-    """Return the name of a metric among these, which may have an estimator behind the name that was asked for."""
+    """Return the name of a metric among these, which may be the requested name followed by an estimator."""
     estimated = [metric for metric in metrics if metric.startswith(f"{name}~")]
     return estimated[0] if name not in metrics and len(estimated) == 1 else name
 
@@ -187,20 +187,20 @@ def compare(
     by : dict, dataframe or Groups, optional
         Groups to compare separately, as for `truerank.evaluate`.
     propensity : Propensity, dict or dataframe, optional
-        How likely each relevant item was to be logged, as for `truerank.evaluate`.
+        Probability that each relevant item was logged, as for `truerank.evaluate`.
     test : {"likelihood", "t", "bootstrap", "randomisation", "anytime"} or PairedTest
-        Empirical likelihood that allows for differences which were not seen; paired t-test; BCa bootstrap; random
-        exchange of the two recommenders; bets that are valid however often one looks while users are added at the end.
+        Empirical likelihood that allows for unseen differences; paired t-test; BCa bootstrap; random exchange of the
+        two recommenders; bets that stay valid however often one looks while users are added at the end.
         docs/comparing.md says when to use which.
     adjustment : {"holm", "max-t", "tukey", "benjamini-hochberg", "none"}
-        How p-values, intervals and verdicts allow for the number of tests, which are all pairs, metrics and groups of
-        this comparison. By "max-t" all intervals hold together, and how pairs depend on each other is resampled; by
+        How p-values, intervals and verdicts allow for the number of tests: all pairs, metrics and groups of this
+        comparison. With "max-t" all intervals hold together, and the dependence between pairs is resampled; with
         "tukey" p-values are also those of the randomised Tukey test.
     level : float
-        Confidence level of the whole.
+        Confidence level of the whole comparison.
     margin : float, optional
-        A difference that does not matter; verdicts then also say which pairs differ by less, and who is not worse by
-        more than that, by one-sided tests.
+        A difference that does not matter; verdicts then also say which pairs differ by less, and which recommenders are
+        not worse by more than that, by one-sided tests.
     unmatched : {"refuse", "drop"}
         What to do with instances that only some recommenders have. Dropped ones are counted in a note.
     ties : {"expected", "optimistic", "pessimistic", "random"}
@@ -209,7 +209,7 @@ def compare(
         What bounds of exact metrics, from sampled ranks, may assume; see `truerank.evaluate`.
     same_candidates : bool
         Whether all recommenders were ranked among the same sampled candidates. Orders on these very users are then
-        more certain. Not needed for several runs, whose spread shows it.
+        more certain. Not needed with several runs, whose spread shows it.
     replicates : int
         Resamples of the bootstrap, or random exchanges.
     rng : int or numpy.random.Generator, optional
@@ -224,7 +224,7 @@ def compare(
 
     Where the metric of sampled ranks is biased, corrected or fitted, intervals, p-values and verdicts are about the
     exact metric, by bounds that hold whatever the distribution of the ranks: an order is claimed only if the sample
-    determines it. `Difference.expectation_interval` is about the difference of the values shown.
+    determines it. `Difference.expectation_interval` is about the difference that is shown.
 
     Examples
     --------
@@ -389,7 +389,7 @@ def entrants_of(
     ties: Ties,
     rng: Rng,
 ) -> tuple[dict[str, Entrant], tuple[str, ...]]:
-    """Return the recommenders of a comparison on their common instances, and notes on others."""
+    """Return the recommenders of a comparison on their common instances, and notes on other instances."""
     several = {name: [one] if isinstance(one, Ranks) else list(one) for name, one in ranks.items()}
     for name, own in several.items():
         if not own:
@@ -469,7 +469,7 @@ def _remarks(differences: Sequence[Difference]) -> list[str]:
 
 
 def _rough(differences: Sequence[Difference]) -> list[str]:
-    """Return notes on numbers that are not to be trusted to the digit."""
+    """Return notes on numbers that are only rough."""
     notes = []
     for each in differences:
         about = f"{each.group}: " if each.group else ""

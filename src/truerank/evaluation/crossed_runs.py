@@ -1,8 +1,8 @@
-"""Users crossed with runs: how far a difference would move with other seeds, from what several runs show.
+"""Users crossed with runs: how much a difference would change with other seeds, estimated from several runs.
 
-The value of a user in a run of a recommender is its mean, an effect of the user, one of the run, and the rest. Means
-over users hide the effect of the run from the spread over users, so two equal recommenders seem to differ if their runs
-happen to; the spread between runs shows it.
+The value of a user in a run is the recommender's mean, plus an effect of the user, an effect of the run, and the rest.
+The effect of the run is the same for all users, so their spread does not show it, and two equal recommenders seem to
+differ if their runs happen to; the spread between runs shows it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class RunVariance:
     between : float
         Variance of a run's mean over users that comes from the run, estimated without bias: it may be below 0.
     within : float
-        Variance of a user's value in a run beyond the effects of user and run, as of sampled candidates.
+        Variance of a user's value in a run beyond the effects of user and run, such as that due to sampled candidates.
     error : float
-        Variance of the mean over all runs by those at hand; at least 0.
+        Variance of the mean over all runs, estimated from those at hand; at least 0.
     spread : float
-        The same without taking off what chance adds within users, which its degrees of freedom are about.
+        The same before subtracting what chance adds within users; `freedom` refers to it.
     freedom : float
         Degrees of freedom of `spread`; infinite if nothing varies.
     """
@@ -43,7 +43,7 @@ class RunVariance:
 
     @classmethod
     def of(cls, sums: Floats, sizes: Floats) -> RunVariance:
-        """Return it from the sums of independent units in each run; nothing is known from a single run.
+        """Return the variance, given the sums of independent units in each run; a single run says nothing about it.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class RunVariance:
         total = float(sizes.sum())
         means = sums.sum(axis=1) / total
         rest = sums - sums.mean(axis=0) - np.outer(means - means.mean(), sizes)
-        # of the mean of one run
+        # variance of the mean of one run
         by_chance = float(np.square(rest).sum()) * units / (units - 1) / (runs - 1) / total**2
         spread = float(means.var(ddof=1))
         between = spread - by_chance
@@ -86,21 +86,21 @@ class RunVariance:
 class RunsOutcome(Outcome):
     r"""The outcome of a test of users, with an error for other runs.
 
-    The interval of the users is widened: its reach on either side, over Student's quantile, is an error
-    :math:`\sqrt{U}`, and the new reach is :math:`q \sqrt{U + B}` with the variance B of the runs. With few runs the
-    quantile q matters. That with the degrees of freedom of Satterthwaite (1946) is too small where one recommender has
-    few runs and varies most; the mean of the quantiles of users and of runs, weighted by U and B (Cochran and Cox,
-    1957), is too large where both count; q is the mean of the two.
+    The interval of the users is widened: its half-width on either side, divided by Student's quantile, is an error
+    :math:`\sqrt{U}`, and the new half-width is :math:`q \sqrt{U + B}` with the variance B of the runs. With few runs
+    the quantile q matters. The quantile with the degrees of freedom of Satterthwaite (1946) is too small where one
+    recommender has few runs and varies most; the mean of the quantiles of users and of runs, weighted by U and B
+    (Cochran and Cox, 1957), is too large where both matter; q is the mean of the two.
 
     Attributes
     ----------
     users : Outcome
-        Of the test of the users' differences, which are means over runs.
+        Outcome of the test of the users' differences, which are means over runs.
     means : Interval
-        What the lower and the upper end of its interval reach out from: the difference, or the means of what bounds it.
+        Points from which the lower and upper ends of its interval are measured: the difference, or means of its bounds.
     n_units : int
     runs : RunVariance
-        Of the difference.
+    Variance of the difference over runs.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def with_runs(users: Outcome, means: Interval, n_units: int, runs: RunVariance) 
 
 
 def _quantile(tail: float, of_users: float, freedom: float, runs: RunVariance) -> float:
-    """Return the mean of both quantiles beyond which there is a probability of `tail`."""
+    """Return the mean of the two quantiles for an upper tail probability of `tail`."""
     from scipy.special import stdtrit
 
     total = of_users + runs.error
@@ -169,7 +169,7 @@ def _quantile(tail: float, of_users: float, freedom: float, runs: RunVariance) -
 
 
 def _p_value(distance: float, of_users: float, freedom: float, runs: RunVariance) -> float:
-    """Return the two-sided p-value, where the quantile is the statistic; by bisection of its logarithm."""
+    """Return the two-sided p-value at which the quantile equals the statistic; by bisection of its logarithm."""
     statistic = distance / math.sqrt(of_users + runs.error)
     low, high = -700.0, math.log(0.5)
     for _ in range(80):

@@ -1,7 +1,7 @@
-"""The paired difference of two recommenders, and what differences say of their order.
+"""The paired difference of two recommenders, and what differences say about their order.
 
-Who is better, who is not worse, that no difference was found, or that nothing is determined: all that speaks of an
-order asks here, be it a comparison, a gate, a plan, a report, or bold type in a table.
+One recommender is better, or not worse, no difference was found, or nothing is determined: every statement about an
+order is decided here, be it in a comparison, a gate, a plan, a report, or by bold type in a table.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Difference(Tabular[Record]):
         Means over the instances where both are defined.
     difference : float
     standard_error : float
-        Of the paired difference, over users and candidates; NaN below two units.
+        Standard error of the paired difference, over users and candidates; NaN below two units.
     sampling_error : float
-        The part of it that comes from which candidates happened to be sampled; 0 for exact ranks, NaN if the design
-        does not determine it.
+        The part of it that is due to the sampling of candidates; 0 for exact ranks, NaN if the design does not
+        determine it.
     order_probability : float
         Posterior probability, under a flat prior, that the mean over all samples of candidates has the order shown on
-        these very users: Phi(abs(difference) / sampling_error). It is not how often such orders are right: between
-        equal recommenders it is 0.75 on average. 1 for exact ranks, NaN for a sampled metric that is biased. Of a
+        these very users: Phi(abs(difference) / sampling_error). It is not how often such orders are correct: between
+        equal recommenders it is 0.75 on average. 1 for exact ranks, NaN for a sampled metric that is biased. For a
         corrected metric it leaves out the bias of the correction.
     n : int
         Instances where the metric is defined for all recommenders.
@@ -51,14 +51,14 @@ class Difference(Tabular[Record]):
     n_units : int
         Independent units: instances, or users if some have several instances.
     p_value : float
-        Two-sided p-value of no difference; of exact metrics, if `bounded`.
+        Two-sided p-value of no difference; of no difference of exact metrics, if `bounded`.
     adjusted_p_value : float
         The same, adjusted for all tests of the comparison.
     level : float
         Confidence level of the whole comparison.
     adjusted_level : float
-        That of this difference's interval and verdict, adjusted for all tests of the comparison: the interval excludes
-        0 where the adjusted p-value is at most 1 - `level`.
+        Confidence level of this difference's interval and verdict, adjusted for all tests of the comparison: the
+        interval excludes 0 where the adjusted p-value is at most 1 - `level`.
     margin : float or None
         A loss that does not matter, for the verdict.
     lower_is_better : bool
@@ -66,7 +66,7 @@ class Difference(Tabular[Record]):
         Whether the metric is biased, corrected or fitted. P-value, interval and verdict are then about the exact
         metric, by bounds that hold whatever the distribution of the ranks.
     run_error : float
-        The part of the standard error that comes from which runs there happened to be; 0 if each recommender has one.
+        The part of the standard error that is due to the choice of runs; 0 if each recommender has one.
     better_off, worse_off : float
         Shares of the units for whom the recommender is better, and worse, than the baseline; NaN if ranks are sampled.
     """
@@ -94,7 +94,7 @@ class Difference(Tabular[Record]):
     outcome: Outcome = field(repr=False, compare=False)
     expectation: Outcome = field(repr=False, compare=False)
     largest: float = field(default=math.inf, repr=False, compare=False)
-    """The largest difference that the metric allows, either way; intervals are within it. Infinite if not known."""
+    """Largest difference that the metric allows, in either direction; bounds intervals. Infinite if not known."""
     run_error: float = 0.0
     better_off: float = math.nan
     worse_off: float = math.nan
@@ -112,14 +112,14 @@ class Difference(Tabular[Record]):
 
     @property
     def _instance_error(self) -> float:
-        """The part of the standard error that more instances would make smaller."""
+        """The part of the standard error that more instances would reduce."""
         return (
             math.sqrt(max(self.standard_error**2 - self.run_error**2, 0.0)) if self.run_error else self.standard_error
         )
 
     @property
     def user_error(self) -> float:
-        """The part of the standard error that comes from which users there happened to be."""
+        """The part of the standard error that is due to the choice of users."""
         return math.sqrt(max(self.standard_error**2 - self.sampling_error**2 - self.run_error**2, 0.0))
 
     @property
@@ -180,7 +180,7 @@ class Difference(Tabular[Record]):
         return self.gain_interval(one_sided(self._level(level))).high < -check_margin(margin)
 
     def equivalent(self, margin: float, level: float | None = None) -> bool:
-        """Return whether a difference of `margin` or more can be ruled out either way, by two one-sided tests."""
+        """Return whether differences of `margin` or more are ruled out in both directions, by two one-sided tests."""
         low, high = self.gain_interval(one_sided(self._level(level)))
         return -check_margin(margin) < low and high < margin
 
@@ -188,20 +188,20 @@ class Difference(Tabular[Record]):
         """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
 
         The true difference, and the spread of differences, are assumed to be as observed. Infinite if the
-        difference is the margin, or `bounded`: then candidates are missing, not instances; or if runs are missing.
+        difference is the margin, or if more candidates (`bounded`) or more runs are needed instead.
         """
         from scipy.special import ndtri
 
         distance = abs(self.gain + check_margin(margin))
         quantiles = ndtri(self._level(level)) + ndtri(power)
-        # what the runs leave open, more instances can't settle
+        # more instances can't settle what the runs leave open
         left = distance**2 - (quantiles * self.run_error) ** 2
         spread = self._instance_error * math.sqrt(self.n)
         return math.inf if left <= 0 or self.bounded else float(np.ceil((quantiles * spread) ** 2 / left))
 
     @cached_property
     def finding(self) -> Verdict:
-        """What is known of the order: its kind, the winner if there is one, and the words for it."""
+        """What is known about the order: its kind, the winner if there is one, and the words for it."""
         return judged(self)
 
     @property
@@ -261,7 +261,7 @@ _PARTS = {
 
 
 def differences_table(differences: Sequence[Difference], adjustment: str, notes: tuple[str, ...] = ()) -> Table:
-    """Return a row per difference; `adjustment` is what the header says of intervals and p-values."""
+    """Return a row per difference; `adjustment` is what the header says about intervals and p-values."""
     sampled = any(each.sampling_error != 0 for each in differences)
     repeated = any(each.run_error != 0 for each in differences)
 
@@ -319,7 +319,7 @@ def one_sided(level: float) -> float:
 
 
 Kind = Literal["better", "equivalent", "not worse", "no difference", "not determined"]
-"""What can be said of the order of two recommenders."""
+"""What can be said about the order of two recommenders."""
 
 
 Acceptance = Literal["passes", "fails", "cannot tell"]
@@ -328,7 +328,7 @@ Acceptance = Literal["passes", "fails", "cannot tell"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of the order of two recommenders by the exact metric.
+    """What is known about the order of two recommenders by the exact metric.
 
     Attributes
     ----------
@@ -355,8 +355,8 @@ class Verdict:
 def judged(found: Difference) -> Verdict:
     """Return the verdict on a difference, by its adjusted p-value, its adjusted interval and its margin.
 
-    Who is better is read off the side of 0 on which the interval lies. That of a sampled metric is an interval of the
-    exact metric; the difference shown is biased and may have the other sign.
+    The side of 0 on which the interval lies says who is better. For a sampled metric it is the interval of the exact
+    metric; the difference shown is biased and may have the other sign.
     """
     winner, small = _winner(found), bool(found.margin) and found.not_worse(found.margin or 0.0)
     if winner is not None:
@@ -375,7 +375,7 @@ def judged(found: Difference) -> Verdict:
 
 
 def _winner(found: Difference) -> str | None:
-    """Return who is better: both the p-value and the interval must say so, should a test's own two disagree."""
+    """Return who is better: both the p-value and the interval must say so, because those of some tests may disagree."""
     if not found.adjusted_p_value <= 1 - found.level:
         return None
     low, high = found.gain_interval(found.adjusted_level)
@@ -399,7 +399,7 @@ def acceptance(found: Difference, margin: float) -> Acceptance:
 
 
 def leading(differences: Sequence[Difference]) -> str:
-    """Return who beats the most others among those whom none beats; where that is even, who has the best mean shown.
+    """Return who beats the most others among those whom none beats; of several, the one with the best mean shown.
 
     `differences` are those between all pairs, by one metric in one group.
     """
@@ -429,9 +429,9 @@ def found_best(differences: Sequence[Difference]) -> str | None:
 
 
 def conclusion(differences: Sequence[Difference], most: int | None = None) -> str:
-    """Return what the differences by one metric in one group add up to, as a sentence.
+    """Return the conclusion from the differences by one metric in one group, as a sentence.
 
-    It names all recommenders; of those with the same verdict, if they are more than `most`, it gives the number.
+    It names all recommenders; if more than `most` have the same verdict, it gives their number instead.
     """
     if len(differences) == 1:
         return f"{differences[0].verdict}."

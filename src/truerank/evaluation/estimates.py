@@ -1,4 +1,4 @@
-"""`estimate`: the mean of a metric, its interval, what to know before trusting it, and what chance would give."""
+"""`estimate`: the mean of a metric, its interval, what to know before trusting it, and its chance level."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _TIED = {
 }
 _FEW = 30
 _MANY_TIES = 0.1  # as the note says
-# fields that records lack: the first is among the notes, the second a label, the others say how the interval was found
+# fields left out of records: the first is among the notes, the second a label, the others say how the interval was
+# # found
 _HIDDEN = (
     *("caveats", "weight", "n_users", "moments", "units", "hidden_error", "exact_range"),
     *("attainable", "chance", "by_propensity", "base", "link"),
@@ -52,8 +53,8 @@ class Estimate(Tabular[Record]):
         Mean over the instances where the metric is defined (eq. 1); NaN if there are none.
     standard_error : float
         Standard deviation of the values over the square root of their number; NaN below two. For estimators that pool
-        the instances, the error of the pooled estimate is added in quadrature. Of a corrected metric this is the error
-        around its own expectation, without its bias; `confidence_interval` has the whole error.
+        the instances, the error of the pooled estimate is added in quadrature. For a corrected metric this is the error
+        around its own expectation, without its bias; `confidence_interval` covers the whole error.
     n : int
         Instances where the metric is defined.
     n_undefined : int
@@ -85,27 +86,27 @@ class Estimate(Tabular[Record]):
     caveats: tuple[str, ...] = ()
     """What to know about the metric itself, on ranks like these."""
     weight: float | None = None
-    """For groups of items: the sum of the instances' weights, whose weighted mean this is. None: all weigh 1."""
+    """For groups of items: the sum of the instances' weights in the mean, which is weighted. None: all weigh 1."""
     n_users: int | None = None
     """Independent users, if some have several instances: the standard error is clustered by user. None: n."""
     moments: Moments | None = field(default=None, repr=False, compare=False)
-    """Of the values, so that estimates merge. None: they follow from the mean and the standard error."""
+    """Moments of the values, so that estimates merge. None: they follow from the mean and the standard error."""
     units: Units | None = field(default=None, repr=False, compare=False)
     """The values of independent units, on which the interval rests. None: it rests on the standard error."""
     hidden_error: float = 0.0
     """The part of the standard error that the spread of the values does not show."""
     exact_range: ExactRange | None = None
-    """Of a corrected metric: what is known of the exact one."""
+    """For a corrected metric: what is known about the exact one."""
     attainable: Interval | None = None
-    """The least and the largest value that an instance could have; those that were seen, if that is not known."""
+    """The smallest and largest values that an instance could have; those that were seen, if that is not known."""
     chance: ChanceLevel | None = None
-    """What a random order of the same candidates scores, and the best one, if it was asked for."""
+    """What a random order of the same candidates, and the best one, would score, if requested."""
     by_propensity: bool = False
     """Whether relevant items are weighted by 1 / propensity."""
 
     @property
     def n_effective(self) -> float:
-        """Independent units of equal weight that would know the mean about as well: (sum of w)^2 / sum of w^2."""
+        """Number of independent units of equal weight that would give a similar error: (sum of w)^2 / sum of w^2."""
         if self.weight is None or self.units is None:
             return float(self.n_users or self.n)
         squares = float((self.units.sizes**2 / self.units.counts).sum())
@@ -113,7 +114,7 @@ class Estimate(Tabular[Record]):
 
     @property
     def n_instances(self) -> int:
-        """All instances, also those where the metric is undefined."""
+        """All instances, including those where the metric is undefined."""
         return self.n + self.n_undefined
 
     @property
@@ -153,7 +154,8 @@ class Estimate(Tabular[Record]):
     def determined(self) -> bool:
         """Whether the sample roughly determines the metric: the 95 % interval is no wider than its midpoint.
 
-        That is an upper end of at most three times the lower one. Metrics of exact ranks are always determined.
+        In other words, its upper end is at most three times its lower one. Metrics of exact ranks are always
+        determined.
         """
         if self.exact_range is None or self.n < 2:
             return True
@@ -163,10 +165,10 @@ class Estimate(Tabular[Record]):
     def confidence_interval(self, level: float = 0.95) -> Interval:
         """Return the interval that covers the metric of exact ranks, over instances like these, with this probability.
 
-        For metrics of exact ranks it is by empirical likelihood, with two thirds of an instance of the most extreme
-        value that is possible at each end, for rare values that were not seen. For corrected metrics it also allows for
-        the candidates that happened to be sampled and for the bias of any correction, so it is far wider than a few
-        standard errors where the sample determines little.
+        For metrics of exact ranks it is found by empirical likelihood, with two thirds of an instance with the most
+        extreme possible value added at each end, for rare values that were not seen. For corrected metrics it also
+        allows for the sampling of candidates and for the bias of any correction, so it is far wider than a few standard
+        errors where the sample determines little.
 
         Examples
         --------
@@ -198,10 +200,10 @@ class Estimate(Tabular[Record]):
 
     def __add__(self, other: Estimate) -> Estimate:
         if self.n_users is not None or other.n_users is not None:
-            raise InputError("estimates of users with several instances do not add up, since users may be in both.")
+            raise InputError("estimates of users with several instances can't be added, since users may be in both.")
         if (self.metric, self.ties) != (other.metric, other.ties):
             both = f"{self.metric!r} ({self.ties}) and {other.metric!r} ({other.ties})"
-            raise InputError(f"only estimates of one metric and tie policy add up, got {both}.")
+            raise InputError(f"only estimates of one metric and tie policy can be added, got {both}.")
         kinds = {
             "by propensity": (self.by_propensity, other.by_propensity),
             "with an exact range": (self.exact_range is None, other.exact_range is None),
@@ -209,7 +211,7 @@ class Estimate(Tabular[Record]):
         }
         for what, (own, its) in kinds.items():
             if own != its:
-                raise InputError(f"only estimates {what}, or none, add up, got both for {self.metric!r}.")
+                raise InputError(f"estimates {what} can't be added to others, got both for {self.metric!r}.")
         n, moments = self.n + other.n, self._merging + other._merging
         hidden = math.hypot(self.n * self.hidden_error, other.n * other.hidden_error) / max(n, 1)
         return Estimate(
@@ -233,7 +235,7 @@ class Estimate(Tabular[Record]):
 
     @property
     def _merging(self) -> Moments:
-        """The moments; those of instances that weigh 1 if only the mean and its error are known."""
+        """The moments; as if all instances weighed 1 if only the mean and its error are known."""
         squares = self.standard_error**2 * self.n * (self.n - 1) if self.n > 1 else 0.0
         return self.moments or Moments(self.n, self.mean, self.n, self.n, squares)
 
@@ -244,7 +246,7 @@ class Estimate(Tabular[Record]):
         return np.array(self.mean, dtype)  # a number, not a sequence of rows
 
     def error_text(self) -> str:
-        """Return what tables show behind the mean: the standard error, or for a corrected metric the interval."""
+        """Return what tables show after the mean: the standard error, or for a corrected metric the interval."""
         if self.exact_range is None:
             return f"± {self.standard_error:.4f}"
         low, high = self.confidence_interval()
@@ -285,14 +287,14 @@ class Estimate(Tabular[Record]):
 
 @dataclass(frozen=True, repr=False)
 class WholeEstimate(Estimate):
-    """A metric of all instances together: a function of the mean of another metric, and of the ends of its interval."""
+    """A metric of all instances together: a function applied to the mean of another metric and to its interval."""
 
     base: Estimate | None = None
     link: Link | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, metric: WholeMetric, base: Estimate, link: Link) -> WholeEstimate:
-        """Return the estimate; its standard error is half of the way from one error below the mean to one above."""
+        """Return the estimate; its standard error is half the distance from one error below the mean to one above."""
         ends = [link(base.mean + sign * base.standard_error) for sign in (-1, 1)]
         return cls(
             metric=str(metric),
@@ -315,11 +317,11 @@ class WholeEstimate(Estimate):
         return Interval(low, high)
 
     def __add__(self, other: Estimate) -> Estimate:
-        raise InputError(f"{self.metric} is not a mean over instances, so it does not add up: join the ranks.")
+        raise InputError(f"{self.metric} is not a mean over instances, so it can't be added: join the ranks.")
 
 
 def whole_estimate(broken: Ranks, ranks: Ranks, metric: WholeMetric, ties: Ties) -> WholeEstimate:
-    """Return the estimate of a metric of all instances together, from ranks whose ties are resolved if they are."""
+    """Return the estimate of a metric of all instances together; `broken` are the ranks with resolved ties, if any."""
     metric.check(broken)
     base = metric.base(broken)
     return WholeEstimate.of(metric, summary(values(broken, base), ranks, base, ties), metric.link(broken))
@@ -339,7 +341,7 @@ def estimate(
     Parameters
     ----------
     ranks, metric, ties, rng
-        Those of `truerank.values`.
+        As for `truerank.values`.
     assume : {"nothing", "falling", "smooth"}
         What the interval of a corrected metric may assume about the exact ranks, among the top tenth of the candidates
         and for the first relevant item of an instance: nothing; that a deeper rank is never more likely; or, in
@@ -398,16 +400,16 @@ def summary(
     weights: Floats | None = None,
     part: Part | None = None,
 ) -> Estimate:
-    """Return the estimate from what each instance adds: the sum of that over the sum of the weights.
+    """Return the estimate from what each instance adds: its sum divided by the sum of the weights.
 
     Parameters
     ----------
     values : array of float
-        The value of each instance, times its weight; or, of a part of the relevant items, what these add.
+        The value of each instance, times its weight; or, for a part of the relevant items, what these add.
     ranks, metric, ties
-        Those of `estimate`.
+        As for `estimate`.
     exact_range : ExactRange, optional
-        What is known of the exact metric.
+        What is known about the exact metric.
     weights : array of float, optional
         1 by default, or those of the part.
     part : Part, optional
@@ -461,7 +463,7 @@ def _advice(metric: Metric, ranks: Ranks) -> list[str]:
 def _part_caveats(
     metric: Metric, ranks: Ranks, part: Part | None, whole: Interval | None, own: Interval | None
 ) -> list[str]:
-    """Return what to know of a metric by groups of items."""
+    """Return what to know about a metric by groups of items."""
     if part is None:
         return []
     if metric.estimated is not metric and not metric.unbiased(ranks):
@@ -480,7 +482,7 @@ def _clustered_error(deviations: Floats, clusters: Ints, weight: float) -> float
 
 
 def _both(one: Any, other: Any) -> Any:
-    """Return the sum of what both estimates have, None if one lacks it."""
+    """Return the sum of a field of two estimates; None if one lacks it."""
     return None if one is None or other is None else one + other
 
 
@@ -495,12 +497,12 @@ def _either(one: Estimate, other: Estimate) -> Interval | None:
 
 @dataclass(frozen=True)
 class ChanceLevel:
-    """What a random order, and the best one, of the same candidates scores.
+    """What a random order of the same candidates, and the best one, would score.
 
     Attributes
     ----------
     mean : float
-        Of the metric over the instances where it is defined.
+        Mean of the metric over the instances where it is defined.
     random : float
         Its exact expectation if all candidates were in random order.
     best : float
@@ -530,7 +532,7 @@ class ChanceLevel:
 
 
 def chance_level(ranks: Ranks, metric: Metric, found: Estimate) -> ChanceLevel:
-    """Return what chance would give instead of an estimate, for whole rankings."""
+    """Return what chance would give in place of an estimate, for whole rankings."""
     first = np.zeros_like(ranks.above)
     one_block = None if ranks.grades is None else ranks.i > 1
     # a random order is one in which everything ties; it may need another estimator, which `values` chooses
@@ -542,16 +544,16 @@ def chance_level(ranks: Ranks, metric: Metric, found: Estimate) -> ChanceLevel:
 
 # fewer instances rarely distinguish a weak recommender from chance
 _ENOUGH = 30
-# in the mean, relevant items of a recommender that works are above this share of the candidates
+# on average, relevant items of a recommender that works are above this share of the candidates
 _SUSPICIOUS = 0.2
-# instances from which the chance level is computed, which is enough to compare it with
+# instances from which the chance level is computed; enough for the comparison
 _SOME = 500
 
 
 def chance_notes(ranks: Ranks, metrics: Sequence[Metric], estimates: Sequence[Estimate]) -> tuple[str, ...]:
     """Return a note on metrics that are no better than those of a random order, with the usual cause.
 
-    The interval of such a metric begins at its chance level or below, and ends before twice this level and a
+    The interval of such a metric begins at its chance level or below, and ends below twice that level and before a
     tenth of the way from it to the best. There is no note if another metric is clearly better than chance, if there are
     fewer than 30 instances, or where the number of candidates is unknown.
 

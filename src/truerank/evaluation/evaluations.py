@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from truerank.recommending.recommendations import Recommendations
 
     Evaluable = Ranks | Recommendations
-    """What has metrics: ranks of relevant items, or recommended lists."""
+    """Anything that has metrics: ranks of relevant items, or recommended lists."""
 
 
 def evaluate(
@@ -66,7 +66,7 @@ def evaluate(
     ranks : Ranks, Recommendations or Spark dataframe of ranks, or dict of name to one of them
         One recommender, or several by name.
     metrics : list of str, Metric or function (or one of them)
-        For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator takes
+        For instance ``["ndcg@10", "recall@10", "auc"]``. Under inverse sampling a metric without an estimator gets
         the recommended one, which the table names: ``~unbiased`` where there is one, else ``~smooth`` or ``~monotone``.
         Lists also have metrics of their own, such as ``["coverage@10", "novelty@10"]``.
     train : Interactions, sparse matrix, or list of item numbers per user, optional
@@ -81,10 +81,10 @@ def evaluate(
         `truerank.by_popularity` or `truerank.by_column`. Ids without a group are the group "unknown". Lists have groups
         of users only.
     propensity : Propensity, dict or dataframe, optional
-        How likely each relevant item was to be logged, such as `truerank.popularity_propensity`; or from item to
-        propensity. What an item adds is divided by it, and so is its part in the weight of its instance. Errors allow
-        for the weights, and a note has the effective sample size. Metrics that depend on which other items are
-        relevant (AP, RR) are refused if there are several; docs/biased-logs.md says why, and what weights can't mend.
+        Probability that each relevant item was logged, such as `truerank.popularity_propensity`; or a mapping from item
+        to propensity. What an item adds is divided by it, and so is its part in the weight of its instance. Errors
+        allow for the weights, and a note gives the effective sample size. Metrics that depend on which other items are
+        relevant (AP, RR) are refused if there are several; docs/biased-logs.md says why, and what weights can't fix.
     ties : {"expected", "optimistic", "pessimistic", "random"}
         See `truerank.values`.
     rng : int or numpy.random.Generator, optional
@@ -188,10 +188,10 @@ def cells_of(
         if isinstance(metric, WholeMetric)
         for part in parts[name]
     }
-    bounds: dict[tuple[str, str], BoundValues] = {}  # the corrections of one metric share them
+    bounds: dict[tuple[str, str], BoundValues] = {}  # shared by the corrections of one metric
 
     def exact_range(name: str, metric: Metric, part: Part) -> ExactRange | None:
-        """Return what is known of the exact metric; nothing for a part of the items of instances."""
+        """Return what is known about the exact metric; nothing for a part of the items of instances."""
         one, key = broken[name], (name, str(metric.estimated))
         if part.items is not None or not only_bounds(one, metric):
             return None
@@ -218,7 +218,7 @@ def _whole(broken: Ranks, ranks: Ranks, metric: WholeMetric, part: Part, ties: T
 
 
 def _as_propensity(given: Any) -> Propensity:
-    from truerank.evaluation.propensities import Propensity  # most evaluations do without
+    from truerank.evaluation.propensities import Propensity  # most evaluations don't need it
 
     return Propensity.of(given)
 
@@ -238,7 +238,7 @@ def _table(
     notes: Mapping[str, Sequence[str]],
     contest: Callable[[], Comparison] | None = None,
 ) -> Evaluation:
-    """Return the table of all estimates, also of groups that a recommender does not have."""
+    """Return the table of all estimates, including groups that a recommender does not have."""
     columns = [_column(cells, at, metric) for at, metric in enumerate(metrics)]
     nothing = [Estimate(name, math.nan, math.nan, 0, ties=ties) for name in columns]
     rows = {
@@ -286,7 +286,7 @@ def _is_lists(given: Any) -> bool:
 
 
 def _by_convention(named: Mapping[str, Ranks], chosen: Sequence[Metric], name: str, ties: Ties, rng: Rng) -> Evaluation:
-    """Return the numbers that a tool would print, under the names that were asked for."""
+    """Return the numbers that a tool would print, under the requested names."""
     from truerank.core.conventions import find_convention
 
     tool = find_convention(name)
@@ -325,7 +325,7 @@ def _whole_by_convention(tool: Convention, ranks: Ranks, metric: WholeMetric, ti
 
 
 def _at_mean_rank(tool: Convention, ranks: Ranks, metric: Metric, ties: Ties, rng: Rng) -> Floats:
-    """Return the metric at the mean of the best and the worst rank; other policies than the default do as they say."""
+    """Return the metric at the mean of the best and the worst rank, or by another tie policy than the default."""
     if np.any(ranks.n_relevant > 1):
         at = int(np.argmax(ranks.n_relevant > 1))
         raise InputError(f"{tool.name} has one relevant item per instance, but instance {at} has several.")
@@ -387,7 +387,7 @@ class Evaluation(Tabular[Estimate]):
     directions: tuple[int, ...] = ()
     """For each metric, whether high values (1) or low ones (-1) are good, or neither (0); if empty, nothing is bold."""
     contest: Callable[[], Comparison] | None = field(default=None, compare=False)
-    """Compares the recommenders, when bold type is asked for; it holds their ranks. None: nothing is bold."""
+    """Compares the recommenders when bold type is needed; it holds their ranks. None: nothing is bold."""
 
     def __getstate__(self) -> dict[str, Any]:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -416,7 +416,7 @@ class Evaluation(Tabular[Estimate]):
         return zip(self._keys(), self.estimates, strict=True)
 
     def _column(self, name: str) -> str:
-        """Return the name of a column, which may have an estimator behind the name that was asked for."""
+        """Return the name of a column, which may be the requested name followed by an estimator."""
         if name in self.metrics:
             return name
         from truerank.evaluation.comparisons import with_estimator
@@ -438,7 +438,7 @@ class Evaluation(Tabular[Estimate]):
     def to_table(self) -> Table:
         """Return a row per recommender and group: means with standard errors, instances, and how many have ties.
 
-        Nothing is bold in it: that takes a comparison, which `to_html`, `to_markdown` and `to_latex` make.
+        Nothing in it is bold: that takes a comparison, which `to_html`, `to_markdown` and `to_latex` make.
         """
         return self._table([False] * len(self.estimates))
 
@@ -470,7 +470,7 @@ class Evaluation(Tabular[Estimate]):
 
         try:
             result = self.contest()
-        except InputError:  # such as other instances, or candidates that were chosen in another way
+        except InputError:  # such as different instances, or candidates chosen in different ways
             return {}
         return {
             (metric, group) if group else (metric,): found_best(result.of(metric, group))
@@ -479,7 +479,7 @@ class Evaluation(Tabular[Estimate]):
         }
 
     def _is_foremost(self, key: tuple[str, ...], mean: float) -> bool:
-        """Whether no other value is better: where values are biased, the one found better may show a worse one."""
+        """Whether no other value is better: where values are biased, the better recommender may show a worse value."""
         sign = self.directions[self.metrics.index(key[1])] if self.directions else 0
         rivals = [cell.mean for other, cell in self._cells() if other[1:] == key[1:]]
         return sign != 0 and all(sign * mean >= sign * rival for rival in rivals)

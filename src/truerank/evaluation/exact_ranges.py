@@ -1,4 +1,4 @@
-"""What a sample leaves open about an exact metric, or about a difference of two, and what would determine more."""
+"""The range that a sample leaves open for an exact metric, or for the difference of two, and what would narrow it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from truerank.sampling.laws import Law
 
 @dataclass(frozen=True)
 class ExactRange:
-    """A lower and an upper estimate of the exact metric over the instances; they add up like estimates.
+    """A lower and an upper estimate of the exact metric over the instances; ranges add up like estimates.
 
     Attributes
     ----------
     lower, upper : Units
         Values whose expectation is at most, and at least, the exact metric of each instance.
     least, most : float
-        The least value of `lower`, and the largest of `upper`, that any instance could have.
+        The smallest value of `lower`, and the largest of `upper`, that any instance could have.
     worst, best : float
         Means of the exact metric if all relevant items came last, and first; NaN if it isn't known to be monotone.
     assumption : {"nothing", "falling", "smooth"}
-        What is assumed of the exact ranks.
+        What is assumed about the exact ranks.
     remedy : str
         What would determine more, if this range is wide.
     """
@@ -71,7 +71,7 @@ class ExactRange:
     def interval(self, level: float) -> Interval:
         """Return the interval that covers the exact metric with at least this probability.
 
-        Each end allows for half of the error, and for values as extreme as any could be that were not seen; see
+        Each end allows for half of the error, and for the most extreme values that are possible but were not seen; see
         `Units`.
         """
         low, high = self.lower.low(level, self.least), self.upper.high(level, self.most)
@@ -141,7 +141,7 @@ def exact_range(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing"
 def bound_values(ranks: Ranks, metric: Metric, assumption: Assumption = "nothing") -> BoundValues:
     """Return bounds of a metric of exact ranks for each instance, from sampled ones; NaN without relevant items.
 
-    Single values mean little, as those of any correction; their means over many instances bound the exact metric.
+    Single values mean little, as for any correction; their means over many instances bound the exact metric.
     """
     lower, upper = (_bound_terms(ranks, metric, upper, assumption) for upper in (False, True))
     least, most = _extremes(ranks, lower, upper=False), _extremes(ranks, upper, upper=True)
@@ -181,12 +181,12 @@ def _extremes(ranks: Ranks, terms: tuple[Terms, ...], *, upper: bool) -> Floats:
 
 @dataclass(frozen=True)
 class BoundedOutcome(Outcome):
-    """What is known of the difference of exact metrics: one end is bounded from below, the other from above.
+    """What is known about the difference of exact metrics: one end is bounded from below, the other from above.
 
     Attributes
     ----------
     gap : ExactRange
-        Of the difference.
+    Range of the difference.
     ends : tuple of float
         Means of the exact metric of both recommenders if all relevant items came last, and first; NaN if not known.
     """
@@ -202,7 +202,7 @@ class BoundedOutcome(Outcome):
 
     @property
     def means(self) -> Interval:
-        """Means of what bounds the difference."""
+        """Means of the lower and the upper bound of the difference."""
         return Interval(self.gap.lower.mean, self.gap.upper.mean)
 
     def confidence_interval(self, level: float) -> Interval:
@@ -222,7 +222,7 @@ class BoundedOutcome(Outcome):
 
 @dataclass(frozen=True)
 class UnknownOutcome(Outcome):
-    """Nothing is known of the difference of exact metrics."""
+    """Nothing is known about the difference of exact metrics."""
 
     @property
     def p_value(self) -> float:
@@ -230,7 +230,7 @@ class UnknownOutcome(Outcome):
 
     @property
     def means(self) -> Interval:
-        """Of what bounds the difference, which is not known."""
+        """Means of the bounds of the difference, which are not known."""
         return Interval(math.nan, math.nan)
 
     def confidence_interval(self, level: float) -> Interval:
@@ -243,10 +243,10 @@ class UnknownOutcome(Outcome):
 def bounded_outcome(
     one: BoundValues | None, other: BoundValues | None, clusters: Ints | None
 ) -> BoundedOutcome | UnknownOutcome:
-    """Return what is known of the exact metric of one recommender minus that of the other, on the same instances."""
+    """Return what is known about the exact metric of one recommender minus that of the other, on the same instances."""
     if one is None or other is None:
         return UnknownOutcome()
-    # those of all items first or last are not used
+    # values with all items first or last are not used
     far = one.least - other.most, one.most - other.least
     gap = BoundValues(one.lower - other.upper, one.upper - other.lower, *far, *far, one.assumption)
     ends = (float(np.mean(each)) if each.size else math.nan for each in (*one[4:6], *other[4:6]))
@@ -254,7 +254,7 @@ def bounded_outcome(
 
 
 def bounds_of_runs(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption) -> BoundValues:
-    """Return bounds of the exact metric for each instance: the means of those of several runs of a recommender."""
+    """Return bounds of the exact metric for each instance: the means of the bounds of several runs of a recommender."""
     found = [bound_values(run, metric.estimated, assume) for run in runs]
     lower, upper, least, most, worst, best = np.mean([each[:6] for each in found], axis=0)
     return BoundValues(lower, upper, least, most, worst, best, assume)
@@ -269,7 +269,7 @@ def unbiased_bounds(runs: tuple[Ranks, ...], metric: Metric, assume: Assumption)
 
 
 def advice(metric: Metric, ranks: Ranks) -> str:
-    """Return a note on a metric that is biased on sampled ranks, with what would be better for these numbers.
+    """Return a note on a metric that is biased on sampled ranks, with a better choice for these numbers of candidates.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def advice(metric: Metric, ranks: Ranks) -> str:
 
 
 def _better(metric: Metric, ranks: Ranks) -> str:
-    """Return what is better than an uncorrected metric."""
+    """Return what to use instead of an uncorrected metric."""
     case = _typical(ranks)
     if case is not None and ranks.design is not None and ranks.design.unequal_chances:
         unbiased = all(has_unbiased_form(part.term, ranks) for part in metric.terms(ranks))
@@ -326,7 +326,7 @@ def _more(term: Term, law: Law, case: Case) -> str:
 
 
 def _more_hits(term: Term, ranks: Ranks) -> str:
-    """Return what would determine more than draws that ended early."""
+    """Return what would determine more than draws that ended early do."""
     deepest = term.cutoff(ranks.n_relevant)
     if deepest is None:
         return "rank all candidates"

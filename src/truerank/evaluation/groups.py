@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truerank.data.splits import Split
 
 UNKNOWN = "unknown"
-"""Name of the group of those that no group was given for."""
+"""Name of the group of instances or items without a given group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Groups:
         return cls(ids.astype(np.str_) if ids.dtype.kind in "OT" else ids, codes, tuple(order), of_items)
 
     def find(self, ids: AnyArray) -> Ints:
-        """Return the group of each id; that of unknown ones is the number of groups, unless one has their name."""
+        """Return the group of each id; unknown ids get the number of groups, unless a group has their name."""
         own = self.ids
         if (own.dtype.kind == "U") != (ids.dtype.kind == "U"):
             own, ids = own.astype(np.str_), ids.astype(np.str_)
@@ -121,14 +121,14 @@ def by_column(frame: Any, column: str | None = None, *, id: str | None = None, i
 
 
 def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
-    """Return groups of users by their number of training interactions; those without any are a group of their own.
+    """Return groups of users by their number of training interactions; users without any are a group of their own.
 
     Parameters
     ----------
     split : Split
     bounds : list of int, optional
         The largest number of each group except the last, e.g. ``[5, 20]`` for 1 to 5, 6 to 20 and more. By default
-        there are four groups, each with about the same number of users with held-out items.
+        there are four groups with about the same number of users with held-out items each.
 
     Examples
     --------
@@ -138,18 +138,18 @@ def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
     ('no training events', '1 training event', '2 training events or more')
     """
     _check_split(split)
-    # of a user, whose sessions may be rows of their own
+    # counts of a user, whose sessions may be rows of their own
     users, which = np.unique(split.train.owners, return_inverse=True)
     counts, held = (np.bincount(which, np.diff(part.indptr)).astype(np.int64) for part in (split.train, split.test))
     return _by_count(users, counts, counts[held > 0], bounds)
 
 
 def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
-    """Return groups of items by their number of training interactions; those without any are a group of their own.
+    """Return groups of items by their number of training interactions; items without any are a group of their own.
 
-    An instance with relevant items of several groups counts in each of them with the share of its relevant items that
-    are in the group; what these items add to its metric is the value of the group. So the means of the groups, weighted
-    by their shares, add up to the mean of the whole.
+    An instance with relevant items in several groups counts in each of them with a weight equal to the share of its
+    relevant items that are in the group; the value is what these items add to its metric. So the means of the groups,
+    weighted by their shares, add up to the overall mean.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Group
 
 
 def _check_split(given: object) -> None:
-    from truerank.data.splits import Split  # which loads what groups of instances do without
+    from truerank.data.splits import Split  # it loads modules that groups of instances don't need
 
     check_kind("split", given, Split)
 

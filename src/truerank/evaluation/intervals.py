@@ -1,8 +1,8 @@
 """Means, their errors and confidence intervals, in partial results that add up with ``+``.
 
 `Moments`, `Units`, `ExactRange`, `Estimate` and `PairedPart` are such partial results. A step makes them, by key, from
-some instances of several recommenders. Here there is one part, with all instances; an engine runs the same step on each
-block of a dataframe and adds up what it returns.
+some instances of several recommenders. In this process there is one part, with all instances; an engine runs the same
+step on each block of a dataframe and adds up the results.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _OFF_EDGES = 1 + 2.0**-20
 _SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
-"""Of ends, as a part of the distance from the mean to the most extreme value."""
+"""Precision of ends, as a part of the distance from the mean to the most extreme value."""
 _ROUNDING = 1e-14
 """Means that differ by less, relative to their size, are the same."""
 _LARGE = 20.0
-"""From where the expansion of a ratio of gamma functions is exact to the last digit."""
+"""From here on, the expansion of a ratio of gamma functions is exact to the last digit."""
 _OF_MULTIPLIER = 1e-7
 """Precision of the multiplier, which is enough: the likelihood is flat where it is largest."""
 
@@ -141,21 +141,21 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    r"""Values of independent units in fine bins, which merge: what is known of the mean of values within two ends.
+    r"""Values of independent units in fine bins that can be merged; they give intervals for the mean of bounded values.
 
-    A unit is an instance, or a user with several. Its value is a sum over its size, and the mean is the sum of all sums
-    over that of all sizes. Values whose first ten binary digits agree are in one bin, which keeps their sum, so that
-    means are exact and spreads are exact to 1e-6; merging in any order gives the same bins.
+    A unit is an instance, or a user with several. Its value is a sum divided by its size, and the mean is the total of
+    all sums divided by the total of all sizes. Values whose first ten binary digits agree are in one bin, which keeps
+    their sum, so that means are exact and spreads are exact to 1e-6; merging in any order gives the same bins.
 
-    Few units may all have missed the rare ones that decide a mean: users who lose everything, say. So 2/3 of a unit
-    that has the most extreme value that is possible is counted with those that were seen. With values
-    :math:`x_i`, the least possible value e and :math:`N = n + 2/3`,
+    A few units may not include the rare ones that decide a mean: users who lose everything, say. So 2/3 of a unit with
+    the most extreme possible value is added to those that were seen. With values :math:`x_i`, the least possible value
+    e and :math:`N = n + 2/3`,
 
     .. math:: l(m) = \max_a \sum_i \log(1 + a (x_i - m)) + \tfrac23 \log(1 + a (e - m))
 
-    is the empirical log likelihood ratio of a mean of m (Owen, 1988). With the ratio of normal values in its place,
+    is the empirical log likelihood ratio of a mean of m (Owen, 1988). If it were the ratio for normal values,
     :math:`\sqrt{(N - 1)(\exp(2 l / N) - 1)}` would be Student's statistic, so it is compared with Student's
-    distribution of N - 1 degrees of freedom. For values of 0 and 1 the interval is close to that of Clopper
+    distribution with N - 1 degrees of freedom. For values of 0 and 1 the interval is close to that of Clopper
     and Pearson. The extreme unit is as large as the unit of the average instance.
 
     Examples
@@ -178,12 +178,12 @@ class Units:
 
     @classmethod
     def of(cls, values: Floats, sizes: Floats | None = None, clusters: Ints | None = None) -> Units:
-        """Return the units of values; those of a cluster are one unit. Values that are NaN are left out.
+        """Return the units of values; values of a cluster form one unit. NaN values are left out.
 
         Parameters
         ----------
         values : array of float
-            Of each instance; of instances with a size, times their size.
+            Value of each instance, times its size if it has one.
         sizes : array of float, optional
             Above 0; 1 by default.
         clusters : array of int, optional
@@ -222,7 +222,7 @@ class Units:
 
     @property
     def mean(self) -> float:
-        """Sum of all sums over the total size; NaN without units."""
+        """Sum of all sums divided by the total size; NaN without units."""
         return float(self.sums.sum()) / (self.total or math.nan)
 
     def interval(self, level: float, ends: Interval, hidden: float = 0.0) -> Interval:
@@ -232,7 +232,7 @@ class Units:
         ----------
         level : float
         ends : Interval
-            The least and the largest value that a unit could have; values beyond them that were seen widen them.
+            The smallest and largest values that a unit could have; observed values beyond them widen them.
         hidden : float
             Error of the mean that the spread over the units does not show.
         """
@@ -256,7 +256,7 @@ class Units:
 
 
 def _binned(counts: Floats, sums: Floats, sizes: Floats) -> Units:
-    """Return units by bins of their values and sizes."""
+    """Return units in bins by their values and sizes."""
     values, per_unit = (_codes(_leading_bits(each)) for each in (sums / sizes, sizes / counts))
     which = _codes(values * (per_unit.max(initial=0) + 1) + per_unit)
     return Units(*(np.bincount(which, each).astype(np.float64) for each in (counts, sums, sizes)))
@@ -283,7 +283,7 @@ def _codes(keys: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """The lower end of what is known of a mean: units, the last one the unseen part of one with the least value."""
+    """The lower end of the interval of a mean: units, of which the last is the unseen one with the least value."""
 
     counts: Floats
     sums: Floats
@@ -305,7 +305,7 @@ class _End:
 
     @property
     def mean(self) -> float:
-        """Of all units, the unseen one included."""
+        """Mean of all units, the unseen one included."""
         return float(self.counts @ self.sums) / float(self.counts @ self.sizes)
 
     def at(self, level: float, hidden: float) -> float:
@@ -324,7 +324,7 @@ class _End:
             return 0.5
         if m <= self.least:
             return 0.0
-        ratio = max(self._ratio(m, 0.0)[0], 0.0)  # below 0 by rounding where m is all but the mean
+        ratio = max(self._ratio(m, 0.0)[0], 0.0)  # rounding may make it negative where m is nearly the mean
         statistic = math.sqrt((self.n - 1) * math.expm1(2 * ratio / self.n))
         if hidden > 0:
             statistic /= math.hypot(1.0, statistic * hidden / (self.seen - m))
@@ -370,13 +370,13 @@ def mean_of(values: Floats) -> float:
 
 
 Parts = dict[Any, Any]
-"""Partial results, which add up with ``+``, by what they are about: recommender, group, place of the metric, pair."""
+"""Partial results, which add up with ``+``, by their subject: recommender, group, place of the metric, pair."""
 Step = Callable[[Mapping[str, Ranks], Groups | None, Rng], Parts]
 """Makes partial results of some instances, in these groups; the seed is for random orders of ties."""
 
 
 def added_up(parts: Iterable[Parts]) -> Parts:
-    """Add up what has the same key.
+    """Add up partial results with the same key.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def added_up(parts: Iterable[Parts]) -> Parts:
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean of independent values v with weights w, which is the sum of v over that of w, and its error.
+    """The mean of independent values v with weights w, which is the sum of v divided by the sum of w, and its error.
 
     The error rests on the deviations e = v - mean w, which sum to 0.
 
@@ -443,14 +443,14 @@ class Moments:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN below two values."""
+        """Standard error of the mean; NaN below two values."""
         if self.n < 2:
             return math.nan
         return math.sqrt(self.n / (self.n - 1) * max(self.ee, 0.0)) / self.weight
 
 
 ENGINES = {"pyspark": "truerank.engines.spark_evaluation"}
-"""Modules that make and add up partial results of dataframes where they are, by the library of the dataframes.
+"""Modules that make and add up partial results where the dataframes are, by the library of the dataframes.
 
 `evaluated` does so for each recommender alone; `compared` for all of them on their common instances.
 """
@@ -472,10 +472,10 @@ def engine_of(ranks: Mapping[str, Any]) -> ModuleType | None:
 
 
 def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
-    """Return the least and the largest value that any of the instances could have, in any order of the candidates.
+    """Return the smallest and largest values that any of the instances could have, in any order of the candidates.
 
-    None if they are not known, for metrics that may not be monotone in the rank. Of a corrected metric they are those
-    of the exact one, unless the correction knows its own; single values of it may lie beyond them.
+    None if they are not known, for metrics that may not be monotone in the rank. For a corrected metric they are those
+    of the exact one, unless the correction knows its own; single corrected values may lie beyond them.
 
     Examples
     --------
@@ -496,7 +496,7 @@ def attainable(ranks: Ranks, metric: Metric) -> Interval | None:
 
 
 def attainable_with(ends: Interval | None, seen: Floats) -> Interval | None:
-    """Return what is attainable, None if not known, with values that were seen, such as 0 without relevant items."""
+    """Return the attainable range, None if not known, widened to observed values, such as 0 without relevant items."""
     if not seen.size:
         return ends
     hull = Interval(float(seen.min()), float(seen.max()))
@@ -504,14 +504,14 @@ def attainable_with(ends: Interval | None, seen: Floats) -> Interval | None:
 
 
 def attainable_of_items(ranks: Ranks, metric: Metric, counts: Ints, weights: Floats) -> Interval | None:
-    """Return the least and the largest value per weight that some of the relevant items of instances could add.
+    """Return the smallest and largest values per weight that some of the relevant items of instances could add.
 
     Parameters
     ----------
     ranks : Ranks
     metric : Metric
     counts : array of int
-        How many of the relevant items of each instance.
+        How many relevant items of each instance these are.
     weights : array of float
         What they weigh in the mean.
 
@@ -547,9 +547,9 @@ def _extreme_shares(ranks: Ranks, metric: Metric, counts: Ints, *, best: bool) -
 
 
 def _candidates(ranks: Ranks, metric: Metric) -> Ints:
-    """Return the number of candidates that the metric, or the one that it estimates, is about."""
+    """Return the number of candidates that the metric, or the metric it estimates, is about."""
     n = ranks.n_candidates if metric.estimated is metric else ranks.n_catalogue
-    # what is below the depth of cut lists is not counted among the candidates
+    # items below the depth of cut lists are not counted among the candidates
     return n if ranks.depth is None else n + ranks.depth
 
 

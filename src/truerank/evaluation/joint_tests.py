@@ -1,7 +1,7 @@
 """All pairs of several recommenders at once: levels and p-values that hold for all of them together.
 
-Pairs share recommenders, so their tests depend on each other, and an adjustment that knows how needs to allow for less
-than one that does not, such as Holm's.
+Pairs share recommenders, so their tests depend on each other, and an adjustment that takes this into account can be
+less strict than one that does not, such as Holm's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from truerank.evaluation.paired_tests import (
     permuted_ranges,
 )
 
-# always the same ones, so that a comparison that is repeated comes to the same verdicts
+# always the same ones, so that a repeated comparison comes to the same verdicts
 _RESAMPLES = 50_000
 # numbers that fit into the cache
 _PART = 1 << 16
@@ -34,14 +34,14 @@ class Maxima:
     r"""The largest of all pairs' test statistics if no two recommenders differ: a bootstrap with normal multipliers.
 
     Every resample gives each user a standard normal weight. The means of K recommenders are then jointly normal with
-    the covariances that were seen, so they are drawn directly, from the standard errors of all pairs alone:
-    :math:`-2 C = J V J`, with the variances V of the differences and the centring matrix J. A resample counts by the
-    largest of its differences over their errors. The test of a pair keeps its own p-value, by empirical likelihood for
-    instance; what is resampled is how the pairs depend on each other.
+    the observed covariances, so they are drawn directly, from the standard errors of all pairs alone:
+    :math:`-2 C = J V J`, with the variances V of the differences and the centring matrix J. Each resample contributes
+    the largest of its differences divided by their errors. The test of a pair keeps its own p-value, by empirical
+    likelihood for instance; only the dependence between the pairs is resampled.
 
-    As in the intervals of means, differences may exist that were not seen: each recommender is given part of an
-    instance of its own where it differs from all others as much as possible. Where few users differ, the pairs thus
-    count as those of independent recommenders.
+    As in the intervals of means, there may be differences that were not seen: each recommender is given part of an
+    instance of its own where it differs from all others as much as possible. Where few users differ, the pairs are
+    thus treated like those of independent recommenders.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Maxima:
         errors : array of shape (n_recommenders, n_recommenders)
             Symmetric, with zeros on the diagonal.
         unseen : float
-            The error of a difference that comes from instances that were not seen; infinite if not known.
+            The error of a difference due to instances that were not seen; infinite if not known.
         compared : array of bool of the same shape, optional
             Which pairs are compared, as with one baseline; all of them by default.
         """
@@ -79,7 +79,7 @@ class Maxima:
         return cls(frozen(np.sort(np.concatenate(parts))), int(tested.sum()))
 
     def level(self, level: float) -> float:
-        """Return the level of each pair's interval, so that all of them hold together with the given one."""
+        """Return the level of each pair's interval at which all of them hold together with the given level."""
         from scipy.special import ndtr
 
         error, at = 1 - level, math.ceil(level * (self.largest.size + 1)) - 1
@@ -99,7 +99,7 @@ class Maxima:
 
 
 def _largest(drawn: Floats, scale: Floats, pairs: Bools) -> Floats:
-    """Return the largest difference of the rows of pairs, over its scale, in each column."""
+    """Return, for each column, the largest difference of the rows of any pair, divided by its scale."""
     largest = np.zeros(drawn.shape[1])
     for one in np.flatnonzero(pairs.any(axis=1)):
         others = pairs[one]
@@ -112,30 +112,30 @@ def _largest(drawn: Floats, scale: Floats, pairs: Bools) -> Floats:
 
 
 def _root(variances: Floats) -> Floats:
-    """Return a matrix whose rows, times a standard normal vector, differ with these variances."""
+    """Return a matrix whose rows, times a standard normal vector, have differences with these variances."""
     centring = np.eye(len(variances)) - 1 / len(variances)
     values, vectors = np.linalg.eigh(-centring @ variances @ centring / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def unseen_error(largest: float, n_units: int) -> float:
-    """Return the error of a mean difference by instances that were not seen, one of which is as large as possible."""
+    """Return the error of a mean difference due to unseen instances, one of which differs as much as possible."""
     return math.sqrt(UNSEEN) * largest / max(n_units, 1)
 
 
 def jointly_adjusted(
     differences: Sequence[Difference], level: float, blocks: int, baseline: str | None
 ) -> list[Difference]:
-    """Return the differences of one metric in one group, adjusted for all of them and for so many such blocks.
+    """Return the differences of one metric in one group, adjusted for all of them and for the number of such blocks.
 
     Parameters
     ----------
     differences : sequence of Difference
         Between all pairs.
     level : float
-        Of the whole.
+    Confidence level of the whole comparison.
     blocks : int
-        Metrics and groups that are compared.
+        Number of metrics times groups that are compared.
     baseline : str, optional
         The recommender that all others are compared with: only these differences are returned.
     """
@@ -162,7 +162,7 @@ def _maxima(differences: Sequence[Difference], own: Sequence[Difference], names:
     for each in own:
         compared[names.index(each.recommender), names.index(each.baseline)] = True
     if any(each.bounded for each in differences):
-        # nothing is known of how bounds depend on each other
+        # nothing is known about how bounds depend on each other
         return Maxima(np.full(1, np.inf), len(own))
     return Maxima.of(errors, unseen_error(differences[0].largest, differences[0].n_units), compared)
 
@@ -188,15 +188,15 @@ class TukeyOutcome(Outcome):
 
 @dataclass(frozen=True)
 class RandomisedTukey(PairedTest):
-    """Random order of all recommenders within units: how often the largest difference is as large as that of a pair.
+    """Random permutation of all recommenders within units: how often the largest difference is as large as a pair's.
 
-    Exact if it does not matter which recommender is which. Where some are better, or vary more, than others, it no
-    longer bounds the chance of a false finding among the rest, so no verdict rests on it alone (Carterette, 2012).
+    Exact if all recommenders are exchangeable. Where some are better, or vary more, than others, it no longer bounds
+    the chance of a false finding among the rest, so no verdict rests on it alone (Carterette, 2012).
 
     Attributes
     ----------
     test : PairedTest
-        For the p-values and intervals of single pairs.
+        The test for the p-values and intervals of single pairs.
     replicates : int
     rng : int or numpy.random.Generator, optional
     progress : bool
@@ -226,7 +226,7 @@ class RandomisedTukey(PairedTest):
 
 
 def _families(pairs: Sequence[Pair]) -> list[list[int]]:
-    """Return the columns that are compared with each other, directly or by way of others."""
+    """Return the columns that are compared with each other, directly or through others."""
     families: list[set[int]] = []
     for pair in pairs:
         touched = [own for own in families if own & set(pair)]

@@ -29,10 +29,10 @@ from truerank.recommending.recommendations import NO_CATALOGUE, Recommendations
 
 @dataclass(frozen=True)
 class CountEstimate(Estimate):
-    """A metric of how often items are recommended; which does not merge with others."""
+    """A metric of how often items are recommended, which can't be merged with others."""
 
     def __add__(self, other: Estimate) -> Estimate:
-        raise InputError(f"{self.metric} is not a mean over users, so it does not add up: join the lists with +.")
+        raise InputError(f"{self.metric} is not a mean over users, so it can't be added: join the lists with +.")
 
 
 class ListCells(NamedTuple):
@@ -66,7 +66,7 @@ def list_cells(
     ----------
     named : dict of name to Recommendations
     metrics : list of metrics, or one
-        Those of lists are computed here.
+        Metrics of lists are computed here.
     evaluate_ranks : callable
         Returns the `Evaluation` of the other metrics.
     by, truth, train, item_vectors
@@ -108,13 +108,13 @@ def list_cells(
 
 
 def list_notes(named: Mapping[str, Recommendations], train: PerUser | None) -> dict[str, tuple[str, ...]]:
-    """Return the notes of lists; if there is a catalogue now, without the one that says that there is none."""
+    """Return the notes of lists, without the note on a missing catalogue if `train` provides one."""
     obsolete = set() if train is None else {NO_CATALOGUE}
     return {name: tuple(note for note in lists.notes if note not in obsolete) for name, lists in named.items()}
 
 
 def _parts(named: Mapping[str, Recommendations], groups: Groups | None, ranked: Sequence[str]) -> Parts:
-    """Return the lists of each group, without those that have neither lists nor relevant items."""
+    """Return the lists of each group, without groups that have neither lists nor relevant items."""
     if groups is None:
         return {"": named}
     codes = {name: groups.find(lists.user_ids) for name, lists in named.items()}
@@ -144,7 +144,7 @@ def as_list_metric(metric: Any) -> Any:
 
 
 def _judgements(truth: Source) -> Interactions | None:
-    """Return the truth with all its grades, also those of 0, which is a judgement as well."""
+    """Return the truth with all its grades, including 0, which is a judgement as well."""
     if truth is None or isinstance(truth, Interactions):
         return truth
     rows = load(truth, TRUTH, {}, None)

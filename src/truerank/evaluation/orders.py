@@ -1,4 +1,4 @@
-"""What the differences between all pairs say of the order of several recommenders: who may be best, who is where."""
+"""The order of several recommenders, from the differences between all pairs: who may be best, and who is where."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from truerank.evaluation.differences import Difference
 
 @dataclass(frozen=True)
 class Place:
-    """Where a recommender may stand among several.
+    """The places that a recommender may have among several.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Place:
     first, last : int
         The best and the worst place that it may have.
     groups : tuple of int
-        The groups of recommenders not told apart that it belongs to, from 1.
+        Numbers, from 1, of the groups of recommenders not told apart that it belongs to.
     """
 
     recommender: str
@@ -49,9 +49,9 @@ class Place:
 class Order(Tabular[Place]):
     """The order of several recommenders by one metric, as far as it is known.
 
-    Everything that it says holds together with at least the probability `level`, because it only restates the verdicts
-    on pairs, whose false findings are bounded all together: a recommender stands behind those found better and before
-    those found worse (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+    All its statements hold together with at least the probability `level`, because they only restate the verdicts on
+    pairs, whose chance of any false finding is bounded: a recommender comes after those found better and before those
+    found worse (Mogstad, Romano, Shaikh and Wilhelm, 2024).
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Order(Tabular[Place]):
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of recommenders not told apart: two that differ share none, all others at least one."""
+        """Groups of recommenders not told apart: two that differ share none, any other two at least one."""
         numbers = sorted({at for each in self.places for at in each.groups})
         return tuple(tuple(each.recommender for each in self.places if at in each.groups) for at in numbers)
 

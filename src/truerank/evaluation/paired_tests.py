@@ -25,7 +25,7 @@ from truerank.estimators.corrected import AnyMetric
 from truerank.evaluation.intervals import Interval, Units, check_level, student_interval
 from truerank.evaluation.per_instance import Ties, values
 
-# Cochran's rule: the mean of this many values times their squared skewness is close enough to normal
+# Cochran's rule: a mean is close enough to normal if there are this many values per unit of squared skewness
 _PER_SKEWNESS = 25.0
 
 Pair = tuple[int, int]
@@ -34,7 +34,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class PairedSample:
-    """What was measured on independent units.
+    """Values measured on independent units.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class PairedSample:
     sizes : array of length n_units
         Number of instances of each unit, or their total weight; above 0.
     hidden : array of length n_columns, optional
-        Error of each column's mean that its spread over the units does not show, as of estimators that pool them.
+        Error of each column's mean that its spread over the units does not show, as for estimators that pool them.
     largest : array of length n_columns, optional
-        The largest difference that an instance could have, either way; by default that of any two values seen.
+        The largest difference that an instance could have, in either direction; by default that of any two values seen.
     """
 
     sums: Floats
@@ -88,7 +88,7 @@ class PairedSample:
         return self.sums.sum(axis=0) / self.total
 
     def deviations(self, pair: Pair) -> Floats:
-        """Return each unit's part in how far the difference is from its mean: they sum to 0."""
+        """Return the deviation of each unit from the mean difference; they sum to 0."""
         difference = self.sums[:, pair[0]] - self.sums[:, pair[1]]
         return difference - difference.sum() / self.total * self.sizes
 
@@ -107,7 +107,7 @@ class PairedSample:
         return Units.of(self.sums[:, pair[0]] - self.sums[:, pair[1]], self.sizes)
 
     def largest_difference(self, pair: Pair) -> float:
-        """Return the largest difference that an instance could have, either way."""
+        """Return the largest difference that an instance could have, in either direction."""
         if self.largest is not None:
             return float(self.largest[pair[0]])
         return float(np.ptp(self.sums[:, pair] / self.sizes[:, None])) if self.sizes.size else 0.0
@@ -115,8 +115,8 @@ class PairedSample:
     def standard_error(self, pair: Pair) -> float:
         """Return the standard error of the difference; NaN below two units.
 
-        With units of size 1 it is the standard deviation over the root of their number; otherwise that of a ratio, by
-        linearisation.
+        With units of size 1 it is the standard deviation over the square root of their number; otherwise that of a
+        ratio, by linearisation.
         """
         n = self.sizes.size
         if n < 2:
@@ -147,7 +147,7 @@ class Outcome(ABC):
         return False
 
     def merged(self, other: Outcome, largest: float) -> Outcome:
-        """Return the outcome of the same test on both parts of the instances, given `largest` difference of any."""
+        """Return the outcome of the same test on both parts; no instance can differ by more than `largest`."""
         raise InputError(f"a test of parts of the instances must be 'likelihood', got {type(self).__name__}.")
 
 
@@ -161,7 +161,7 @@ class PairedTest(ABC):
 
 @dataclass(frozen=True)
 class Reversed(Outcome):
-    """The same outcome with the pair exchanged."""
+    """The same outcome with the two recommenders exchanged."""
 
     outcome: Outcome
 
@@ -183,7 +183,7 @@ class LikelihoodOutcome(Outcome):
     units : Units
         The differences of the independent units.
     largest : float
-        The largest difference that an instance could have, either way.
+        The largest difference that an instance could have, in either direction.
     hidden : float
         Error of the difference that its spread over the units does not show.
     """
@@ -208,7 +208,7 @@ class LikelihoodOutcome(Outcome):
 
 @dataclass(frozen=True)
 class LikelihoodTest(PairedTest):
-    """Empirical likelihood that allows for differences which were not seen: good for any number of instances.
+    """Empirical likelihood that allows for unseen differences: good for any number of instances.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def likelihood_outcome(sample: PairedSample, pair: Pair) -> LikelihoodOutcome:
 
 @dataclass(frozen=True)
 class StudentOutcome(Outcome):
-    """Student's t distribution of the difference over its standard error."""
+    """Student's t distribution for the difference divided by its standard error."""
 
     difference: float
     standard_error: float
@@ -285,13 +285,13 @@ _UNITS = 1 << 10
 # random levels have 16 bits, which Poisson numbers beyond the largest hardly ever need
 _LEVELS = 1 << 16
 _LARGEST = 30
-# Poisson counts add up to this many standard deviations less than is drawn
+# Poisson counts are expected to add up to this many standard deviations less than the number of draws
 _DEVIATIONS = 6.0
 
 Weights = NDArray[np.uint8]
 """How often each unit counts in each replicate: a row per replicate."""
 Draw = Callable[[np.random.Generator, tuple[int, int]], Weights]
-"""Draws weights of a shape."""
+"""Draws weights of a given shape."""
 
 
 def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator, *, progress: bool = False) -> Floats:
@@ -312,9 +312,9 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator, *, p
 
     Notes
     -----
-    How often units are drawn are first independent Poisson numbers, with a mean a little below what is needed; the
-    missing draws are then made one by one. Together they have the multinomial law of draws with replacement, up to
-    2^-16 in the Poisson probabilities, and take a fraction of the time of single draws.
+    The numbers of draws of the units are first independent Poisson numbers, with a mean a little below what is needed;
+    the missing draws are then made one by one. Together they have the multinomial law of draws with replacement, up to
+    2^-16 in the Poisson probabilities, in a fraction of the time of single draws.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def bootstrap_totals(values: Floats, draws: Ints, rng: np.random.Generator, *, p
 
 
 def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator, *, progress: bool = False) -> Floats:
-    """Return the totals over units that are each taken with probability one half.
+    """Return the totals over units that are each included with probability one half.
 
     Examples
     --------
@@ -358,7 +358,7 @@ def exchange_totals(values: Floats, replicates: int, rng: np.random.Generator, *
 
 
 def permuted_ranges(values: Floats, replicates: int, rng: np.random.Generator, *, progress: bool = False) -> Floats:
-    """Return by how much the largest total of a column exceeds the least, if each unit's values change places.
+    """Return by how much the largest column total exceeds the smallest if each unit's values are permuted.
 
     Examples
     --------
@@ -377,7 +377,7 @@ def permuted_ranges(values: Floats, replicates: int, rng: np.random.Generator, *
 def _shared(
     replicates: int, run: Callable[[np.random.Generator, slice], Floats], rng: np.random.Generator, progress: bool
 ) -> Floats:
-    """Run all replicates, some at a time; the same for any number of threads."""
+    """Run all replicates, some at a time; the results are the same for any number of threads."""
     parts = [slice(at, min(at + _REPLICATES, replicates)) for at in range(0, replicates, _REPLICATES)]
 
     def one(task: tuple[np.random.Generator, slice], stopped: Event) -> Floats:
@@ -401,9 +401,9 @@ def _weighted(rng: np.random.Generator, values: Floats, part: slice, draw: Draw)
 
 
 def _poisson_thresholds(draws: int, n: int) -> NDArray[np.uint16]:
-    """Return levels: the number of those that a random level reaches is a Poisson number.
+    """Return thresholds: the number of them that a random level reaches is a Poisson number.
 
-    Its mean is a little below the number of draws per unit, so that the numbers of all units add up to fewer.
+    Its mean is a little below the number of draws per unit, so that the numbers of all units add up to less.
     """
     from scipy.special import pdtr
 
@@ -449,7 +449,7 @@ class BootstrapOutcome(Outcome):
 
     @classmethod
     def of(cls, replicates: Floats, difference: float, jackknife: Floats, least: float = 0.0) -> BootstrapOutcome:
-        """Return the outcome from resampled differences, and from those with one unit left out each."""
+        """Return the outcome from resampled differences, and from the differences with one unit left out."""
         from scipy.special import ndtri
 
         slack = _ROUNDING * np.abs(replicates).max(initial=abs(difference))
@@ -561,7 +561,7 @@ class Bootstrap(_Resampling):
         rng, n = as_rng(self.rng), sample.sizes.size
         busy = sample.sums.any(axis=1) | (sample.sizes != 1)
         both = np.column_stack([sample.sums, sample.sizes])[busy]
-        # units of size 1 where nothing was found, often most of them, need not be told apart
+        # units of size 1 with all values 0, often most of them, need not be distinguished
         draws = rng.binomial(n, len(both) / n, size=self.replicates)
         totals = bootstrap_totals(both, draws, rng, progress=self.progress)
         means = totals[:, :-1] / (totals[:, -1] + n - draws)[:, None]
@@ -576,7 +576,7 @@ def _around(sample: PairedSample, pair: Pair) -> tuple[float, Floats]:
 
 @dataclass(frozen=True)
 class RandomisationOutcome(Outcome):
-    """Share of random exchanges with a difference as large; the interval is by empirical likelihood."""
+    """Share of random exchanges with a difference at least as large; the interval is by empirical likelihood."""
 
     likelihood: LikelihoodOutcome
     share: float
@@ -591,10 +591,11 @@ class RandomisationOutcome(Outcome):
 
 @dataclass(frozen=True)
 class Randomisation(_Resampling):
-    """Random exchange of the two recommenders within units: exact if it does not matter which of them is which.
+    """Random exchange of the two recommenders within units: exact if they are exchangeable.
 
-    With at most `replicates` possible exchanges all of them are enumerated. Otherwise the p-value is one more than the
-    number of random exchanges with a difference as large, over one more than their number (Phipson and Smyth, 2010).
+    If there are at most `replicates` possible exchanges, all are enumerated. Otherwise the p-value is one more than the
+    number of random exchanges with a difference at least as large, over one more than their number (Phipson and Smyth,
+    2010).
     """
 
     def outcomes(self, sample: PairedSample, pairs: Sequence[Pair]) -> list[Outcome]:
@@ -606,7 +607,7 @@ class Randomisation(_Resampling):
         else:
             exchanged = exchange_totals(busy, self.replicates, rng, progress=self.progress)
         if sample.hidden is not None:
-            # exchanges shift a difference by twice their own
+            # exchanges shift a difference by twice the exchanged part of it
             exchanged = exchanged + sample.hidden * sample.total / 2 * rng.standard_normal(exchanged.shape)
         return [
             RandomisationOutcome(likelihood_outcome(sample, pair), _share(busy, exchanged, pair, plus_one=not every))
@@ -620,7 +621,7 @@ def _every(n: int) -> Floats:
 
 
 def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> float:
-    """Return the share of exchanges that make a difference at least as large as it is.
+    """Return the share of exchanges with a difference at least as large as the observed one.
 
     Parameters
     ----------
@@ -629,7 +630,7 @@ def _share(sums: Floats, exchanged: Floats, pair: Pair, *, plus_one: bool) -> fl
         Sums over the units that are exchanged.
     pair : pair of columns
     plus_one : bool
-        Whether what was observed counts as one more exchange.
+        Whether the observed difference counts as one more exchange.
     """
     differences = sums[:, pair[0]] - sums[:, pair[1]]
     slack = _ROUNDING * np.abs(sums[:, pair]).sum()
@@ -645,7 +646,7 @@ _NOT_OFFERED = " (which is not offered, since it does not test the means: see do
 
 
 def as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bool) -> PairedTest:
-    """Return the test of a name; those by replicates are given the other arguments."""
+    """Return the test with a name; resampling tests get the other arguments."""
     if isinstance(test, PairedTest):
         return test
     hint = _NOT_OFFERED if str(test) in ("wilcoxon", "sign") else ""
@@ -656,7 +657,7 @@ def as_test(test: TestName | PairedTest, replicates: int, rng: Rng, progress: bo
 
 
 Adjustment = Literal["holm", "max-t", "tukey", "benjamini-hochberg", "none"]
-"""How p-values allow for the number of tests; "max-t" and "tukey" know how pairs depend on each other."""
+"""How p-values allow for the number of tests; "max-t" and "tukey" take the dependence between pairs into account."""
 
 
 def adjusted(p_values: ArrayLike, how: Adjustment) -> Floats:
@@ -666,8 +667,8 @@ def adjusted(p_values: ArrayLike, how: Adjustment) -> Floats:
     ----------
     p_values : array of float
     how : {"holm", "benjamini-hochberg", "none"}
-        Holm (1979) bounds the chance of any false finding; Benjamini and Hochberg (1995) the expected share of false
-        ones among the findings.
+        Holm (1979) bounds the chance of any false finding; Benjamini and Hochberg (1995) bound the expected share of
+        false ones among the findings.
 
     Examples
     --------
@@ -705,7 +706,7 @@ def adjusted_levels(p_values: ArrayLike, how: Adjustment, level: float) -> Float
         NaN does not count as a test.
     how : {"holm", "benjamini-hochberg", "none"}
     level : float
-        Of the whole.
+    Confidence level of the whole comparison.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The values of several recommenders on the same instances, and what they show of each pair, in parts that add up."""
+"""The values of several recommenders on the same instances, and what they say about each pair, in parts that add up."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class PairedPart:
     Attributes
     ----------
     metric : str
-        With the estimator that was taken.
+        The metric with the estimator that was used.
     differences : Moments
-        Of the differences of independent units.
+        Moments of the differences of independent units.
     totals : array of length 2
         Sums of the values of both recommenders.
     n : int
@@ -65,17 +65,17 @@ class PairedPart:
     hidden : float
         Error of the difference that the spread of the values does not show.
     covariances : array of shape (2, 2), or None
-        Of the values, if both recommenders see the same candidates.
+        Covariances of the values, if both recommenders see the same candidates.
     sampling : array of shape (2, 2)
         Covariances of the totals over samples of candidates.
     biased, ends
-        Those of `PairedValues`.
+        As in `PairedValues`.
     better : array of length 2
         Units for whom either recommender has the larger value; NaN if ranks are sampled.
     runs : RunVariance
-        How far the difference would move with other runs.
+        How much the difference would change with other runs.
     outcome : Outcome
-        Of the test of the values.
+        Outcome of the test of the values.
     exact : Outcome or None
         What is known about the exact difference; None if the values themselves show it.
     """
@@ -193,7 +193,7 @@ def paired_parts(
 def parts_of_blocks(
     task: Task, blocks: Sequence[PairedValues], test: PairedTest, names: Sequence[str]
 ) -> Iterator[tuple[Key, PairedPart]]:
-    """Yield what each pair of each block shows; all have the same instances."""
+    """Yield what each pair of each block shows; all blocks have the same instances."""
     width, defined, clusters = len(task.names), blocks[0].defined, blocks[0].clusters
     sample = PairedSample.of(
         np.hstack([block.values for block in blocks])[defined],
@@ -249,9 +249,9 @@ class PairedValues:
     biased : bool
         Whether the values are of sampled ranks, and neither corrected nor unbiased.
     ends : Interval
-        The least and the largest value that an instance could have; those that were seen, if that is not known.
+        The smallest and largest values that an instance could have; those that were seen, if that is not known.
     bounds : tuple of BoundValues or None
-        For each recommender bounds of the exact metric, None where there are none; None: the values need no bounds.
+        For each recommender, bounds of the exact metric, or None if it has none; None: the values need no bounds.
     sampled : bool
         Whether any ranks are sampled.
     runs : tuple of arrays of shape (n_runs, n_instances)
@@ -285,7 +285,7 @@ class PairedValues:
         return np.cov(defined.T) if len(defined) > 1 else np.full((2, 2), math.nan)
 
     def run_variances(self, pair: Pair) -> tuple[RunVariance, RunVariance]:
-        """Return how much the difference varies with the runs: that of the values, and the most that of the bounds."""
+        """Return how much the difference varies with the runs: that of the values, and the largest that bounds show."""
         if not self.runs:
             return RunVariance(), RunVariance()
         found = sum((self._run_variance(self.runs[at]) for at in pair), RunVariance())
@@ -369,7 +369,7 @@ def _sampling(at: int, place: int, several: Sequence[Entrant], runs: Sequence[Fl
 
 
 def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> Interval | None:
-    """Return what a recommender can attain in a part, from what it can in whole instances."""
+    """Return what a recommender can attain in a part, given what it can attain in whole instances."""
     part, run = entrant.parts[0][place], entrant.runs[0]
     if part.items is None:
         return whole
@@ -377,7 +377,7 @@ def _of_part(whole: Interval | None, entrant: Entrant, at: int, place: int) -> I
 
 
 def _ends(runs: Sequence[Floats], part: Part, ends: Sequence[Interval | None]) -> Interval:
-    """Return what any of the recommenders could attain, with what was seen."""
+    """Return what any of the recommenders could attain, widened to what was seen."""
     values = np.concatenate(runs) / part.weights
     known = np.array([end for each in ends if each is not None for end in each])
     return attainable_with(None, np.append(known, values[~np.isnan(values)])) or Interval(0.0, 0.0)
@@ -456,7 +456,7 @@ class Entrant:
         return self.runs[0].design is not None and not self.metrics[at].unbiased(self.runs[0])
 
     def bounds(self, at: int, assume: Assumption) -> BoundValues | None:
-        """Return bounds of the exact metric for each instance, from all runs; None if the design allows for none."""
+        """Return bounds of the exact metric for each instance, from all runs; None if the design allows none."""
         if not self.is_bounded(at):
             return unbiased_bounds(self.runs, self.metrics[at], assume)
         bounded = self.sampled or all(run.design is not None and run.design.unequal_chances for run in self.runs)
@@ -474,7 +474,7 @@ class Entrant:
 
 
 def shared_name(entrants: Mapping[str, Entrant], at: int, asked: Metric) -> str:
-    """Return what a metric is called, or refuse biased values that are not among the same kind of candidates."""
+    """Return the name of a metric, or refuse biased values that are not among the same kind of candidates."""
     designs = {name: each.runs[0].design for name, each in entrants.items()}
     if len(set(designs.values())) > 1 and any(each.metrics[at].biased(each.runs[0]) for each in entrants.values()):
         candidates = ", ".join(f"{name!r} {design or 'among all candidates'}" for name, design in designs.items())
@@ -538,7 +538,7 @@ def _half_squares(metric: Metric, one: Ranks, other: Ranks, parts: Sequence[Part
     try:
         pairs = zip(*(values_by_part(run, metric.terms(run), parts) for run in (one, other)), strict=True)
     except InputError:
-        # draws that end at a cap have no unbiased estimate, even if none of the run that is compared did
+        # draws that end at a cap have no unbiased estimate, even if none did in the run that is compared
         return np.full(len(parts), np.nan)
     return np.array([np.nansum(np.square(a - b)) / 2 for a, b in pairs])
 
@@ -564,7 +564,7 @@ def covariances_of_totals(runs: Floats) -> Floats:
 def sampling_variance(own: Floats, total: Floats | None) -> float:
     r"""Return the variance over samples of a total difference, or the most that it can be.
 
-    If both recommenders see the same candidates, what they have in common cancels. Several runs show how much that is.
+    If both recommenders see the same candidates, their common variation cancels. Several runs show how much that is.
     Single runs only bound it: with variances over samples :math:`V_a, V_b` and between instances :math:`B_a, B_b`, the
     covariance of the values is at most :math:`C + \sqrt{B_a B_b}`, where C is the unknown covariance over samples. So
     :math:`V_a + V_b - 2 C` is at most the variance of the differences minus :math:`(\sqrt{B_a} - \sqrt{B_b})^2`. It is
@@ -573,7 +573,7 @@ def sampling_variance(own: Floats, total: Floats | None) -> float:
     Parameters
     ----------
     own : array of shape (2, 2)
-        Covariances of the two totals over samples; off the diagonal 0 for single runs, which do not show it.
+        Covariances of the two totals over samples; 0 off the diagonal for single runs, which do not show them.
     total : array of shape (2, 2), optional
         Covariances of the totals over samples and instances, if both recommenders see the same candidates.
 
@@ -593,7 +593,7 @@ def sampling_variance(own: Floats, total: Floats | None) -> float:
 
 
 def _order_probability(difference: float, error: float) -> float:
-    """Return the probability that a difference has the sign that it shows, if all were equally likely beforehand."""
+    """Return the probability that a difference has the sign that it shows, under a flat prior."""
     from scipy.special import ndtr
 
     if error > 0:

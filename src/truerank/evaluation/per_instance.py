@@ -140,7 +140,7 @@ def check_ties(ties: Ties) -> None:
 
 
 def tie_seed(ties: Ties, rng: Rng) -> Rng:
-    """Return one seed for the ties of all recommenders, or refuse an unknown policy; none for the expectation."""
+    """Return one seed for the ties of all recommenders, None for the expectation, or refuse an unknown policy."""
     check_ties(ties)
     if ties == "expected" or isinstance(rng, int):
         return rng
@@ -148,7 +148,7 @@ def tie_seed(ties: Ties, rng: Rng) -> Rng:
 
 
 def untied(named: Mapping[str, Ranks], ties: Ties, rng: Rng) -> dict[str, Ranks]:
-    """Return ranks whose ties are broken, unless the expectation over ties is asked for; one seed serves all."""
+    """Return ranks with broken ties, unless the expectation over ties is requested; one seed serves all."""
     seed = tie_seed(ties, rng)
     if ties == "expected":
         return dict(named)
@@ -197,7 +197,7 @@ def values_at_mean_rank(ranks: Ranks, metric: Metric) -> Floats:
 
 
 def item_terms(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
-    """Return what each relevant item adds; relevant items that tie are equally likely at each of their places."""
+    """Return what each relevant item adds; tied relevant items are equally likely at each of their places."""
     ones = np.ones(ranks.above.size)
     return _added(ranks, tuple(part._replace(weight=ones) if part.weight is None else part for part in terms))
 
@@ -220,15 +220,15 @@ class Part:
     rows : array of int
         Its instances.
     items : array of int or None
-        Its relevant items, as positions; None if it has its instances as a whole.
+        Its relevant items, as positions; None if it consists of whole instances.
     counts : array of int
-        How many of the relevant items of each of its instances it has.
+        How many relevant items of each of its instances it has.
     weights : array of float
-        Their share of the relevant items; 1 if it has its instances as a whole.
+        Their share of the relevant items; 1 if the part consists of whole instances.
     inverse : array of float or None
-        1 / propensity of each of its items, which multiplies what it adds and its part in the weight of its instance.
+        1 / propensity of each of its items, which multiplies what the item adds and its part in the instance's weight.
     alone : array of float or None
-        What one relevant item of each instance weighs, before that.
+        Weight of one relevant item of each instance, before this multiplication.
     """
 
     name: str
@@ -241,7 +241,7 @@ class Part:
 
     @property
     def extremes(self) -> tuple[Ints, Floats]:
-        """Numbers of items and their weights between which all means of the part lie: of all its items, or of one."""
+        """Numbers of items, with their weights, between which all means of the part lie: all its items, or one."""
         return (self.counts, self.weights) if self.alone is None else (np.ones_like(self.counts), self.alone)
 
 
@@ -301,7 +301,7 @@ def parts_by(
 _CHUNK = 1 << 19
 
 
-# beyond this many standard deviations plus mean gaps between relevant items, nothing changes a double
+# beyond this many standard deviations plus mean gaps between relevant items, terms are below double precision
 _DEVIATIONS, _GAPS = 10.0, 45.0
 
 
@@ -326,7 +326,7 @@ def _block_means(means: Floats, ranks: Ranks) -> Floats:
 
 @dataclass(frozen=True)
 class _Items:
-    """Relevant items, and all that their terms and ties depend on."""
+    """Relevant items, and everything that their terms and ties depend on."""
 
     rank: Ints
     i: Ints
@@ -357,7 +357,7 @@ def _unweighted(ranks: Ranks, terms: Terms) -> Floats:
     if term.shape == "affine":
         return items.term(term, items.tied * items.place / (items.block + 1.0))
     means = np.array(plain, dtype=np.float64)
-    # blocks of like size together: the work on a chunk grows with the largest
+    # blocks of similar size together: the work on a chunk grows with the largest
     tied = np.flatnonzero(items.tied)
     tied = tied[np.argsort(items.block[tied], kind="stable")]
     mean = _mean_over_orders if term.shape == "any" else _smooth_mean_over_orders
@@ -367,11 +367,11 @@ def _unweighted(ranks: Ranks, terms: Terms) -> Floats:
 
 
 def _range(items: _Items, term: Term) -> tuple[Ints, Ints]:
-    """Return from and before how many lost ties there is a chance, and something left to add."""
+    """Return the range of lost ties, end excluded, in which chances and terms are not 0."""
     j, b, t = items.place, items.block, items.tied
     middle = t * j / (b + 1.0)
     deviation = np.sqrt(middle * (b + 1.0 - j) * (t + b + 1.0) / ((b + 1.0) * (b + 2.0)))
-    # far away the chance falls at least as fast as the exponential of the mean gap, or of a few single ties
+    # far away the chance falls at least as fast as an exponential of the mean gap, or of a few single ties
     reach = _DEVIATIONS * deviation + _GAPS * np.maximum(t / b, 1.0)
     first = np.maximum(np.floor(middle - reach), 0).astype(np.int64)
     end = np.minimum(np.ceil(middle + reach), t).astype(np.int64) + 1
@@ -388,7 +388,7 @@ def _cost(items: _Items, term: Term) -> Ints:
 
 
 def _chunks(positions: Ints, costs: Ints) -> Iterator[Ints]:
-    """Cut the positions where their costs add up to another chunk."""
+    """Divide the positions into chunks of about equal total cost."""
     return iter(np.split(positions, np.flatnonzero(np.diff(np.cumsum(costs) // _CHUNK)) + 1))
 
 
@@ -404,7 +404,7 @@ def _mean_over_orders(items: _Items, term: Term) -> Floats:
 
 
 def _smooth_mean_over_orders(items: _Items, term: Term) -> Floats:
-    """Sum the same in blocks that grow with the rank, by Gauss rules: 40,000 ties need some 100 terms.
+    """Compute the same sum in blocks that grow with the rank, by Gauss rules: 40,000 ties need some 100 terms.
 
     The chance is a polynomial in the number of lost ties, nearly an exponential near the ends of the block of ties and
     nearly a normal density inside; the blocks are kept shorter than a few of its widths.
@@ -444,7 +444,7 @@ def chance(lost: Floats | Ints, tied: Ints, place: Ints, block: Ints) -> Floats:
     [0.4, 0.3, 0.2, 0.1]
     """
     if (block > _FEW).all():
-        return _by_law(lost, tied, place, block)  # not yet broadcast: what is the same for many is computed once
+        return _by_law(lost, tied, place, block)  # not yet broadcast, so that shared values are computed once
     x, t, j, b = np.broadcast_arrays(lost, tied, place, block)
     few = b <= _FEW
     if few.all():

@@ -1,4 +1,4 @@
-"""How likely a relevant item was to be logged, so that logs which show some items more than others can be weighted."""
+"""Probabilities that relevant items were logged, for weighting logs in which some items are shown more than others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Propensity:
     chance : array of float
         Above 0 and at most 1, or 0 for items that are never held out.
     ids : array, optional
-        The id of the instance for each row, where the chance is that of a user and an item.
+        The id of the instance for each row, where chances depend on both user and item.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Propensity:
         return cls(items, chance, *ids)
 
     def clipped(self, least: float) -> Propensity:
-        """Return propensities of at least `least`: smaller errors, and the bias that comes with it."""
+        """Return propensities of at least `least`, for smaller errors at the cost of a bias."""
         if not 0 < as_number(least) <= 1:
             raise InputError(f"the least propensity must be above 0 and at most 1, got {least!r}.")
         return Propensity(self.items, np.maximum(self.chance, least), self.ids)
@@ -115,7 +115,7 @@ class Propensity:
 
 
 def _found(own: AnyArray, wanted: AnyArray) -> Ints:
-    """Return the place of each wanted one, -1 if it is not there."""
+    """Return the place of each wanted value, -1 if it is not there."""
     if (own.dtype.kind in "UOT") != (wanted.dtype.kind in "UOT"):
         own, wanted = own.astype(np.str_), wanted.astype(np.str_)
     if not own.size:
@@ -142,8 +142,8 @@ def popularity_propensity(
     ----------
     train : Interactions, sparse matrix, or list of item numbers per user
     power : float
-        0 weights all items equally. Yang et al. (RecSys 2018) estimate it from the data; what is known is rarely
-        more than a range, so try several.
+        0 weights all items equally. Yang et al. (RecSys 2018) estimate it from the data; it is rarely known more
+        precisely than as a range, so try several values.
     form : {"power", "labels"}
         "power" is :math:`((N_i + o) / (\max N + o))^{power}` with the offset o. "labels" is the form of extreme
         classification (Jain, Prabhu and Varma, KDD 2016), :math:`1 / p = 1 + C (N_i + o)^{-power}` with
@@ -151,7 +151,7 @@ def popularity_propensity(
     offset : float, optional
         0 by default, so that items without training interactions have a propensity of 0; 1.5 for "labels".
     clip : float, optional
-        The least propensity; see `Propensity.clipped`. None: all are taken as they are.
+        Smallest propensity; see `Propensity.clipped`. None: propensities are not clipped.
 
     References
     ----------
@@ -187,7 +187,7 @@ def popularity_propensity(
 
 
 def check_weighted(metric: Metric, ranks: Ranks) -> None:
-    """Refuse metrics that weights of items can't correct: those of other relevant items, and biased ones."""
+    """Refuse metrics that item weights can't correct: those that depend on other relevant items, and biased ones."""
     if metric.of_all_instances:
         raise InputError(f"{metric} is of all instances together; with `propensity` use recall@k, ndcg@k or auc.")
     if not metric.unbiased(ranks):

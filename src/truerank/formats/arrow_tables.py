@@ -1,4 +1,4 @@
-"""Anything with rows, a file, a dataframe, lists or dicts, -> an Arrow table."""
+"""Anything with rows (a file, a dataframe, lists or dicts) -> an Arrow table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REFUSED = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def from_columns(columns: Mapping[Any, Any], contents: Contents, chosen: Mapping[str, str | int]) -> pa.Table | None:
-    """Return ``{"user": [...], "item": [...]}`` as a table, None if the keys of a dict are not names of columns.
+    """Return ``{"user": [...], "item": [...]}`` as a table; None if the keys of a dict are not names of columns.
 
     Examples
     --------
@@ -136,9 +136,9 @@ def _array(values: Any, what: str) -> pa.Array:
         raise InputError(f"the {what} must be whole numbers of 64 bits or text ({reason(error)}).") from error
 
 
-_ROWS = 1 << 17  # of a Parquet file, read at once
-_PIECE = 1 << 24  # bytes of JSON, read at once
-_BYTES_PER_BYTE = 8  # of JSON: as bytes, as text, and parsed
+_ROWS = 1 << 17  # rows of a Parquet file read at once
+_PIECE = 1 << 24  # bytes of JSON read at once
+_BYTES_PER_BYTE = 8  # memory per byte of JSON: as bytes, as text, and parsed
 # nesting of JSON objects; a depth of a hundred thousand overflows the stack of Arrow's parser
 _DEEPEST = 64
 
@@ -236,7 +236,7 @@ class _Text(Opened):
 class _Parquet(Opened):
     """A Parquet file; only the needed columns are read.
 
-    Text is read as a dictionary, which repeated values do not enlarge, and unpacked once its size is known.
+    Text is read as a dictionary, which repeated values do not enlarge, and is unpacked once its size is known.
     """
 
     def __init__(self, file: File) -> None:
@@ -250,11 +250,11 @@ class _Parquet(Opened):
     def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
         wanted = [self.names[column] for column in columns]
         with unreadable(self.name), self._file.open_anywhere() as stream:
-            # the metadata of columns say more, but Arrow ends the process where these are damaged
+            # the metadata of columns say more, but Arrow ends the process if they are damaged
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
             check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
-            # read ahead, the packed columns of the whole file would be in memory
+            # with reading ahead, the packed columns of the whole file would be in memory
             content, size = pq.ParquetFile(stream, read_dictionary=self._texts, pre_buffer=False), 0
             gathered = Gathered(self.name, [str(column) for column in ids])
             for piece in self._pieces(content, columns):
@@ -287,8 +287,8 @@ def _is_text(leaf: pq.ColumnSchema) -> bool:
 class _Json(Opened):
     """JSON objects, one per line.
 
-    Any of them may have other columns, or need another type, so that all are read once to see what there is, and
-    once more to keep the columns that are needed.
+    Any of them may have other columns, or need other types, so all are read once to find columns and types, and once
+    more to keep the columns that are needed.
     """
 
     def __init__(self, file: File) -> None:
@@ -315,7 +315,7 @@ class _Json(Opened):
             self._n_rows += len(table)
 
     def _pieces(self, kinds: Mapping[str, pa.DataType] | None = None) -> Iterator[pa.Table]:
-        """Yield some rows at a time: columns of these types, or all columns, with the types that hold their values."""
+        """Yield some rows at a time: columns of the given types, or all columns, with types that hold their values."""
         n_lines = n_rows = 0
         for piece in self._file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
             content = piece.removeprefix(b"\xef\xbb\xbf").decode(self._encoding).encode()
@@ -326,7 +326,7 @@ class _Json(Opened):
             n_lines += content.count(b"\n")
 
     def _parse(self, content: bytes, kinds: Mapping[str, pa.DataType] | None, n_rows: int) -> pa.Table:
-        """Return the rows in a piece, before which there are `n_rows`."""
+        """Return the rows in a piece that comes after `n_rows` others."""
         # a line must fit into a block, and Arrow counts the rows of each block
         reading = pa_json.ReadOptions(block_size=len(content) + 1)
         chosen = pa_json.ParseOptions(explicit_schema=pa.schema(kinds or {}), unexpected_field_behavior="ignore")
@@ -376,7 +376,7 @@ class _Json(Opened):
 
 
 def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return the type that holds the values of two; text if some look like dates and others do not."""
+    """Return a type that holds the values of both; text if some look like dates and others do not."""
     try:
         return _promoted(one, other)
     except pa.ArrowTypeError:
@@ -395,7 +395,7 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
 
 
 def _check_nesting(content: bytes, name: str, n_lines: int) -> None:
-    """Refuse lines, after so many others, whose brackets are nested deeper than in any table."""
+    """Refuse lines, after `n_lines` others, whose brackets are nested deeper than in any table."""
     codes = np.frombuffer(content, dtype=np.uint8)
     # { and } are [ and ] with another bit set
     at = np.flatnonzero(((codes | 0x20) == 0x7B) | ((codes | 0x20) == 0x7D))

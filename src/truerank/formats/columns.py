@@ -46,7 +46,7 @@ class Contents:
     format_argument : str
         Name of the reader's argument for the format.
     header_hint : str
-        What to do if the first line may be a header or a row; by default, to give the argument for it.
+        What to do if the first line may be a header or a row; by default, to give the reader's argument for it.
     """
 
     what: str
@@ -85,7 +85,7 @@ RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED)
 
 
 def chosen_columns(columns: Mapping[str, Column] | None) -> dict[str, str | int]:
-    """Return the columns that were chosen."""
+    """Return the columns that the caller chose."""
     return {role: column for role, column in (columns or {}).items() if column is not None}
 
 

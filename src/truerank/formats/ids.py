@@ -69,7 +69,7 @@ def numbers_if_spelled_so(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def distinct(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return each text once where a column holds codes of them, as those that were read in pieces do, else itself."""
+    """Return each text once if a column holds codes, as columns read in pieces do; otherwise the column itself."""
     coded = pa.types.is_dictionary(column.type) and column.num_chunks > 0
     return pa.chunked_array([column.chunk(0).dictionary]) if coded else column
 
@@ -212,7 +212,7 @@ def _whole(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> p
 
 
 def _spelled_as_numbers(text: pa.Array) -> bool:
-    """Whether all are digits after an optional minus, without leading zeros; the cast refuses what remains."""
+    """Whether all are digits after an optional minus, without leading zeros; the cast refuses anything else."""
     bounds, content = _bytes_of(text)
     sizes = np.diff(bounds)
     if not sizes.all():

@@ -13,11 +13,11 @@ from truerank.formats.ids import is_text
 _TEXT = pa.large_string()
 _WHOLE = [(pa.int8(), 2**7), (pa.int16(), 2**15), (pa.int32(), 2**31), (pa.int64(), 2**63)]
 _PENDING = 1 << 26  # bytes of ids that wait to be numbered
-_SHARE = 1.5  # of a table in 64 bits: itself, and what is made of it by numbering and sorting its rows
+_SHARE = 1.5  # memory relative to a table of 64 bits: itself, and the results of numbering and sorting its rows
 
 
 class Gathered:
-    """Pieces of a table, joined as they come: ids that are text are kept once each.
+    """Pieces of a table, joined as they arrive; each id that is text is kept once.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 class _Ids:
-    """A column of ids: numbers as they are, or codes of distinct texts, in the order in which these first occur."""
+    """A column of ids: numbers as they are, or codes of distinct texts, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._kind: pa.DataType | None = None

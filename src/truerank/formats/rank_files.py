@@ -56,13 +56,13 @@ def read_ranks(path: str | Path) -> Ranks:
 
 
 def _arrays(ranks: Ranks) -> dict[str, AnyArray]:
-    """Return the arrays that these ranks have, the catalogue only where they are sampled."""
+    """Return the arrays that these ranks have; the catalogue only if they are sampled."""
     names = [name for name in ARRAYS if name != "n_catalogue" or ranks.sample is not None]
     return {name: array for name in names if (array := getattr(ranks, name)) is not None}
 
 
 def _from_fields(fields: dict[str, Any]) -> Ranks:
-    """Return ranks from stored fields, those of a sample among them."""
+    """Return ranks from stored fields, including those of a sample."""
     design, catalogue, *per_item = (fields.pop(name, None) for name in ("design", "n_catalogue", "drawn", "estimated"))
     if (design is None) != (catalogue is None):
         raise InputError("`design` and `n_catalogue` belong together: give both, or neither for exact ranks.")
@@ -155,7 +155,7 @@ STATED = ("design", "depth")
 
 
 def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
-    """Return a row per instance with the columns of the schema; what these ranks don't have is null.
+    """Return a row per instance with the columns of the schema; columns that these ranks lack are null.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def to_rows(ranks: Ranks, schema: pa.Schema) -> pa.Table:
 
 
 def from_rows(table: pa.Table) -> Ranks:
-    """Return the ranks in the rows of a table; columns of nulls are ignored, and estimated counts if any are missing.
+    """Return the ranks in the rows of a table; columns of nulls, and estimated counts if any are missing, are ignored.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def from_rows(table: pa.Table) -> Ranks:
 
 
 def from_frame(frame: Any) -> Ranks:
-    """Return the ranks in a dataframe of another process that has a method `toArrow`, such as Spark's."""
+    """Return the ranks in a dataframe of another process with a method `toArrow`, such as Spark's."""
     if not hasattr(frame, "toArrow"):
         raise InputError(f"ranks must be in a Spark dataframe, got {type(frame).__name__}.")
     with raised_on_workers():

@@ -40,14 +40,14 @@ class Rows:
     Attributes
     ----------
     table : pyarrow.Table
-        Columns named by their roles; "user" and "item" hold ids as `id_column` returns them, text that was read in
-        pieces as codes of distinct texts.
+        Columns named by their roles; "user" and "item" hold ids as `id_column` returns them, where text that was read
+        in pieces is stored as codes of distinct texts.
     name : str
         What to call the source in messages.
     place : function
         Returns what to call a row (from 0) in messages: file and line if there are lines.
     notes : tuple of str
-        What was unusual.
+        Anything unusual in the source.
     parents : array of int, optional
         If the source had lists, the row of the source (from 0) that each row comes from.
     """
@@ -82,7 +82,7 @@ class Rows:
         return as_names(self.ids(role), role)
 
     def without_match(self, other: Rows, role: str, arguments: tuple[str, str], example: str) -> InputError:
-        """Return the error that no id is in the other source; arguments name both if their own names are the same."""
+        """Return the error that no id is in the other source; `arguments` name both if their own names are equal."""
         names = (self.name, other.name) if self.name != other.name else tuple(f"`{name}`" for name in arguments)
         return InputError(f"no {role} of {names[0]} is in {names[1]}: the ids do not match ({example}).")
 
@@ -174,7 +174,7 @@ def load(
     contents : Contents
         What to look for.
     columns : dict, optional
-        Columns by role, where their names are not the usual ones; None for those to be found.
+        Columns by role, where their names are not the usual ones; None for columns to be found by name.
     given : str, optional
         The format of a text file, if it can't be detected.
     lenient : bool

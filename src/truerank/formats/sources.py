@@ -77,7 +77,7 @@ def check_unpacked(name: str, size: int, packed: int) -> None:
 
 
 def unpacked_size(column: pa.ChunkedArray) -> int:
-    """Return the bytes that a column takes once its dictionaries are unpacked, also those in lists.
+    """Return the bytes that a column takes once its dictionaries, including those in lists, are unpacked.
 
     Examples
     --------
@@ -124,7 +124,7 @@ Source = Any
 
 HEAD = 1 << 16
 _BLOCK = 1 << 24
-_IN_MEMORY = 1 << 26  # bytes of a stream; what is longer is kept in a temporary file
+_IN_MEMORY = 1 << 26  # bytes of a stream; a longer one is kept in a temporary file
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
 _UNREADABLE = (
@@ -178,7 +178,7 @@ class File:
 
     @contextmanager
     def open_anywhere(self) -> Iterator[Any]:
-        """Open the unpacked content as an Arrow stream that is read in any order: if it is packed, from a copy."""
+        """Open the unpacked content as an Arrow stream that can be read in any order; packed content is copied."""
         with self.open() as stream:
             if self.member is None and not self._gzipped():
                 yield stream
@@ -201,7 +201,7 @@ class File:
             return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield the unpacked content in pieces of about so many bytes that end with a line; at least one."""
+        """Yield the unpacked content in pieces of about `size` bytes that end with a line; at least one piece."""
         rest: list[bytes] = []
         with self.open() as stream:
             while block := stream.read(size):
@@ -215,7 +215,7 @@ class File:
 
     @contextmanager
     def _raw(self) -> Iterator[tuple[Any, int]]:
-        """Open the content as it is stored, and return its size there."""
+        """Open the content as it is stored, and return its stored size."""
         if self.member is not None:
             with self._archive() as archive:
                 info = archive.getinfo(self.member)
@@ -316,14 +316,14 @@ def _standard_input() -> File:
         return _streamed(Path("-"), sys.stdin.buffer)
     except InputError:
         raise
-    except (AttributeError, ValueError) as error:  # Python has none where it was closed before the start
+    except (AttributeError, ValueError) as error:  # there is none if it was closed before the start
         raise InputError("can't read standard input: it is closed.") from error
     except OSError as error:
         raise InputError(f"can't read standard input: {error.strerror or error}.") from error
 
 
 def _streamed(path: Path, stream: IO[bytes]) -> File:
-    """Return the content of a stream as a file, whose copy is deleted with it."""
+    """Return the content of a stream as a file; the copy is deleted with it."""
     content = _stored(stream)
     try:
         file = _inside(File(path, content=content))
@@ -383,7 +383,7 @@ def load_arrays(path: str | Path) -> dict[str, AnyArray]:
 
 
 def _check_file(path: str | Path) -> None:
-    # these, unlike those of a Path, take any text for a path
+    # unlike the methods of a Path, these accept any text
     if os.path.isdir(path):  # noqa: PTH112
         raise InputError(f"{str(path)!r} is a directory, not a file.")
     if not os.path.isfile(path):  # noqa: PTH113

@@ -24,8 +24,8 @@ from truerank.formats.pieces import Gathered
 from truerank.formats.sources import HEAD, File, locate, unreadable
 
 _PIECE = 1 << 25  # bytes of text read at once
-_BYTES_PER_BYTE = 8  # of text: itself, its fields, and what they are turned into
-_LINE_END = re.compile(r"\r\n|\n|\r")  # as the readers of Arrow divide lines
+_BYTES_PER_BYTE = 8  # memory per byte of text: itself, its fields, and what they are turned into
+_LINE_END = re.compile(r"\r\n|\n|\r")  # as Arrow's readers divide lines
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Layout:
     latin: bool = False
 
     def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Return some columns, named by their numbers, and notes; those in `text` are ids.
+        """Return some columns, named by their numbers, and notes; the columns in `text` hold ids.
 
         Text that is not UTF-8 is read as Latin-1, with a note. A line with a wrong number of fields is an error that
         names the line.
@@ -105,7 +105,7 @@ class Layout:
         even: Callable[[bytes], bytes] = bytes,
         kind: pa.DataType | None = None,
     ) -> pa.Table:
-        """Read one piece of the file after another, after `even`; columns without ids are of one kind, or as found."""
+        """Read the file piece by piece, each passed through `even`; columns without ids are of type `kind`, or any."""
         gathered, skip = Gathered(str(file), [str(column) for column in text]), self.skip
         kinds = {str(column): pa.string() if column in text else kind for column in columns if column in text or kind}
         for piece in file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
@@ -144,7 +144,7 @@ class Layout:
         return pa_csv.read_csv(pa.BufferReader(content), reading, parsing, converting).select(wanted)
 
     def records(self, file: File) -> Iterator[tuple[int, list[str]]]:
-        """Return the rows with their line numbers: slowly, to say what is wrong where."""
+        """Return the rows with their line numbers; slow, and only used to say what is wrong and where."""
         with file.open() as stream:
             lines = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
             for number, fields in _split(lines, self.delimiter, self.quoted):
@@ -160,7 +160,7 @@ class Layout:
 
 
 def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
-    """Decode content as UTF-8, or else as Latin-1; also return whether it is the latter.
+    """Decode content as UTF-8, or else as Latin-1; also return whether it was Latin-1.
 
     A byte-order mark is left out; so is an incomplete character at the end if the content was `cut` off.
 
@@ -230,7 +230,7 @@ def check_format(given: str | None) -> None:
 
 
 def with_header(given: Format | None, header: bool | None, name: str = "header") -> Format | None:
-    """Return the format of delimited text of which the caller says whether it has a header.
+    """Return the format of delimited text with or without a header, as the caller says.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def with_header(given: Format | None, header: bool | None, name: str = "header")
 
 @dataclass(frozen=True)
 class Detection:
-    """Finds out how a text file is divided, from its head, what it must hold, and what the caller says of it."""
+    """Finds out how a text file is divided, from its head, the expected contents, and what the caller says about it."""
 
     file: File
     contents: Contents
@@ -276,7 +276,7 @@ class Detection:
         return Layout(" ", _TREC[kind], skip, even=even, quoted=False, fixed=True)
 
     def _trec(self, lines: Sequence[str]) -> str | None:
-        """Return the TREC format to read, None for another format; refuse what is not clear, or not what is needed."""
+        """Return the TREC format to read, None for another format; refuse ambiguous files and those of a wrong kind."""
         if self.given == "trec":
             kind, sure = self._as_trec(lines[0]), True
         elif self.given is None and (found := _may_be_trec(lines)):
@@ -329,7 +329,7 @@ class Detection:
         return Layout(delimiter, self._unnamed(fields), skip, even, quoted, whole, unnamed=True)
 
     def _has_header(self, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
-        """Whether the first line holds names: text only and, if columns are chosen by number, unlike all others."""
+        """Whether the first line holds names: only text and, if columns are chosen by number, unlike all others."""
         if self.given in ("movielens", "csv-header", "csv-no-header"):
             return self.given == "csv-header"
         if any(map(_NUMBER.fullmatch, fields)):
@@ -430,7 +430,7 @@ def _users_and_items(file: File, lines: Sequence[str]) -> pa.Table:
 
 
 _LINE = re.compile(r"\(?([0-9]+)(?:,\s*[0-9]+\))?((?:\t[0-9]+)*)\s*")
-# more users without a line, for each user with one, must be a mistake; user numbers below the second are always allowed
+# more users without a line, per user with one, must be a mistake; user numbers below the second are always allowed
 _GAPS = 1_000
 _LARGEST = 10**6
 

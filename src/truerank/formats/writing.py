@@ -1,4 +1,4 @@
-"""Writes every output file: the path is checked before the work, and the file replaced in one step once it is complete.
+"""Writes every output file: the path is checked before the work, and a complete file replaces the old one in one step.
 
 A file is written beside its target and renamed over it once it is on disk, so that an existing file stays intact if
 writing fails, the disk is full, the process is killed or the power fails. Pipes, devices and standard output ("-") are
@@ -43,8 +43,8 @@ PAGE_ENDINGS = (".html", ".htm")
 RUN_ENDINGS = (".trec", ".run")
 """Endings of TREC runs."""
 
-_ROWS = 1 << 16  # of JSON, written at once
-_SPOOLED = 1 << 24  # bytes for a stream that are collected in memory; more of them go to a temporary file
+_ROWS = 1 << 16  # rows of JSON written at once
+_SPOOLED = 1 << 24  # bytes for a stream that are collected in memory; more go to a temporary file
 
 
 def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
@@ -57,7 +57,7 @@ def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
     path : path
         A file in an existing directory; or "-" for standard output, a pipe, or a device such as /dev/stdout.
     endings : sequence of str
-        Allowed endings; any if empty. A pipe, a device and "-" need no ending: the first is taken.
+        Allowed endings; any if empty. A pipe, a device and "-" need no ending: the first one is used.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def check_writable(path: str | Path, endings: Sequence[str] = ()) -> str:
 
 
 def check_writable_folder(path: str | Path) -> None:
-    """Raise `InputError` unless files can be written into a directory, which need not exist yet, nor its parents."""
+    """Raise `InputError` unless files can be written into a directory; neither it nor its parents need exist yet."""
     existing = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
     if reason := _directory_obstacle(existing):
         raise InputError(f"can't write into {str(path)!r}: {reason}.")
@@ -112,7 +112,7 @@ def is_stream(path: str | Path) -> bool:
 
 @contextmanager
 def replacing(*paths: str | Path) -> Iterator[list[BinaryIO]]:
-    """Open files to write that replace `paths` together, after everything has been written.
+    """Open files for writing that replace `paths` together, after everything has been written.
 
     If the block raises, or the disk is full, existing files are left unchanged.
 
@@ -201,7 +201,7 @@ def _write_run(file: BinaryIO, tables: Iterator[pa.Table]) -> None:
     import pyarrow.compute as pc
 
     for table in tables:
-        # a run needs scores: without them the reversed rank stands for one
+        # a run needs scores: without them the negative rank serves as one
         scores = table["score"] if "score" in table.column_names else pc.negate(table["rank"])
         given = (table["user"], table["item"], table["rank"], scores)
         user, item, rank, score = (pc.cast(column, pa.string()) for column in given)
@@ -237,7 +237,7 @@ class _Target(ABC):
             self.file.close()
 
     def complete(self) -> None:
-        """Make sure that nothing but the publishing is left to do."""
+        """Make sure that nothing but publishing is left to do."""
         self.file.flush()
 
     @abstractmethod
@@ -247,8 +247,8 @@ class _Target(ABC):
 class _Replacement(_Target):
     """A new file beside its target, renamed over it when complete.
 
-    It is locked while its process lives, so that the next one that writes the same target can recognise and remove
-    what a killed one has left.
+    It is locked while its process lives, so that the next process that writes the same target can recognise and remove
+    what a killed one has left behind.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -312,7 +312,7 @@ class _Stream(_Target):
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        self.file = cast("BinaryIO", SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 - the target is what is entered
+        self.file = cast("BinaryIO", SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 - the target is the context manager
 
     def publish(self) -> None:
         if str(self._path) != "-":
