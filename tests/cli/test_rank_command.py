@@ -41,7 +41,7 @@ def test_rows_of_factors_have_names(factors: list[object], tmp_path: Path) -> No
     (tmp_path / "items.txt").write_text("x\ny\n")
     assert refusal(*named).endswith("items.txt' must have a name for each of the 3 rows of the factors, got 2.")
     (tmp_path / "items.txt").write_text("x\ny\nx\n")
-    assert refusal(*named).endswith("items.txt' must have a different name in each line, got 'x' twice.")
+    assert refusal(*named).endswith("items.txt' must have a different name on each line, got 'x' twice.")
     (tmp_path / "items.txt").write_text("x\ny\nw\n")
     assert refusal(*named).endswith("train.tsv', line 2: the item 'z' is not among the 3 names.")
     (tmp_path / "items.txt").write_bytes(b"\xff\n\n\n")

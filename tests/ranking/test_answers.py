@@ -80,7 +80,7 @@ def test_relevant_items_that_were_not_shown_are_added() -> None:
     ("answer", "message"),
     [
         (["a", "z", "b"], "item 'z' of user 'u' is not among the candidates; allow such items with invalid="),
-        (["a", "a", "b"], "item 'a' of user 'u' is in the list more than once; choose"),
+        (["a", "a", "b"], "item 'a' of user 'u' is in the list more than once; allow"),
         (["a"], "candidate 'b' of user 'u' is not in the list; allow missing items with invalid="),
     ],
 )
@@ -96,7 +96,7 @@ def test_refused_by_default(answer: list[str], message: str) -> None:
         ({"n": 30}, "`n` is the size of the catalogue that `candidates` are sampled from; give them, too"),
         ({"candidates": [[1, 2]]}, "`candidates` must be given by name"),
         ({"candidates": {"v": ["a"]}}, r"1 user of the truth has no candidates \(first 'u'\)"),
-        ({"candidates": ["a"], "n": 30, "invalid": "count"}, "others can't count; use invalid='last'"),
+        ({"candidates": ["a"], "n": 30, "invalid": "count"}, "other items can't count; use invalid='last'"),
         ({"candidates": {"item": ["a"], "since": [3]}}, "`candidates` must be given by name"),
         ({"session": "order"}, "there is no column 'order' for the session"),
     ],

@@ -141,7 +141,7 @@ def test_other_functions_are_refused(tmp_path: Path) -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
-    with pytest.raises(tr.InputError, match="`checkpoint` is for ranks among all candidates, without a `store`"):
+    with pytest.raises(tr.InputError, match="`checkpoint` is for ranks among all items without a `store`"):
         tr.rank(rows, test=TEST, candidates=TEST, checkpoint=tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(tr.InputError, match="is not a directory"):

@@ -214,7 +214,7 @@ class Inputs:
         return {name: one[self._chosen(name, one.ids, len(one))] for name, one in ranks.items()}
 
     def _chosen(self, name: str, ids: Any, n: int) -> Any:
-        """Return a mask of the users to count, without regard to whether ids are text or numbers."""
+        """Return a mask of the users who count, whether ids are text or numbers."""
         import numpy as np
 
         wanted = {str(user) for user in _read_id_columns(str(self.users), "users", ("user",))["user"].to_pylist()}
@@ -441,10 +441,10 @@ def sources_argument(what: str, *, required: bool = True) -> Decorator:
 
 
 def sources_option(name: str, parameter: str, what: str, text: str) -> Decorator:
-    """Return an option for files of some of the recommenders, each named as its recommender; it may be repeated."""
+    """Return an option for files of some of the recommenders, each named after its recommender; it may be repeated."""
     return click.option(
         name, parameter, metavar=f"[NAME=]{what}", multiple=True, callback=_reading(named_paths),
-        help=f"{text} Repeated for several recommenders, each by its NAME.",
+        help=f"{text} May be repeated, with the NAME of each recommender.",
     )  # fmt: skip
 
 
@@ -522,7 +522,7 @@ def read_names(path: str, n: int) -> list[str]:
         raise tr.InputError(f"{path!r} must have a name for each of the {n} rows of the factors, got {len(names)}.")
     if len(set(names)) != n:
         twice = next(name for name in names if names.count(name) > 1)
-        raise tr.InputError(f"{path!r} must have a different name in each line, got {shortened(twice)} twice.")
+        raise tr.InputError(f"{path!r} must have a different name on each line, got {shortened(twice)} twice.")
     return names
 
 

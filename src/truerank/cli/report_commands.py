@@ -18,7 +18,7 @@ from truerank.cli.output import say_written
     "--sampled", "design", metavar="M", default="100", show_default=True, help="Show results with M sampled candidates."
 )
 @options.sources_option("--sampled-ranks", "sampled", "SAMPLED", "Show sampled ranks beside the exact ones.")
-@options.sources_option("--lists", "lists", "LISTS", "Show recommended lists: what they cover, and who gets what.")
+@options.sources_option("--lists", "lists", "LISTS", "Show recommended lists: how much they cover, and who gets what.")
 @click.option("--title", metavar="TEXT", help="The heading (default: a question).")
 def report(
     sources: dict[str, str],

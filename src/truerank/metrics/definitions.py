@@ -546,11 +546,12 @@ class RBP(PlainMetric):
 
 @dataclass(frozen=True)
 class ERR(PlainMetric):
-    """Expected reciprocal rank: that of the item at which a reader stops, where each relevant one satisfies.
+    """Expected reciprocal rank of the item at which a reader stops.
 
-    The reader goes down the list, and every relevant item is enough with probability p: sum over relevant items of
-    p (1 - p)^(i - 1) / rank. In the article p depends on the grade: (2^grade - 1) / 2^largest grade. What an item adds
-    then depends on which ones are above it, not only on how many. So here all grades have the same p, with a note.
+    The reader goes down the list and stops at each relevant item with probability p: sum over relevant items of
+    p (1 - p)^(i - 1) / rank. In the article p depends on the grade: (2^grade - 1) / 2^largest grade. An item's
+    contribution then depends on which items are above it, not only on how many. So here all grades have the same p, and
+    a note says so.
 
     References
     ----------
@@ -573,7 +574,7 @@ class ERR(PlainMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.0 < as_number(self.p) <= 1.0:
-            raise InputError(f"the p of err(p) must lie above 0 and at most at 1, got {self.p}.")
+            raise InputError(f"the p of err(p) must be above 0 and at most 1, got {self.p}.")
 
     def notes(self, ranks: Ranks) -> tuple[str, ...]:
         differ = ranks.grades is not None and ranks.grades.size and np.ptp(ranks.grades) > 0
@@ -920,10 +921,10 @@ class WeightedRecall(GradedMetric):
 
 @dataclass(frozen=True)
 class PropensityScoredPrecision(GradedMetric):
-    """Sum of the grades in the top k relative to the k largest grades; grades are 1 / propensity.
+    """Sum of the grades in the top k, divided by the sum of the k largest grades; grades are 1 / propensity.
 
-    In extreme classification, PSP@k counts a label that is rarely recorded for more. Here 1 is the best that an
-    instance allows, and the mean over instances is reported; tables of that field divide sums over all instances.
+    In extreme classification, PSP@k gives more weight to labels that are rarely recorded. Here 1 is the best value that
+    an instance allows, and the mean over instances is reported; tables of that field divide sums over all instances.
 
     References
     ----------

@@ -233,7 +233,7 @@ def rank_by_design(
 
 
 _Drawn = tuple[Sequence[Ints], Sequence[Floats] | None]
-"""The sampled items of each of some users, and by how much each item counts, if that is known."""
+"""The sampled items of each of some users, and the weight of each item, if it is known."""
 
 
 class _Samples(NamedTuple):
@@ -277,7 +277,7 @@ class _Block(NamedTuple):
     n_sampled: Ints
     """One per user."""
     estimated: Floats
-    """Candidates above among all of them, as far as their chances are known; else NaN."""
+    """Estimated number of candidates above, among all of them; NaN if chances are unknown."""
 
 
 def _count_block(
@@ -301,7 +301,7 @@ def _count_block(
 
 
 def _weighed(counts: SampledCounts, user: Ints, scores: AnyArray, indptr: Ints, weights: Floats) -> Floats:
-    """Return the weight of the sampled items above each relevant one, whose user is given."""
+    """Return the total weight of the sampled items above each relevant item, whose user is given."""
     inside = np.arange(np.diff(indptr).max()) < np.diff(indptr)[:, None]
     table, each = np.full(inside.shape, -np.inf, scores.dtype), np.zeros(inside.shape)
     table[inside], each[inside] = scores, weights

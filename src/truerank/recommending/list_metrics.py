@@ -338,9 +338,9 @@ class Overlap(PerListMetric):
 class RankBiasedOverlap(Overlap):
     """Rank-biased overlap with the list that the first recommender of the table has for the same user.
 
-    A reader who continues to the next place with probability p compares the two lists down to where they stop: 1 if
-    they are the same in the same order, 0 if they share nothing. Beyond the first k places, or the end of the
-    shorter list, the share of common items is taken to stay as it is there (RBO_ext).
+    A reader who continues to the next rank with probability p compares the two lists down to the rank at which they
+    stop: 1 if the lists are the same in the same order, 0 if they share nothing. Beyond rank k, or the end of the
+    shorter list, the share of common items is assumed to stay the same (RBO_ext).
 
     References
     ----------
@@ -361,7 +361,7 @@ class RankBiasedOverlap(Overlap):
         depths = np.arange(self.k + 1)
         beyond = np.where(depths > 0, np.power(self.p, depths) / np.maximum(depths, 1), 0.0)
         weights = (1.0 - self.p) / self.p * np.cumsum(beyond)
-        # an item is in both lists from the depth on at which the second of them has it
+        # an item is in both lists from the larger of its two ranks on
         last, since = depth[lists.users], np.maximum(place, lists.ranks).astype(np.int64)
         shared = (place > 0) & (since <= last)
         added = weights[last] - weights[np.where(shared, since, 1) - 1] + beyond[last]
@@ -490,7 +490,7 @@ def _known_grades(metric: PerListMetric, given: Surroundings) -> sp.csr_array:
 
 
 def _by_reference(metric: PerListMetric, lists: Recommendations, given: Surroundings) -> tuple[Floats, Ints]:
-    """Return the place of each listed item in the reference's list, 0 where it is not in it, and their lengths."""
+    """Return the rank of each listed item in the reference's list, 0 if it is missing there, and the lengths."""
     if given.reference is None:
         raise metric.needed("lists of at least two recommenders")
     other = given.reference.cut(metric.k)

@@ -24,7 +24,7 @@ _METRICS_TEXT = (
     "that there is no difference, since all recommenders were evaluated on the same instances; the comparison allows "
     "for that."
 )
-_TOGETHER_TEXT = " Recommenders on one line, on the right, are not told apart."
+_TOGETHER_TEXT = " Recommenders joined by a line on the right are not told apart."
 
 
 def metrics_section(data: ReportData) -> blocks.Section:
@@ -203,9 +203,9 @@ def _where(exact: float, low: float, high: float) -> str:
 
 
 _RANK_DISTRIBUTIONS_TEXT = (
-    "How many relevant items each recommender puts at which ranks; rank 1 is the top. Metrics with a cut-off see only "
-    "the first bars, AUC sees all alike, and a sampled metric mixes them. A tied item counts at each rank with its "
-    "probability there in a random order."
+    "How many relevant items each recommender has in each range of ranks; rank 1 is the top. Metrics with a cut-off "
+    "use only the first bars, AUC treats all ranks alike, and a sampled metric mixes them. A tied item counts at each "
+    "rank with its probability of having it in a random order."
 )
 
 
@@ -220,8 +220,8 @@ def rank_distributions_section(data: ReportData) -> blocks.Section:
 
 _SAMPLE_SIZES_TEXT = (
     "What an evaluation with m sampled candidates shows on average, for every m, as the difference from the "
-    "recommender that is best among all candidates. A curve that has crossed the line at 0 would be reported as better "
-    "than it. The marks on the right, beyond the break, are the exact differences. "
+    "recommender that is best among all candidates. A recommender whose curve has crossed the line at 0 would be "
+    "reported as better. The marks on the right, beyond the break, are the exact differences. "
 )
 _FLIPS = "Each dotted line is where two recommenders change places: a study with fewer candidates reports the opposite."
 _NO_FLIPS = "On none of these metrics do two recommenders change places."

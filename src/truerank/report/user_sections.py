@@ -17,7 +17,7 @@ from truerank.report.report_data import ReportData
 _USERS_TEXT = (
     "A mean hides users. The bars show for what share of the users each recommender is better, on the right, and "
     "worse, on the left, than the best one; for the others there is no difference. Below are the differences between "
-    "the two foremost, by group, and the users for whom they differ most."
+    "the top two, by group, and the users for whom they differ most."
 )
 # shown of those who gain most, and of those who lose most
 _HALF = 5
@@ -74,7 +74,7 @@ def _differences_by_group(data: ReportData, pair: tr.Difference, what: str, grou
 
 
 def _most_different(data: ReportData, metric: tr.Metric, pairs: dict[str, tr.Difference]) -> blocks.TableBlock:
-    """Return the users who gain most, and those who lose most, between the two foremost."""
+    """Return the users with the largest gains, and those with the largest losses, between the top two."""
     pair = pairs[str(metric)]
     first, second = (data.ranks[name] for name in (pair.recommender, pair.baseline))
     values = tr.values(first, metric), tr.values(second, metric)

@@ -141,9 +141,9 @@ class SamplingDesign(Design):
         """Return the sampled items of each user of a pool."""
 
     def weights(self, pool: Pool, sample: Sequence[Ints]) -> Sequence[Floats] | None:
-        """Return by how much each sampled item counts, where `unequal_chances`; None if some could not be sampled.
+        """Return the weight of each sampled item if `unequal_chances`; None if some candidate could not be sampled.
 
-        Weights are right if those of the sampled items of any group add up, on average, to the size of the group.
+        Weights are valid if those of the sampled items of any group add up, on average, to the size of the group.
         """
         return None
 
@@ -261,7 +261,7 @@ class PopularitySampling(SamplingDesign):
         Whether a candidate may be sampled more than once; each of its draws counts.
     uniform : float
         Share of the draws that are uniform, from 0 to 1. Above 0, items without training interactions can be sampled,
-        too; without them, nothing unbiased can be said of all candidates.
+        too; otherwise there is no unbiased estimate for all candidates.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class PopularitySampling(SamplingDesign):
         return pool.items_at(user, drawn)
 
     def _chances(self, pool: Pool, user: int) -> Floats:
-        """Return the chance of each candidate of a user to be drawn first; 0 for all if nothing can be drawn."""
+        """Return the chance that each candidate of a user is drawn first; 0 for all if nothing can be drawn."""
         if pool.popularity is None:
             raise InputError("popularity-weighted sampling needs training interactions; give `train`.")
         with np.errstate(divide="ignore"):
@@ -331,7 +331,7 @@ class PopularitySampling(SamplingDesign):
         return found
 
     def _weigh(self, chance: Floats) -> Floats:
-        """Return the weights of draws: 1 / how often each is drawn on average or, without replacement, by Des Raj."""
+        """Return the weights of draws: 1 / expected number of draws or, without replacement, those of Des Raj."""
         if self.replace:
             return 1 / (self.size * chance)
         later = self.size - 1 - np.arange(self.size)

@@ -56,14 +56,14 @@ export function linesBlock(x, y, curves, extra = {}) {
   };
 }
 
-// What is read at each sampled rank, or after each number of draws.
+// The value of each sampled rank, or of each number of draws.
 export function tableChart() {
   const values = currentTable();
   const [x, seen] =
     setting.design === "inverse"
       ? ["draws until enough stood above", growing(setting.n - 1).filter((draws) => draws >= setting.hits)]
       : ["sampled rank", d3.range(1, setting.m + 2)];
-  return linesBlock(x, `what is read for ${metricText()}`, [
+  return linesBlock(x, `value of ${metricText()}`, [
     { name: `value${correctionText()}`, x: seen, y: seen.map((place) => values[place - 1]) },
   ]);
 }

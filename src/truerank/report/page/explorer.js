@@ -16,14 +16,14 @@ const STEPS = {
     "The same metric, not corrected, for every number m of sampled candidates; the exact values stand beyond the break. " +
     "Move m: where the curves cross, the winner changes.",
   correct:
-    "A correction reads another value at each sampled rank, so that the average is closer to the exact metric. Choose " +
-    "one and see what becomes of the conclusion. Less bias costs more variance; a smaller γ has less bias.",
+    "A correction uses another value at each sampled rank, so that the average is closer to the exact metric. Choose " +
+    "one and see how the conclusion changes. Less bias costs more variance; a smaller γ has less bias.",
 };
 const EXPLAINED = [
   [
     "Expected metric by rank",
-    "What one relevant item adds, by its true rank: exactly, and on average among the sampled candidates. Where the " +
-      "curves differ, a sampled evaluation rewards other ranks than the metric does.",
+    "What one relevant item contributes, by its true rank: exactly, and on average among the sampled candidates. Where " +
+      "the curves differ, a sampled evaluation rewards ranks differently from the metric.",
     rankChart,
   ],
   [
@@ -33,8 +33,8 @@ const EXPLAINED = [
     errorChart,
   ],
   [
-    "What is read in a sample",
-    "The value that each sampled rank counts for; under inverse sampling, each number of draws. Corrected values may be " +
+    "Value of each sampled rank",
+    "What each sampled rank counts or, under inverse sampling, each number of draws. Corrected values may be " +
       "negative or above 1; only their mean matters.",
     tableChart,
   ],
