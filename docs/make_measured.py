@@ -55,7 +55,7 @@ SENTENCES: dict[str, Sequence[str]] = {
     "docs/many.md": (
         "is false in at most {systems, wrong} % of the studies of each law",
         "intervals hold in at least [{seeds, hold} %](results/many.md#seeds)",
-        "(those of the users alone hold in {users alone, least} to {users alone, most} %)",
+        "(intervals for users alone hold in {users alone, least} to {users alone, most} %)",
         "races find a difference where there is none in {races, least} to {races, most} % of the cases, t-tests that "
         "are repeated in {t-tests, least} to {t-tests, most} %.",
     ),

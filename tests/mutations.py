@@ -104,7 +104,7 @@ class Changer(ast.NodeTransformer):
             node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
         if isinstance(node, ast.Constant) and isinstance(node.value, bool) and self._is_here(node):
             node.value = not node.value
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and self._is_here(node):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and self._is_here(node):
             node.value += 1
         if isinstance(node, ast.IfExp | ast.If) and self._is_here(node.test):
             node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)

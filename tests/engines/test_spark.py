@@ -176,7 +176,7 @@ def test_many_systems_and_what_is_no_merge_of_parts(spark: Any) -> None:
     for several in runs:
         with pytest.raises(tr.InputError, match="on Spark each recommender has one run, got a list for 'A'"):
             tr.compare(several, "auc")
-    split = tr.Split(*(tr.Interactions.of(own, "", n_users=2, n_items=3) for own in ([[]] * 2, [[1], [2]])))
+    split = tr.read_split({"u": ["a"]}, {"u": ["b"]})
     with pytest.raises(tr.InputError, match=r"DataFrame"):
         tr.race({"A": one, "B": other}, split, "auc")
     with pytest.raises(tr.InputError, match="must be Ranks"):
