@@ -102,10 +102,8 @@ class Changer(ast.NodeTransformer):
             node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
         if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS and self._is_here(node):
             node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
-        if isinstance(node, ast.Constant) and isinstance(node.value, bool) and self._is_here(node):
-            node.value = not node.value
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and self._is_here(node):
-            node.value += 1
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and self._is_here(node):
+            node.value = not node.value if isinstance(node.value, bool) else node.value + 1
         if isinstance(node, ast.IfExp | ast.If) and self._is_here(node.test):
             node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert) and self._is_here(node):
