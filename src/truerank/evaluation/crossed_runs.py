@@ -100,7 +100,7 @@ class RunsOutcome(Outcome):
         Points from which the lower and upper ends of its interval are measured: the difference, or means of its bounds.
     n_units : int
     runs : RunVariance
-    Variance of the difference over runs.
+        Variance of the difference over runs.
 
     Examples
     --------

@@ -186,7 +186,7 @@ class BoundedOutcome(Outcome):
     Attributes
     ----------
     gap : ExactRange
-    Range of the difference.
+        Range of the difference.
     ends : tuple of float
         Means of the exact metric of both recommenders if all relevant items came last, and first; NaN if not known.
     """

@@ -133,7 +133,7 @@ def jointly_adjusted(
     differences : sequence of Difference
         Between all pairs.
     level : float
-    Confidence level of the whole comparison.
+        Confidence level of the whole comparison.
     blocks : int
         Number of metrics times groups that are compared.
     baseline : str, optional

@@ -438,8 +438,8 @@ class BootstrapOutcome(Outcome):
     acceleration : float
         A sixth of the skewness of the jackknife values (a).
     least : float
-        The least p-value. Few units resampled never change their sign, though it could be chance: of k that differ, all
-        have the same one with a probability of 2 / 2^k.
+        Smallest p-value. Resamples of a few units may never change the sign, although it could be due to chance: k
+        differences all have the same sign with a probability of 2 / 2^k.
     """
 
     replicates: Floats
@@ -478,7 +478,7 @@ class BootstrapOutcome(Outcome):
         return min(max(2 * min(one_sided, 1 - one_sided), self.least), 1.0)
 
     def confidence_interval(self, level: float) -> Interval:
-        """Return the BCa interval, with 0 where the least p-value does not allow for less."""
+        """Return the BCa interval, widened to include 0 where the smallest p-value exceeds the error."""
         low, high = self._bca_interval(level)
         return Interval(min(low, 0.0), max(high, 0.0)) if self.least > 1 - level else Interval(low, high)
 
@@ -706,7 +706,7 @@ def adjusted_levels(p_values: ArrayLike, how: Adjustment, level: float) -> Float
         NaN does not count as a test.
     how : {"holm", "benjamini-hochberg", "none"}
     level : float
-    Confidence level of the whole comparison.
+        Confidence level of the whole comparison.
 
     Examples
     --------

@@ -21,7 +21,7 @@ Form = Literal["power", "labels"]
 
 # the constants of Jain, Prabhu and Varma (KDD 2016) for most of their data
 _LABEL_OFFSET = 1.5
-# squares of the weights of smaller ones might overflow
+# smaller propensities have weights whose squares might overflow
 _LEAST = 1e-100
 
 
