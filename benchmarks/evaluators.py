@@ -1,9 +1,9 @@
 """What the evaluators of other libraries do: ``python benchmarks/evaluators.py`` checks those that are installed.
 
 Each function below calls the metrics of a library as its documentation shows, on the lists and truth of
-`truerank.check_evaluator`, and does nothing else: what a library drops, raises or counts twice is its own. Findings are
-kept in results/evaluators.csv, from which docs/make_measured.py writes the tables of docs/libraries.md. The libraries
-are in the environments `.venv-peers` and `.venv-models`: run the script in both.
+`truerank.check_evaluator`, and does nothing else: what a library drops, raises or counts twice is its own.
+Findings are kept in results/evaluators.csv, from which docs/make_measured.py writes the tables of docs/libraries.md.
+Run it in the environments `.venv-peers` and `.venv-models`, which have different libraries.
 """
 
 import argparse

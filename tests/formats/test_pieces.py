@@ -55,6 +55,12 @@ FILES = {
     "carriage returns": HEADER.replace(b"\n", b"\r") + text(NUMBERS, end="\r"),
     "both": HEADER.replace(b"\n", b"\r\n") + text(ROWS, end="\r\n"),
     "quoted": HEADER + text([(f'"a, {user}"', f'"{item}"', 3, 1) for user, item, *_ in NUMBERS]),
+    "lines within quotes": HEADER + text([(user, f'"{item}\n{user},\n"', 3, 1) for user, item, *_ in NUMBERS]),
+    "lines within quotes, carriage returns": (
+        HEADER.replace(b"\n", b"\r")
+        + text([(user, f'"{item}\r{user},"', 3, 1) for user, item, *_ in NUMBERS], end="\r")
+    ),
+    "quotes within a field": HEADER + text([(user, f'{item}"', 3, 1) for user, item, *_ in NUMBERS[:-1]]),
     "MovieLens": text(NUMBERS, "::"),
     "uneven blanks": text([("user ", "item", "rating", " time"), *NUMBERS], "  "),
     "uneven further down": text([("user", "item", "rating", "time"), *NUMBERS], " ") + b"3   4  5 6\n",
@@ -161,6 +167,7 @@ BAD_JSON = {
         r"JSON parse error: Column\(/user\) changed from number to string in row 31\.$",
         r"'user' must be of one type, got int64 up to row 30 and string after it\.$",
     ),
+    "an array": (b'[{"user": 1, "item": 2}]', "is a JSON array; write one object per line instead"),
     "an open bracket": (
         objects(*EVENTS) + b'{"user": "x", "item": 4\n',
         r"or '}' after an object member\. in row 41\.$",

@@ -102,6 +102,7 @@ def read_parts(sources: Sequence[Source], columns: Mapping[str, Column], given: 
         ids[role], codes[role] = _encode(parts, role)
         _check_match(parts, role, codes[role], ids[role], many)
         parts = [part.without(role) for part in parts]  # free columns as soon as they are no longer needed
+        pa.default_memory_pool().release_unused()
     found = []
     while parts:
         found.append(_interactions(parts.pop(0), codes["user"].pop(0), codes["item"].pop(0), ids["user"], ids["item"]))
@@ -213,6 +214,7 @@ def _interactions(part: Rows, user: AnyArray, item: AnyArray, user_ids: AnyArray
         if role in part:
             found[role] = _ordered(read(part, role), rows)
             part = part.without(role)
+            pa.default_memory_pool().release_unused()
     values = found["weight"] if "weight" in found else np.ones(rows.size, dtype=np.float32)
     return Interactions(
         sp.csr_array((values, items, indptr), shape=(user_ids.size, item_ids.size)),

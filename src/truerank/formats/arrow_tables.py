@@ -199,11 +199,14 @@ def _open_file(file: File, contents: Contents, chosen: Mapping[str, str | int], 
     with unreadable(str(file)):
         head = file.head()
         _check_head(head, str(file))
-        json = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        json = start in (b"{", b"[")
         if not json and not head.startswith(b"PAR1"):
             return _Text(file, Detection(file, contents, chosen, given).layout(head))
         if given is not None:
             raise InputError(f"{file} is {'JSON' if json else 'Parquet'}, not {given!r}.")
+        if start == b"[":
+            raise InputError(f"{file} is a JSON array; write one object per line instead (JSON Lines).")
         return _Json(file) if json else _Parquet(file)
 
 

@@ -17,14 +17,14 @@ _SHARE = 1.5  # memory relative to a table of 64 bits: itself, and the results o
 
 
 class Gathered:
-    """Pieces of a table, joined as they arrive; each id that is text is kept once.
+    """Pieces of a table, joined as they arrive: each text id is kept once, whole numbers in few bytes.
 
     Parameters
     ----------
     name : str
         What to call the source in messages.
     ids : collection of str
-        Columns with ids.
+        Columns with ids; if there are none, the table is wanted as it is, and its whole numbers keep their type.
 
     Examples
     --------
@@ -48,7 +48,8 @@ class Gathered:
             ids.add(piece[column])
         self._names = piece.column_names
         others = piece.select([name for name in piece.column_names if name not in self._ids])
-        self._others.append(pa.table({name: _narrow(others[name]) for name in others.column_names}))
+        narrow = pa.table({name: _narrow(others[name]) for name in others.column_names}) if self._ids else others
+        self._others.append(narrow)
         self._n_rows += len(piece)
         self._n_bytes += others.nbytes
         size = self._n_bytes + sum(ids.n_bytes for ids in self._ids.values())

@@ -124,6 +124,7 @@ Source = Any
 
 HEAD = 1 << 16
 _BLOCK = 1 << 24
+_LONGEST_FIELD = 1 << 24
 _IN_MEMORY = 1 << 26  # bytes of a stream; a longer one is kept in a temporary file
 _USUAL_NAMES = ("ratings.csv", "ratings.dat", "u.data")
 _USUAL_ENDINGS = (".inter", ".rating")
@@ -200,12 +201,18 @@ class File:
         with self.open() as stream:
             return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
-    def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield the unpacked content in pieces of about `size` bytes that end with a line; at least one piece."""
+    def pieces(self, size: int, *, quoted: bool = False) -> Iterator[bytes]:
+        """Yield the unpacked content in pieces of about `size` bytes that end with a line; at least one piece.
+
+        Where fields may be quoted, lines within quotes are not divided, unless they are very long: then a quote is a
+        character like others.
+        """
         rest: list[bytes] = []
         with self.open() as stream:
             while block := stream.read(size):
-                end = (block.rfind(b"\n") if b"\n" in block else block.rfind(b"\r", 0, -1)) + 1
+                end = _end_outside_quotes(rest, block) if quoted else _last_end(block)
+                if not end and sum(map(len, rest)) + len(block) > _LONGEST_FIELD:
+                    end = _last_end(block)
                 if end:
                     yield b"".join([*rest, memoryview(block)[:end]])
                     rest = []
@@ -238,6 +245,23 @@ class File:
                 return None
         with self._archive() as archive:
             return [name for name in archive.namelist() if not name.endswith("/")]
+
+
+def _last_end(block: bytes) -> int:
+    """Return where the last whole line ends, 0 if there is none."""
+    return (block.rfind(b"\n") if b"\n" in block else block.rfind(b"\r", 0, -1)) + 1
+
+
+def _end_outside_quotes(rest: Sequence[bytes], block: bytes) -> int:
+    """Return where the last line ends that has an even number of quotes before it, 0 if there is none."""
+    end, mark = len(block), b"\n" if b"\n" in block else b"\r"
+    n_quotes = sum(part.count(b'"') for part in (*rest, block))
+    while (at := block.rfind(mark, 0, end - (mark == b"\r" and end == len(block)))) >= 0:
+        n_quotes -= block.count(b'"', at, end)
+        if n_quotes % 2 == 0:
+            return at + 1
+        end = at
+    return 0
 
 
 class _Unpacked(io.RawIOBase):

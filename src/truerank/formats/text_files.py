@@ -108,7 +108,7 @@ class Layout:
         """Read the file piece by piece, each passed through `even`; columns without ids are of type `kind`, or any."""
         gathered, skip = Gathered(str(file), [str(column) for column in text]), self.skip
         kinds = {str(column): pa.string() if column in text else kind for column in columns if column in text or kind}
-        for piece in file.pieces(fitting(_PIECE, _BYTES_PER_BYTE)):
+        for piece in file.pieces(fitting(_PIECE, _BYTES_PER_BYTE), quoted=self.quoted):
             if skip or not piece.isspace():
                 table = self._read(even(piece), delimiter, columns, kinds, encoding, skip)
                 found = {name: _ids(table[name]) if int(name) in text else table[name] for name in table.column_names}
@@ -138,7 +138,8 @@ class Layout:
             kinds |= dict.fromkeys(gaps, pa.null())
         wanted = [str(column) for column in columns]
         reading = pa_csv.ReadOptions(column_names=names, skip_rows=skip, encoding=encoding, block_size=1 << 22)
-        parsing = pa_csv.ParseOptions(delimiter=delimiter[0], quote_char='"' if self.quoted else False)
+        quote, lines = '"' if self.quoted else False, self.quoted and b'"' in content
+        parsing = pa_csv.ParseOptions(delimiter=delimiter[0], quote_char=quote, newlines_in_values=lines)
         read = [*wanted, *(name for name in kinds if name.startswith(":"))]
         converting = pa_csv.ConvertOptions(column_types=kinds, include_columns=read)
         return pa_csv.read_csv(pa.BufferReader(content), reading, parsing, converting).select(wanted)
