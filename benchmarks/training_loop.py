@@ -2,8 +2,8 @@
 
 An epoch is one pass of BPR (a negative per positive, Adam) over the training pairs. After each, all users are validated
 in three ways: scores in blocks of 512 users counted by `RankMetric`; the factors ranked by `rank` with a depth of 20;
-and for comparison `torch.topk` of the same blocks, with training items masked. CPU time, the smallest of all epochs, and
-its share of the CPU time of an epoch are results/training_loop.csv.
+and for comparison `torch.topk` of the same blocks, with training items masked. CPU time, the smallest of all epochs,
+and its share of the CPU time of an epoch are results/training_loop.csv.
 
     python benchmarks/training_loop.py FOLDER [--factors 64] [--epochs 3]
 
