@@ -1,13 +1,15 @@
 """From dataframes of ranked lists to five metrics: truerank against ranx, pytrec_eval and RePlay.
 
 100,000 users, lists of 100, 10 relevant items each. Each contender starts from the same two dataframes, so the
-time to build its own objects counts. All run in one process, alternating, and must agree on the numbers; ratios of the
-best times are printed. The first call in a fresh process, with imports and compilation, is timed separately.
+time to build its own objects counts. All run in one process, alternating, and must agree on the numbers; the best CPU
+times and their ratios are results/metrics_from_lists.csv. The first call in a fresh process, with imports and
+compilation, is timed separately. A library that is not installed is left out.
 
     python benchmarks/metrics_from_lists.py [--users 100000] [--repeats 3]
 """
 
 import argparse
+import importlib.util
 import subprocess
 import sys
 import time
@@ -16,6 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 import polars as pl
+
+from real_ranks import save
 
 K = 10
 METRICS = ("precision", "recall", "ap", "ndcg", "rr")
@@ -83,21 +87,22 @@ def nested(frame: pl.DataFrame) -> dict[str, dict[str, float]]:
     return {user: dict(zip(items, scores, strict=True)) for user, items, scores in zip(*columns, strict=True)}
 
 
-CONTENDERS: dict[str, Contender] = {
-    "truerank": by_truerank,
-    "ranx": by_ranx,
-    "pytrec_eval": by_pytrec_eval,
-    "RePlay (polars)": by_replay,
+MODULES: dict[str, tuple[str, Contender]] = {
+    "truerank": ("truerank", by_truerank),
+    "ranx": ("ranx", by_ranx),
+    "pytrec_eval": ("pytrec_eval", by_pytrec_eval),
+    "RePlay (polars)": ("replay", by_replay),
 }
+CONTENDERS = {name: contender for name, (module, contender) in MODULES.items() if importlib.util.find_spec(module)}
 
 
 def first_call(name: str) -> float:
-    """Return the seconds of the first call in a fresh process on 100 users, with imports and compilation."""
+    """Return the CPU seconds of the first call in a fresh process on 100 users, with imports and compilation."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from metrics_from_lists import CONTENDERS, make_frames\n"
-        "frames = make_frames(100); start = time.perf_counter()\n"
-        "CONTENDERS[sys.argv[2]](*frames); print(time.perf_counter() - start)"
+        "frames = make_frames(100); start = time.process_time()\n"
+        "CONTENDERS[sys.argv[2]](*frames); print(time.process_time() - start)"
     )
     folder = __file__.rpartition("/")[0] or "."
     command = [sys.executable, "-W", "ignore", "-c", script, folder, name]
@@ -105,9 +110,9 @@ def first_call(name: str) -> float:
 
 
 def timed(contender: Contender, frames: tuple[pl.DataFrame, pl.DataFrame]) -> tuple[float, Means]:
-    start = time.perf_counter()
+    start = time.process_time()
     means = contender(*frames)
-    return time.perf_counter() - start, means
+    return time.process_time() - start, means
 
 
 def main() -> None:
@@ -124,10 +129,14 @@ def main() -> None:
             seconds, means = timed(contender, frames)
             best[name] = min(best[name], seconds)
             assert all(abs(means[metric] - expected[metric]) < 1e-6 for metric in METRICS), (name, means, expected)
+    rows = [
+        (name, f"{best[name]:.2f}", f"{best[name] / best['truerank']:.1f}", f"{first[name]:.2f}") for name in CONTENDERS
+    ]
+    header = ("contender", "CPU seconds", "times truerank", "first call")
+    save("metrics_from_lists.csv", header, rows)
     print(f"{options.users} users, lists of 100, 10 relevant, {', '.join(METRICS)} at {K}; best of {options.repeats}")
-    print(f"{'':16} {'seconds':>8} {'times truerank':>15} {'first call, s':>14}")
-    for name in CONTENDERS:
-        print(f"{name:16} {best[name]:8.2f} {best[name] / best['truerank']:15.1f} {first[name]:14.2f}")
+    for row in (header, *rows):
+        print(*(f"{cell:>16}" for cell in row))
 
 
 if __name__ == "__main__":

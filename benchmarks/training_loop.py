@@ -2,8 +2,8 @@
 
 An epoch is one pass of BPR (a negative per positive, Adam) over the training pairs. After each, all users are validated
 in three ways: scores in blocks of 512 users counted by `RankMetric`; the factors ranked by `rank` with a depth of 20;
-and for comparison `torch.topk` of the same blocks, with training items masked. Prints CPU time, the smallest of all
-epochs, and its share of the CPU time of an epoch.
+and for comparison `torch.topk` of the same blocks, with training items masked. CPU time, the smallest of all epochs,
+and its share of the CPU time of an epoch are results/training_loop.csv.
 
     python benchmarks/training_loop.py FOLDER [--factors 64] [--epochs 3]
 
@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 import truerank as tr
+from real_ranks import save
 from truerank.data.event_files import read_pairs
 
 SHAPE = 6_040, 3_706
@@ -106,8 +107,11 @@ def main() -> None:
             took, found[name] = seconds(lambda way=way: way(model, known, held))  # type: ignore[misc]
             spent[name].append(took)
         print(f"epoch {epoch + 1}: recall@20", {name: round(value or 0.0, 6) for name, value in found.items()})
-    for name, times in spent.items():
-        print(f"{name:16} {min(times):8.3f} s of CPU  {min(times) / min(spent['epoch']):7.2%} of an epoch")
+    epoch = min(spent["epoch"])
+    rows = [(name, f"{min(times):.3f}", f"{min(times) / epoch:.4f}") for name, times in spent.items()]
+    save("training_loop.csv", ("part", "CPU seconds", "share of an epoch"), rows)
+    for row in rows:
+        print("{:16} {:>8} s of CPU, {:>7} of an epoch".format(*row))
 
 
 if __name__ == "__main__":

@@ -405,6 +405,32 @@ def comparison_speed() -> str:
     return markdown(("", "seconds", "CPU seconds", "peak MB"), lines)
 
 
+def lists_contest() -> str:
+    """Return how long metrics from lists take, the fastest first."""
+    found = sorted(rows("metrics_from_lists.csv"), key=_cpu)
+    lines = [
+        (row["contender"], row["CPU seconds"], _ratio(float(row["times truerank"])), row["first call"]) for row in found
+    ]
+    return markdown(("", "CPU s", "times truerank", "first call, s"), lines)
+
+
+_WAYS = {
+    "RankMetric": "`RankMetric` on blocks of scores, three metrics",
+    "rank(depth=20)": "`tr.rank(tr.Factors(...), depth=20)` and `tr.evaluate`",
+    "torch.topk": "`torch.topk` of the same blocks, one metric",
+}
+
+
+def training_loop() -> str:
+    """Return what validation adds to an epoch."""
+    lines = [
+        (_WAYS[row["part"]], f"{100 * float(row['share of an epoch']):.1f} %")
+        for row in rows("training_loop.csv")
+        if row["part"] in _WAYS
+    ]
+    return markdown(("after each epoch", "adds"), lines)
+
+
 def _below(model: str, column: str) -> str:
     found = _one(rows("below_product.csv"), data="Gowalla", model=model)
     assert found, model
@@ -549,6 +575,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "exact contest": exact_contest,
     "comparison speed": comparison_speed,
+    "lists contest": lists_contest,
+    "training loop": training_loop,
     "readings": readings,
     "decided errors": decided_errors,
     "decided coverage": decided_coverage,

@@ -38,7 +38,7 @@ TERMS: dict[str, tuple[str, ...]] = {
     "explanations/ties": ("ties", "equal scores", "tie breaking"),
     "spark": ("Spark", "PySpark", "Dask", "Ray", "cluster"),
     "how-to/release-gate": ("release gate", "CI", "GitHub Actions", "JUnit", "non-inferiority", "margin"),
-    "definitions": ("NDCG", "Recall", "MRR", "MAP", "hit rate", "AUC", "F-beta", "bpref", "precision"),
+    "definitions": ("NDCG", "Recall", "MRR", "MAP", "hit rate", "AUC", "F-beta", "bpref", "precision", "ERR", "PSP@k"),
     "explanations/uncertainty": ("confidence interval", "standard error", "error bars", "plus minus"),
     "recommending": (
         "diversity",
@@ -46,6 +46,7 @@ TERMS: dict[str, tuple[str, ...]] = {
         "novelty",
         "serendipity",
         "calibration",
+        "rank-biased overlap",
         "personalization",
         "beyond accuracy",
     ),

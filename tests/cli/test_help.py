@@ -26,6 +26,12 @@ def test_every_command_has_help(arguments: list[str]) -> None:
     assert done.stdout.startswith("Usage:")
 
 
+def test_no_sentence_of_the_overview_is_cut() -> None:
+    done = truerank("--help", COLUMNS="80")
+    assert "..." not in done.stdout.partition("Commands:")[2]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_help(name: str) -> None:
     without = [each.opts for each in command(name).params if isinstance(each, click.Option) and not each.help]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ENTRY_POINTS = "truerank.commands"
 _BAD_INPUT = 2
+_ANY_LENGTH = 1_000
 _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 _FEW_THREADS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "ARROW_IO_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """What Arrow reads when it is imported."""
@@ -47,6 +48,12 @@ class Program(click.Group):
         if own := _own_commands().get(name):
             return own
         return next((_load(point) for point in _entry_points() if point.name == name), None)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the whole first sentence of each; click itself would cut it at the end of the line."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(_ANY_LENGTH)) for name, each in found.items() if each])
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse arguments, or print the help."""
