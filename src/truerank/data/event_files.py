@@ -124,6 +124,8 @@ def _by_session(part: Rows) -> Interactions:
 
 def _check_match(parts: Sequence[Rows], role: str, codes: Sequence[AnyArray], ids: AnyArray, many: int) -> None:
     """Refuse a part without an id in common with the first, if each has at least `many` distinct ids."""
+    if len(parts) == 1:
+        return
     there = [np.bincount(part, minlength=ids.size) > 0 for part in codes]
     for at, name in zip(range(1, len(parts)), ("test", "validation"), strict=False):
         if np.any(there[0] & there[at]) or min(there[0].sum(), there[at].sum()) < many:
