@@ -107,8 +107,8 @@ def main() -> None:
             took, found[name] = seconds(lambda way=way: way(model, known, held))  # type: ignore[misc]
             spent[name].append(took)
         print(f"epoch {epoch + 1}: recall@20", {name: round(value or 0.0, 6) for name, value in found.items()})
-    epoch = min(spent["epoch"])
-    rows = [(name, f"{min(times):.3f}", f"{min(times) / epoch:.4f}") for name, times in spent.items()]
+    whole = min(spent["epoch"])
+    rows = [(name, f"{min(times):.3f}", f"{min(times) / whole:.4f}") for name, times in spent.items()]
     save("training_loop.csv", ("part", "CPU seconds", "share of an epoch"), rows)
     for row in rows:
         print("{:16} {:>8} s of CPU, {:>7} of an epoch".format(*row))

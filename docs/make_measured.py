@@ -405,15 +405,6 @@ def comparison_speed() -> str:
     return markdown(("", "seconds", "CPU seconds", "peak MB"), lines)
 
 
-def lists_contest() -> str:
-    """Return how long metrics from lists take, the fastest first."""
-    found = sorted(rows("metrics_from_lists.csv"), key=_cpu)
-    lines = [
-        (row["contender"], row["CPU seconds"], _ratio(float(row["times truerank"])), row["first call"]) for row in found
-    ]
-    return markdown(("", "CPU s", "times truerank", "first call, s"), lines)
-
-
 _WAYS = {
     "RankMetric": "`RankMetric` on blocks of scores, three metrics",
     "rank(depth=20)": "`tr.rank(tr.Factors(...), depth=20)` and `tr.evaluate`",
@@ -575,7 +566,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "exact contest": exact_contest,
     "comparison speed": comparison_speed,
-    "lists contest": lists_contest,
     "training loop": training_loop,
     "readings": readings,
     "decided errors": decided_errors,
