@@ -265,6 +265,8 @@ DRAWN: dict[str, Any] = {
     "an item outside": {"items": [0, 9, 0], "found": [0, 1]},
     "more found than room": {"found": [2, 0], "draws": [0]},
     "fewer than none found": {"found": [-1, 1]},
+    "a number of found ones that overflows": {"found": [0, -(2**63)]},
+    "rooms that overflow": {"begin": [0, 1, -(2**63)]},
     "rooms after the end": {"begin": [0, 1, 4], "draws": [0, 1, 2, 3]},
     "rooms before the start": {"begin": [-1, 1, 3]},
     "rooms that overlap": {"begin": [0, 4, 2]},

@@ -127,10 +127,10 @@ static int has_room(const Drawn *drawn, int64_t size) {
         return 0;
     int is_wrong = 0;
     for (int64_t user = 0; user < users && !is_wrong; user++) {
-        int64_t room = begin[user + 1] - begin[user], found = drawn->found[user];
-        is_wrong = room < 0 || begin[user + 1] > drawn->size || found < 0 || found > room ||
-            !are_below(drawn->items + begin[user], found, drawn->n_items);
-        missing += room - found;
+        int64_t found = drawn->found[user], is_span = begin[user] <= begin[user + 1] && begin[user + 1] <= drawn->size;
+        int64_t room = is_span ? begin[user + 1] - begin[user] : -1; /* of other numbers it could overflow */
+        is_wrong = found < 0 || found > room || !are_below(drawn->items + begin[user], found, drawn->n_items);
+        missing += is_wrong ? 0 : room - found;
     }
     return !is_wrong && missing == size;
 }

@@ -71,10 +71,8 @@ int64_t place_lists(Block *block, const int32_t *places, int64_t n_items, int32_
     for (int64_t user = 0; user < block->users; user++) {
         if (!is_within(train, user) || !is_within(test, user))
             return INVALID;
-        if (is_in_order(train, user, n_items))
-            train->next[user] = train->end[user];
-        if (is_in_order(test, user, n_items))
-            test->next[user] = test->end[user];
+        train->next[user] = is_in_order(train, user, n_items) ? train->end[user] : train->begin[user];
+        test->next[user] = is_in_order(test, user, n_items) ? test->end[user] : test->begin[user];
         if (train->next[user] < train->end[user] || test->next[user] < test->end[user])
             break; /* the caller notices */
         for (int64_t j = test->begin[user]; j < test->end[user]; j++)
