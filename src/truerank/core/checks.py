@@ -360,11 +360,35 @@ def distinct_columns(*rows: AnyArray) -> tuple[Ints, Ints]:
     ([3, 1, 0], [2, 1, 2, 0])
     """
     which = np.zeros(rows[0].size, dtype=np.int64)
-    first = np.zeros(min(rows[0].size, 1), dtype=np.int64)
     for row in rows:
-        values, codes = np.unique(row, return_inverse=True)
-        _, first, which = np.unique(which * values.size + codes, return_index=True, return_inverse=True)
+        codes = places_among_distinct(row)
+        which = places_among_distinct(which * (codes.max(initial=0) + 1) + codes)
+    first = np.empty(which.max(initial=-1) + 1, dtype=np.int64)
+    first[which[::-1]] = np.arange(which.size)[::-1]
     return first, which
+
+
+# range of whole numbers, relative to how many they are, up to which marking them is faster than sorting
+_MARKED = 16
+
+
+def places_among_distinct(keys: AnyArray) -> Ints:
+    """Return the place of each key among the distinct ones in ascending order, without sorting where that is faster.
+
+    Examples
+    --------
+    >>> places_among_distinct(np.array([70, 10, 70, 30])).tolist()
+    [2, 0, 2, 1]
+    """
+    if not keys.size or keys.dtype.kind != "i":
+        return np.unique(keys, return_inverse=True)[1]
+    least = int(keys.min())
+    span = int(keys.max()) - least + 1
+    if span > _MARKED * keys.size:
+        return np.unique(keys, return_inverse=True)[1]
+    there = np.zeros(span, dtype=np.bool_)
+    there[keys - least] = True
+    return (np.cumsum(there) - 1)[keys - least]
 
 
 def refuse_pairs(lists: Sequence[Any] | AnyArray, name: str) -> None:

@@ -203,9 +203,10 @@ class BoundTerm(ValueTerm):
 def _alike(ranks: Ranks, stops: Stops) -> Iterator[tuple[HitTimes, Ints]]:
     """Yield items with about the same number of candidates and the same cap, with what their draws can show."""
     N, limit = ranks.item_irrelevant, stops.limit
-    sizes, size = np.unique(np.stack([N, np.minimum(limit, N)]), axis=1, return_inverse=True)
+    cap = np.minimum(limit, N)
+    first, size = distinct_columns(N, cap)
     served: dict[HitTimes, list[int]] = {}
-    for at, (own, most) in enumerate(sizes.T.tolist()):
+    for at, (own, most) in enumerate(zip(N[first].tolist(), cap[first].tolist(), strict=True)):
         served.setdefault(HitTimes.serving(own, stops.hits, most), []).append(at)
     for draws, places in served.items():
         yield draws, np.flatnonzero(np.isin(size, places))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, Rng, as_number, distinct_columns
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_number, distinct_columns, places_among_distinct
 from truerank.core.ranks import Ranks
 from truerank.evaluation.groups import Groups
 from truerank.evaluation.per_instance import item_terms, sums
@@ -28,7 +28,6 @@ _LEFT_OUT = np.uint64(42)
 """Bits of a number that are left out when it is put into a bin: 10 of the mantissa stay."""
 _OFF_EDGES = 1 + 2.0**-20
 """Moves common values, such as 1/2, away from the edges of bins, so that rounding errors do not divide them."""
-_SMALL_SPAN = 2**16
 _STEPS = 100
 _PRECISION = 1e-10
 """Precision of ends, as a part of the distance from the mean to the most extreme value."""
@@ -197,7 +196,7 @@ class Units:
             _, which = np.unique(clusters, return_inverse=True)
             values, sizes = (np.bincount(which, each).astype(np.float64) for each in (values, sizes))
         if sizes is None:
-            which = _codes(_leading_bits(values))
+            which = places_among_distinct(_leading_bits(values))
             counts = np.bincount(which).astype(np.float64)
             return cls(counts, np.bincount(which, values).astype(np.float64), counts)
         return _binned(np.ones(values.size), values, sizes)
@@ -257,8 +256,8 @@ class Units:
 
 def _binned(counts: Floats, sums: Floats, sizes: Floats) -> Units:
     """Return units in bins by their values and sizes."""
-    values, per_unit = (_codes(_leading_bits(each)) for each in (sums / sizes, sizes / counts))
-    which = _codes(values * (per_unit.max(initial=0) + 1) + per_unit)
+    values, per_unit = (places_among_distinct(_leading_bits(each)) for each in (sums / sizes, sizes / counts))
+    which = places_among_distinct(values * (per_unit.max(initial=0) + 1) + per_unit)
     return Units(*(np.bincount(which, each).astype(np.float64) for each in (counts, sums, sizes)))
 
 
@@ -266,19 +265,6 @@ def _leading_bits(numbers: Floats) -> Ints:
     """Return sign, exponent and the first ten binary digits of numbers as whole numbers."""
     # minus zero becomes zero
     return ((numbers * _OFF_EDGES + 0.0).view(np.uint64) >> _LEFT_OUT).astype(np.int64)
-
-
-def _codes(keys: Ints) -> Ints:
-    """Return the place of each key among the distinct ones, as ``np.unique`` does by sorting."""
-    if not keys.size:
-        return keys
-    least = int(keys.min())
-    span = int(keys.max()) - least + 1
-    if span > 4 * keys.size + _SMALL_SPAN:
-        return np.unique(keys, return_inverse=True)[1]
-    there = np.zeros(span, dtype=np.bool_)
-    there[keys - least] = True
-    return (np.cumsum(there) - 1)[keys - least]
 
 
 @dataclass(frozen=True, eq=False)
