@@ -205,7 +205,7 @@ needs_int16 = pytest.mark.skipif(
 
 
 def count_by_int16(*arguments: Any, **options: Any) -> bool:
-    """Return whether whole numbers of 16 bits sufficed, once the counts are those of float32 scores, at any depth."""
+    """Return whether whole numbers always sufficed, once the counts are those of float32 scores, at any depth."""
     runs, sweep = [], factors._sweep
 
     def watched(entry: str, *given: Any) -> bool:
@@ -218,13 +218,17 @@ def count_by_int16(*arguments: Any, **options: Any) -> bool:
         patch.setattr(factors, "WORK_FOR_INT16", 0)
         patch.setattr(factors, "_sweep", watched)
         made = count_factors(*arguments, **options)
-        for depth in (1, 10, 100):
-            check_top(depth, *arguments, **options)
-    assert all(entry == "count_int16" for (entry, _), (_, before) in zip(runs[1:], runs, strict=False) if before)
+        for items_per_depth in (0, 2**40):  # all depths by int8, and all by int16
+            patch.setattr(factors, "ITEMS_PER_DEPTH", items_per_depth)
+            for depth in (1, 10, 100):
+                check_top(depth, *arguments, **options)
+    quick = {"count_int16", "count_sieve"}
+    assert all(entry in quick for (entry, _), (_, before) in zip(runs[1:], runs, strict=False) if before)
+    assert quick <= {entry for entry, _ in runs}
     assert runs[0][0] == "count_int16"
     for found, right in zip(made, plain, strict=True):
         np.testing.assert_array_equal(found, right)
-    return bool(runs[0][1])
+    return all(sufficed for entry, sufficed in runs if entry in quick)
 
 
 @needs_int16
