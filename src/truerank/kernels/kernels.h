@@ -102,7 +102,7 @@ EXPORT int64_t count_int16(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);
 
-/* The same, mostly from whole numbers of 8 bits; for depths that are a small part of the catalogue. */
+/* The same, from whole numbers of 8 bits after the first places; for depths that are a small part of the catalogue. */
 EXPORT int64_t count_sieve(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);

@@ -21,6 +21,7 @@ enum {
     FREE = 16,  /* scores per user that are always computed, besides some for each place of the depth */
     EACH = 3,   /* so many */
     SHARE = 40, /* beyond these, at most one score in so many keys */
+    LEAST_FIRST = 1024, FIRST_PER_DEPTH = 32, /* places counted before the sieve, where many items are above a target */
 };
 
 /* What the scores of a user that pass are used for: counts, or lists if there is a search. */
@@ -137,19 +138,22 @@ static void search_passing(void *with, int64_t user, const Rounded *items, const
 int64_t count_sieve(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop) {
+    int64_t first = (LEAST_FIRST + FIRST_PER_DEPTH * least(depth, items->rows)) / BUCKET * BUCKET;
+    if (start < first) {
+        int64_t status = count_int16(users, items, bias, block, ordered, depth, start, least(first, stop));
+        if (status != DONE || stop <= first)
+            return status;
+    }
     if (!is_valid_call(block, users, items, ordered, start))
         return INVALID;
     if (users->columns > MOST_COLUMNS)
         return GAVE_UP;
-    int64_t status = start == 0 ? find_targets(users, items, bias, block) : DONE;
-    if (status != DONE)
-        return status;
     Sieve sieve = {.all = {
         .top = {
             .users = users, .items = items, .bias = bias, .ordered = ordered, .block = block, .depth = depth,
             .growth = 4},
         .free = FREE + EACH * depth, .share = SHARE}};
-    return take_places(&sieve.all, start, stop, count_passing, &sieve);
+    return take_places(&sieve.all, most(start, first), stop, count_passing, &sieve);
 }
 
 int64_t best_sieve(
