@@ -127,6 +127,36 @@ def test_held_out_items_with_both_zeros_tie(path: str, number: Any, held_out: in
     assert as_rows(count_scores(lambda u: scores[u], 1500, nothing, test)) == slow_counts(scores, nothing, test)
 
 
+SPREADS = {
+    "even": lambda rng, shape: rng.standard_normal(shape),
+    "ties": lambda rng, shape: rng.integers(-40, 40, shape) / 16,
+    "one far away": lambda rng, shape: np.where(np.arange(shape[1]) == 7, 1e30, rng.standard_normal(shape)),
+    "all equal": lambda _, shape: np.full(shape, -0.5),
+    "both ends": lambda rng, shape: rng.choice([-3.4e38, -1.0, -0.0, 0.0, 1e-40, 3.4e38], shape),
+    "tiny": lambda rng, shape: rng.integers(0, 90, shape) * 1e-44,
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("held_out", [31, 32, 63, 64, 300])
+def test_many_held_out_items_at_any_distance(number: Any, spread: str, held_out: int) -> None:
+    rng, n_items = np.random.default_rng(held_out), 9_000
+    scores = SPREADS[spread](rng, (3, n_items)).astype(number)
+    chosen = [np.sort(rng.choice(n_items, held_out + 200, replace=False)) for _ in scores]
+    is_held = [np.isin(np.arange(held_out + 200), rng.choice(held_out + 200, held_out, replace=False)) for _ in scores]
+    held, seen = ([row[keep] for row, keep in zip(chosen, kept, strict=True)] for kept in (is_held, np.invert(is_held)))
+    train, test = Lists(np.arange(4) * 200, np.concatenate(seen)), Lists(np.arange(4) * held_out, np.concatenate(held))
+    counts = count_scores(lambda users: scores[users], n_items, train, test)
+    for user, row in enumerate(scores):
+        part = slice(user * held_out, (user + 1) * held_out)
+        targets, others = row[test.indices[counts.order[part]]], np.sort(np.delete(row, chosen[user]))
+        assert (np.diff(targets) <= 0).all()
+        above = len(others) - np.searchsorted(others, targets, "right")
+        np.testing.assert_array_equal(counts.above[part], above)
+        np.testing.assert_array_equal(counts.tied[part], len(others) - np.searchsorted(others, targets) - above)
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_threads_and_block_sizes_change_no_bit(path: str, number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
@@ -205,7 +235,7 @@ needs_int16 = pytest.mark.skipif(
 
 
 def count_by_int16(*arguments: Any, **options: Any) -> bool:
-    """Return whether whole numbers of 16 bits sufficed, once the counts are those of float32 scores, at any depth."""
+    """Return whether whole numbers always sufficed, once the counts are those of float32 scores, at any depth."""
     runs, sweep = [], factors._sweep
 
     def watched(entry: str, *given: Any) -> bool:
@@ -218,13 +248,17 @@ def count_by_int16(*arguments: Any, **options: Any) -> bool:
         patch.setattr(factors, "WORK_FOR_INT16", 0)
         patch.setattr(factors, "_sweep", watched)
         made = count_factors(*arguments, **options)
-        for depth in (1, 10, 100):
-            check_top(depth, *arguments, **options)
-    assert all(entry == "count_int16" for (entry, _), (_, before) in zip(runs[1:], runs, strict=False) if before)
+        for items_per_depth in (0, 2**40):  # all depths by int8, and all by int16
+            patch.setattr(factors, "ITEMS_PER_DEPTH", items_per_depth)
+            for depth in (1, 10, 100):
+                check_top(depth, *arguments, **options)
+    quick = {"count_int16", "count_sieve"}
+    assert all(entry in quick for (entry, _), (_, before) in zip(runs[1:], runs, strict=False) if before)
+    assert quick <= {entry for entry, _ in runs}
     assert runs[0][0] == "count_int16"
     for found, right in zip(made, plain, strict=True):
         np.testing.assert_array_equal(found, right)
-    return bool(runs[0][1])
+    return all(sufficed for entry, sufficed in runs if entry in quick)
 
 
 @needs_int16

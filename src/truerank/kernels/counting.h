@@ -14,6 +14,9 @@ enum {
     MANY = 4096 / sizeof(number), /* with this many targets, a binary search per score beats comparing with all */
     GROUP = 4, /* targets that a score is compared with at a time */
     FEW = 48, /* up to this many targets are sorted by insertion */
+    BINNED = 256 / sizeof(number), /* from this many targets on, scores are counted in bins */
+    BINS = 512,
+    COPIES = LANES < 8 ? LANES : 8, /* of the counts in bins, because a count must be stored before it can grow again */
 };
 
 typedef struct {
@@ -213,6 +216,111 @@ static void count_between(
     }
 }
 
+typedef int32_t bins __attribute__((vector_size(LANES * sizeof(int32_t))));
+
+/* Bins of equal width from a user's lowest target to the highest; the first bin is for scores below all of them. A higher
+   score is never in a lower bin, so a score must be compared only with the targets in its own bin. */
+typedef struct {
+    number lowest, per_unit;
+    int32_t of_targets[MANY + LANES];
+    int16_t sizes[BINS], firsts[BINS]; /* the targets in each bin */
+    uint8_t has_target[BINS];
+    uint16_t counts[COPIES][BINS]; /* of scores */
+} Bins;
+
+/* Return the bins of scores; the first for what is not a number. */
+INLINE bins bins_of(const Bins *all, vector score) {
+    vector place = (score - splat(all->lowest)) * splat(all->per_unit) + splat(1), top = splat(BINS - 1);
+    wholes is_beyond = place > top;
+    place = (vector)((wholes)place & (place > splat(0)));
+    return __builtin_convertvector((vector)(((wholes)top & is_beyond) | ((wholes)place & ~is_beyond)), bins);
+}
+
+/* Find the bins of the targets, which descend; return whether there are such bins. */
+static int set_bins(Bins *all, const number *targets, int64_t size) {
+    all->lowest = targets[size - 1];
+    all->per_unit = (BINS - 2) / (targets[0] - targets[size - 1]);
+    if (!(all->per_unit > 0 && isfinite(all->per_unit)))
+        return 0;
+    memset(all->sizes, 0, sizeof all->sizes);
+    memset(all->has_target, 0, sizeof all->has_target);
+    for (int64_t t = 0; t < size; t += LANES) {
+        number some[LANES];
+        for (int lane = 0; lane < LANES; lane++)
+            some[lane] = targets[least(t + lane, size - 1)];
+        bins found = bins_of(all, load(some));
+        memcpy(all->of_targets + t, &found, sizeof found);
+    }
+    for (int64_t t = size - 1; t >= 0; t--) {
+        int32_t bin = all->of_targets[t];
+        all->firsts[bin] = (int16_t)t;
+        all->has_target[bin] = 1;
+        all->sizes[bin]++;
+    }
+    return 1;
+}
+
+/* Return whether few scores share a bin with many targets, to judge by a few vectors from all over them. */
+static int are_few_close(const Bins *all, const number *scores, int64_t stop, int64_t size) {
+    enum { SAMPLED = 8 };
+    int64_t vectors = stop / LANES, close = 0;
+    for (int64_t i = 0; i < SAMPLED; i++) {
+        bins found = bins_of(all, load(scores + i * vectors / SAMPLED * LANES));
+        for (int lane = 0; lane < LANES; lane++)
+            close += all->sizes[found[lane]];
+    }
+    return close * 16 <= size * SAMPLED * LANES;
+}
+
+/* Count the scores in each bin, and write the places of those in a bin with a target; return how many these are. */
+static int64_t fill_bins(Bins *all, const number *scores, int64_t stop, uint16_t *close) {
+    int64_t size = 0;
+    memset(all->counts, 0, sizeof all->counts);
+    for (int64_t j = 0; j < stop; j += LANES) {
+        bins found = bins_of(all, load(scores + j));
+        uint32_t numbers[LANES];
+        memcpy(numbers, &found, sizeof numbers);
+        UNROLLED for (int lane = 0; lane < LANES; lane++) {
+            all->counts[lane % COPIES][numbers[lane]]++;
+            close[size] = (uint16_t)(j + lane);
+            size += all->has_target[numbers[lane]];
+        }
+    }
+    for (int copy = 1; copy < COPIES; copy++)
+        for (int bin = 0; bin < BINS; bin++)
+            all->counts[0][bin] += all->counts[copy][bin];
+    return size;
+}
+
+/* Compare a score with the targets in its bin. */
+INLINE void count_close(const Bins *all, number score, int32_t bin, const number *targets, int64_t *above, int64_t *tied) {
+    for (int64_t t = all->firsts[bin]; t < all->firsts[bin] + all->sizes[bin]; t++) {
+        above[t] += score > targets[t];
+        tied[t] += score == targets[t];
+    }
+}
+
+/* Do as `count_between` for many targets. */
+static void count_in_bins(
+    const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
+    Bins all;
+    uint16_t close[CHUNK + PANEL];
+    if (stop < 4 * BINS || !set_bins(&all, targets, size) || !are_few_close(&all, scores, stop, size)) {
+        count_between(scores, stop, targets, targets, size, above, tied);
+        return;
+    }
+    int64_t n_close = fill_bins(&all, scores, stop, close), total = 0, bin = BINS - 1;
+    for (int64_t t = 0; t < size; t++) {
+        for (; bin > all.of_targets[t]; bin--)
+            total += all.counts[0][bin];
+        above[t] += total;
+    }
+    for (int64_t i = 0; i < n_close; i++) {
+        number score = scores[close[i]];
+        count_close(&all, score, bins_of(&all, splat(score))[0], targets, above, tied);
+    }
+}
+
 /* Return how many of the targets, which descend, are not below the score. */
 INLINE int64_t position_among(const number *targets, int64_t size, number score) {
     int64_t low = 0;
@@ -252,8 +360,10 @@ static void count(Block *block, int64_t user, const number *scores, int64_t stop
     int64_t first = block->test.begin[user], size = block->test.end[user] - first;
     const number *targets = (const number *)block->targets + first;
     int64_t *above = block->above + first, *tied = block->tied + first;
-    if (size < MANY)
+    if (size < BINNED)
         count_between(scores, stop, targets, targets, size, above, tied);
+    else if (size < MANY)
+        count_in_bins(scores, stop, targets, size, above, tied);
     else
         count_many(scores, stop, targets, size, above, tied);
 }

@@ -91,11 +91,12 @@ FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approxi
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
 COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which int16 pays off
 HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which int16 pays off
+ITEMS_PER_DEPTH = 32  # a depth below this share of the catalogue leaves few items to score
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
 _BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
 _NO_DEPTH = 2**63 - 1
-LEAST_FIRST, FIRST_PER_BEST = 1024, 4  # items that are searched before int16: at least, and per item of a list
+LEAST_FIRST, FIRST_PER_BEST = 1024, 4  # items that are searched before int8: at least, and per item of a list
 CHUNK_IN_ORDER = 256  # parts of a catalogue in another order are multiples of this
 _CHECKED_AT_ONCE = 2**23  # scores
 
@@ -238,14 +239,14 @@ def best_factors(
 def _search(
     block: BestBlock, factors: _FactorArrays, users: AnyArray, order: Order, stopped: Event, first: int
 ) -> bool:
-    """Search the first items for the block exactly, and others mostly by int16; return False if this gives up."""
+    """Search the first items for the block exactly, and others mostly by int8; return False if this gives up."""
     n_items, placed = len(factors.items), block._replace(excluded=order.placed(block.as_user_block()))
     step = max(WORK_PER_CALL // users.size // CHUNK, 1) * CHUNK
     given = *factors.arguments(users), placed.as_argument(), order.as_argument()
     exact = [*range(0, min(first, n_items), step), min(first, n_items)]
     for entry, starts in (
         (f"best_factors_{factors.number}", exact),
-        ("best_int16", [*range(first, n_items, step), n_items]),
+        ("best_sieve", [*range(first, n_items, step), n_items]),
     ):
         for start, stop in pairwise(starts):
             if stopped.is_set():
@@ -296,6 +297,8 @@ def _quicker(
     """Return the name of a loop that decides most pairs in less precision, or None if it would not help."""
     if factors.number == np.float64:
         return "count_narrow" if depth is None and _suits_float32(block, *sizes) else None
+    if depth is not None and depth * ITEMS_PER_DEPTH <= len(factors.items):
+        return "count_sieve" if _suits_int16(factors) else None
     is_few = depth is not None or len(block.test.items) <= HELD_OUT_FOR_INT16 * len(block.users)
     return "count_int16" if is_few and _suits_int16(factors) else None
 

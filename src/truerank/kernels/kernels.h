@@ -102,6 +102,11 @@ EXPORT int64_t count_int16(
     const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
     int64_t start, int64_t stop);
 
+/* The same, from whole numbers of 8 bits after the first places; for depths that are a small part of the catalogue. */
+EXPORT int64_t count_sieve(
+    const Matrix *users, const Matrix *items, const float *bias, Block *block, const Ordered *ordered, int64_t depth,
+    int64_t start, int64_t stop);
+
 /* Return how many whole numbers of 16 bits are compared at a time; 0 if the loops with them always give up. */
 EXPORT int64_t int16_lanes(void);
 
@@ -242,9 +247,9 @@ EXPORT int64_t best_factors_float64(
     const Matrix *users, const Matrix *items, const double *bias, Best *best, const Ordered *ordered, int64_t start,
     int64_t stop);
 
-/* The same, mostly from whole numbers of 16 bits, after `best_factors_float32` has searched the first places; or return
+/* The same, mostly from whole numbers of 8 bits, after `best_factors_float32` has searched the first places; or return
    GAVE_UP, after which what was found must be discarded. */
-EXPORT int64_t best_int16(
+EXPORT int64_t best_sieve(
     const Matrix *users, const Matrix *items, const float *bias, Best *best, const Ordered *ordered, int64_t start,
     int64_t stop);
 
