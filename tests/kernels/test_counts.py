@@ -127,7 +127,7 @@ def test_held_out_items_with_both_zeros_tie(path: str, number: Any, held_out: in
     assert as_rows(count_scores(lambda u: scores[u], 1500, nothing, test)) == slow_counts(scores, nothing, test)
 
 
-SPREADS = {
+SPREADS: dict[str, Any] = {
     "even": lambda rng, shape: rng.standard_normal(shape),
     "ties": lambda rng, shape: rng.integers(-40, 40, shape) / 16,
     "one far away": lambda rng, shape: np.where(np.arange(shape[1]) == 7, 1e30, rng.standard_normal(shape)),

@@ -13,7 +13,7 @@ from truerank.formats.ids import is_text
 _TEXT = pa.large_string()
 _WHOLE = [(pa.int8(), 2**7), (pa.int16(), 2**15), (pa.int32(), 2**31), (pa.int64(), 2**63)]
 _PENDING = 1 << 26  # bytes of ids that wait to be numbered
-_SHARE = 1.5  # memory relative to a table of 64 bits: itself, and the results of numbering and sorting its rows
+_SHARE = 2.25  # memory relative to a table of 64 bits: itself, and the results of numbering and sorting its rows
 
 
 class Gathered:
