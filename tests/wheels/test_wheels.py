@@ -66,7 +66,7 @@ def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_is_light(platform: str) -> None:
-    assert wheel(platform).stat().st_size <= 1_250_000
+    assert wheel(platform).stat().st_size <= 1_200_000
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
