@@ -122,7 +122,7 @@ def test_intervals_of_parts_add_up() -> None:
     merged = parts[0] + parts[1] + parts[2]
     np.testing.assert_allclose(merged.confidence_interval(), whole.confidence_interval(), rtol=1e-9, atol=1e-12)
     exact = tr.estimate(tr.Ranks.from_ranks([1, 2], n=9), "ap")
-    with pytest.raises(tr.InputError, match="with an exact range, or none"):
+    with pytest.raises(tr.InputError, match="estimates with an exact range can't be added to others"):
         dataclasses.replace(whole, metric="ap") + exact
 
 
