@@ -66,7 +66,8 @@ def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_is_light(platform: str) -> None:
-    assert wheel(platform).stat().st_size <= 1_200_000
+    """On Windows each library brings the mathematical functions along, which other systems have."""
+    assert wheel(platform).stat().st_size <= (1_350_000 if "win" in platform.split("_") else 1_200_000)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
