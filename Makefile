@@ -7,7 +7,7 @@ TARGETS := linux-x86_64 linux-aarch64 linux-musl-x86_64 linux-musl-aarch64 macos
 BIOME := @biomejs/biome
 NPM := .venv/bin/npm install --loglevel error --no-audit --no-fund --no-save --no-package-lock
 SANITIZER := -fsanitize=address,undefined
-SANITIZED := tests/kernels \
+SANITIZED := tests/kernels --ignore tests/kernels/test_interrupts.py \
   tests/recommenders/test_recommender_definitions.py tests/recommenders/test_cooccurrence.py
 
 NUMERIC := $(addprefix tests/,analysis core estimators evaluation kernels metrics ranking recommenders recommending sampling scoring) \
