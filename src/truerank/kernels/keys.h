@@ -46,52 +46,43 @@ enum {
 };
 #endif
 
-/* Products of neighbours are added in pairs; sums of 32 bits are shortened lane by lane of 16 bytes. */
 #if defined(__AVX512BW__)
+typedef __m512i raw;
+#define INTRINSIC(name) _mm512_##name
 enum { BITS_PER_KEY = 1 };
 INLINE uint64_t bits_of(keys hits) {
-    return _mm512_movepi16_mask((__m512i)hits);
-}
-INLINE wholes multiply(wholes a, wholes b) {
-    return (wholes)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-}
-INLINE sums multiply_pairs(wholes users, sums items) {
-    return ROUNDED_BITS == 16 ? (sums)_mm512_madd_epi16((__m512i)users, (__m512i)items)
-                              : (sums)_mm512_maddubs_epi16((__m512i)users, (__m512i)items);
-}
-INLINE keys shorten(wholes a, wholes b) {
-    return (keys)_mm512_packs_epi32((__m512i)(a >> 16), (__m512i)(b >> 16));
+    return _mm512_movepi16_mask((raw)hits);
 }
 #elif defined(__AVX2__)
+typedef __m256i raw;
+#define INTRINSIC(name) _mm256_##name
 enum { BITS_PER_KEY = 2 };
 INLINE uint64_t bits_of(keys hits) {
-    return (uint32_t)_mm256_movemask_epi8((__m256i)hits) & 0x55555555;
-}
-INLINE wholes multiply(wholes a, wholes b) {
-    return (wholes)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-}
-INLINE sums multiply_pairs(wholes users, sums items) {
-    return ROUNDED_BITS == 16 ? (sums)_mm256_madd_epi16((__m256i)users, (__m256i)items)
-                              : (sums)_mm256_maddubs_epi16((__m256i)users, (__m256i)items);
-}
-INLINE keys shorten(wholes a, wholes b) {
-    return (keys)_mm256_packs_epi32((__m256i)(a >> 16), (__m256i)(b >> 16));
+    return (uint32_t)_mm256_movemask_epi8((raw)hits) & 0x55555555;
 }
 #else
+typedef __m128i raw;
+#define INTRINSIC(name) _mm_##name
 enum { BITS_PER_KEY = 2 };
 INLINE uint64_t bits_of(keys hits) {
-    return (uint32_t)_mm_movemask_epi8((__m128i)hits) & 0x5555;
-}
-INLINE wholes multiply(wholes a, wholes b) {
-    return (wholes)_mm_madd_epi16((__m128i)a, (__m128i)b);
-}
-INLINE sums multiply_pairs(wholes users, sums items) {
-    return (sums)_mm_madd_epi16((__m128i)users, (__m128i)items); /* there are no products of 8 bits */
-}
-INLINE keys shorten(wholes a, wholes b) {
-    return (keys)_mm_packs_epi32((__m128i)(a >> 16), (__m128i)(b >> 16));
+    return (uint32_t)_mm_movemask_epi8((raw)hits) & 0x5555;
 }
 #endif
+
+/* Products of neighbours are added in pairs; sums of 32 bits are shortened lane by lane of 16 bytes. */
+INLINE wholes multiply(wholes a, wholes b) {
+    return (wholes)INTRINSIC(madd_epi16)((raw)a, (raw)b);
+}
+INLINE sums multiply_pairs(wholes users, sums items) {
+#if ROUNDED_BITS == 16
+    return multiply(users, items);
+#else
+    return (sums)INTRINSIC(maddubs_epi16)((raw)users, (raw)items);
+#endif
+}
+INLINE keys shorten(wholes a, wholes b) {
+    return (keys)INTRINSIC(packs_epi32)((raw)(a >> 16), (raw)(b >> 16));
+}
 
 /* A row of factors in whole numbers: row * scale, rounded. */
 typedef struct {
