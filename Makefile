@@ -84,12 +84,13 @@ fuzz: .venv/.test ## looks for inputs that break readers, text forms, commands a
 
 # every function of kernels.h under libFuzzer and the sanitizers, from the inputs in build/loops on, if clang has it
 CLANG := clang
-fuzz-loops: ## looks for inputs that break the compiled loops, under sanitizers
+fuzz-loops: .venv/.test ## looks for inputs that break the compiled loops, under sanitizers
 	mkdir -p build/loops
 	@if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2> /dev/null; \
 	then $(CLANG) -std=c11 -O2 -g -march=native -ffp-contract=off -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	  src/truerank/kernels/*.c tests/kernels/fuzzed_loops.c -lm -o build/fuzzed-loops && \
-	  build/fuzzed-loops -runs=$(RUNS) -max_len=64 -artifact_prefix=build/ build/loops; \
+	  FUZZ_COUNTS=build/loops.counts build/fuzzed-loops -runs=$(RUNS) -max_len=64 -artifact_prefix=build/ build/loops && \
+	  .venv/bin/python tests/fuzzing.py loops --add build/loops.counts; \
 	else echo 'skipped: $(CLANG) does not have libFuzzer'; fi
 
 # EACH changes of each module of tests/mutations.py; what a run has tried, benchmarks/results/mutations.csv keeps

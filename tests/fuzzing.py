@@ -275,10 +275,13 @@ def keep(target: str, folder: Path, most: int = 200) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("target", choices=[*TARGETS, "loops"])
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, help="go on in this folder, in this process, and keep nothing")
+    parser.add_argument("--add", type=Path, metavar="FILE", help="only add the counts that a fuzzer wrote here")
     given = parser.parse_args()
+    if given.add:
+        return add(given.target, *map(int, given.add.read_text().split()))
     if given.folder:
         return fuzz(given.target, given.runs, given.folder)
     with tempfile.TemporaryDirectory() as name:

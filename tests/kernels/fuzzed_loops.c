@@ -271,14 +271,16 @@ static int64_t fuzz_count_top(void) {
     int32_t *places = room(n_items, sizeof *places);
     Ordered order = ordered(&made.items, places);
     int64_t status = DONE, step = step_of(256), depth = choose(3) ? 1 + choose(30) : INT64_MAX;
-    int is_placed, is_int16 = !wide && choose(2);
+    int is_placed, bits = wide ? 64 : 8 << choose(3);
     counts.train = placed(&given, places, &is_placed);
     if (!is_placed)
         return INVALID;
     restart(&counts.test);
     for (int64_t low = 0; low < n_items && status == DONE; low += step) {
         int64_t high = low + step < n_items ? low + step : n_items;
-        status = is_int16
+        status = bits == 8
+            ? count_sieve(&made.users, &made.items, made.bias, &counts, &order, depth, low, high)
+            : bits == 16
             ? count_int16(&made.users, &made.items, made.bias, &counts, &order, depth, low, high)
             : BOTH(count_top, &made.users, &made.items, made.bias, &counts, &order, depth, low, high);
     }
@@ -294,14 +296,14 @@ static int64_t fuzz_best_factors(void) {
     int32_t *places = room(n_items, sizeof *places);
     Ordered order = ordered(&made.items, places);
     Block both = {n_users, excluded, none, NULL, NULL, NULL, NULL, NULL};
-    int is_placed, is_int16 = !wide && choose(2);
+    int is_placed, is_quick = !wide && choose(2);
     found.excluded = placed(&both, places, &is_placed);
     if (!is_placed)
         return INVALID;
     int64_t status = DONE, step = step_of(256);
     for (int64_t low = 0; low < n_items && status == DONE; low += step) {
         int64_t high = low + step < n_items ? low + step : n_items;
-        status = is_int16 && low ? best_int16(&made.users, &made.items, made.bias, &found, &order, low, high)
+        status = is_quick && low ? best_sieve(&made.users, &made.items, made.bias, &found, &order, low, high)
                                  : BOTH(best_factors, &made.users, &made.items, made.bias, &found, &order, low, high);
     }
     if (status == DONE && !is_damaged)
