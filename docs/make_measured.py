@@ -405,6 +405,15 @@ def comparison_speed() -> str:
     return markdown(("", "seconds", "CPU seconds", "peak MB"), lines)
 
 
+def large_files() -> str:
+    """Return what reading and writing files of many rows takes."""
+    names = ("call", "format", "rows", "limit, GB", "peak, GB", "CPU, s", "found")
+    return markdown(
+        names,
+        [[f"{int(row[name]):,}" if name == "rows" else row[name] for name in names] for row in rows("large_files.csv")],
+    )
+
+
 _WAYS = {
     "RankMetric": "`RankMetric` on blocks of scores, three metrics",
     "rank(depth=20)": "`tr.rank(tr.Factors(...), depth=20)` and `tr.evaluate`",
@@ -566,6 +575,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "exact contest": exact_contest,
     "comparison speed": comparison_speed,
+    "large files": large_files,
     "training loop": training_loop,
     "readings": readings,
     "decided errors": decided_errors,

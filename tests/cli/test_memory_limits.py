@@ -5,7 +5,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow.csv import read_csv
+from pyarrow.parquet import write_table
 
 import truerank as tr
 from tests.patience import HANGS
@@ -25,6 +28,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lists = rng.integers(20_000, size=(3_000, 10)).tolist()
     lines = [f"{user},{item}\n" for user, items in enumerate(lists) for item in dict.fromkeys(items)]
     (folder / "lists.csv").write_text("user,item\n" + "".join(lines))
+    write_table(read_csv(folder / "lists.csv"), folder / "lists.parquet")
+    row = np.arange(10**7, dtype=np.int32)
+    for name, columns in (("long", {"item": row % 100}), ("ranks", {"rank": row % 100 + 1, "n": row % 100 + 1_000})):
+        write_table(pa.table({"user": row // 100, **columns}), folder / f"{name}.parquet")
     for name in ("a", "b"):
         ranks = rng.integers(1, 20_000, size=3_000)
         tr.Ranks.from_ranks(ranks, n=20_000, ids=np.arange(3_000)).save(folder / f"{name}.parquet")
@@ -38,10 +45,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "rank --factors users.npy items.npy --test test.tsv -o ranks.parquet",
         "recommend --factors users.npy items.npy -o best.csv",
         "evaluate lists.csv --truth test.tsv -m ndcg@10",
+        "evaluate lists.parquet --truth test.tsv -m ndcg@10",
+        "evaluate long.parquet --truth test.tsv -m ndcg@10 --memory 4GB",
+        "evaluate ranks.parquet -m ndcg@10 --memory 4GB",
         "evaluate a.parquet b.parquet -m ndcg@10 --by groups.csv",
         "compare a.parquet b.parquet -m ndcg@10 --test bootstrap",
     ],
-    ids=["factors", "best lists", "lists", "groups", "comparison"],
+    ids=[
+        "factors",
+        "best lists",
+        "lists",
+        "Parquet",
+        "lists that don't fit",
+        "ranks that don't fit",
+        "groups",
+        "comparison",
+    ],
 )
 def test_within_a_limit(files: Path, command: str) -> None:
     """The limit is on all of the address space, of which the interpreter and the libraries take about 250 MB."""

@@ -1,5 +1,6 @@
 """How much memory may be used: who decides, what is refused, and what runs under a limit of the operating system."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import truerank as tr
 from tests.arrays import AnyArray, Ints
 from tests.patience import HANGS
 from truerank.core import threads
+from truerank.formats.columns import INTERACTIONS
 
 PUBLIC: Any = tr  # whose arguments are wrong on purpose
 
@@ -107,16 +109,17 @@ def test_what_does_not_fit_is_refused_before_the_work(tmp_path: Path) -> None:
     path.write_text("user,item,note\n" + "ann,7,x\n" * 200_000)
     message = r"events.csv', of which .*,000 rows were read, needs .* MB, but `memory` is 200 MB\.$"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.formats.pieces._SHARE", 200)  # instead of a large file
+        large = dataclasses.replace(INTERACTIONS, bytes_per_row=4_000)  # instead of a large file
+        patch.setattr("truerank.data.event_files.INTERACTIONS", large)
         with pytest.raises(tr.InputError, match=message):
             tr.read_interactions(path, memory="200MB")
 
 
-JOBS = ("factors", "functions", "lists", "grouped", "comparison", "files")
+JOBS = ("factors", "functions", "lists", "stored", "grouped", "comparison", "files")
 LIMITED = """
 import json, resource
 from pathlib import Path
-import numpy as np, pyarrow.csv, pyarrow.parquet, scipy.sparse
+import numpy as np, pyarrow as pa, pyarrow.csv, pyarrow.json, pyarrow.parquet, scipy.sparse
 import truerank as tr
 
 rng = np.random.default_rng(0)
@@ -140,8 +143,20 @@ def functions(**options):
 
 
 def lists():
-    tr.recommend(tr.Factors(few, few), k=20, threads=16, **memory).write("lists.trec")
-    return tr.read_lists("lists.trec", truth, **memory).above.tolist()
+    best, found = tr.recommend(tr.Factors(few, few), k=20, threads=16, **memory), []
+    for name in ("lists.trec", "lists.csv", "lists.parquet", "lists.jsonl"):
+        best.write(name)
+        found.append(tr.read_lists(name, truth, **memory).above.tolist())
+        found.append(tr.read_recommendations(name, **memory).items.tolist())
+    return found
+
+
+def stored():
+    ranks(0).save("ranks.parquet")
+    table = pa.table({"user": np.arange(50_000), "rank": ranks(0).rank, "n": np.full(50_000, 20_000)})
+    pyarrow.csv.write_csv(table, "table.csv")
+    pyarrow.parquet.write_table(table, "table.parquet")
+    return [tr.read_ranks(name, **memory) == ranks(0) for name in ("ranks.parquet", "table.csv", "table.parquet")]
 
 
 def grouped():
@@ -168,7 +183,7 @@ def within_500_megabytes(job):
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
 
 
-for job in (factors, functions, lists, grouped, comparison, files):
+for job in (factors, functions, lists, stored, grouped, comparison, files):
     memory = {"memory": "250MB"}
     found = within_500_megabytes(job)
     memory = {}

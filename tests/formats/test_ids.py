@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.formats.ids import comparable, numbers_if_spelled_so
+from truerank.formats.ids import as_names, comparable, numbered, numbers_if_spelled_so
 
 SPELLED = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
@@ -223,3 +223,17 @@ def test_users_without_a_list_are_counted_with_an_example() -> None:
     assert notes == (
         "2 of 3 users in the truth have no list (for example 7): their relevant items count as below the depth",
     )
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("numbers", [[-3, -3, 0, 7, 7, 9], [7, -3, 7, 9, 0], [5], [2, 2]])
+def test_whole_numbers_of_any_width(kind: pa.DataType, numbers: list[int]) -> None:
+    half, other = len(numbers) // 2, pa.chunked_array([[7]], pa.int64())
+    column = pa.chunked_array([numbers[:half], numbers[half:]], kind)
+    assert [one.type for one in comparable(column, other)] == [pa.int64()] * 2
+    for columns, listed in (((column,), numbers), ((column, other), [*numbers, 7])):
+        distinct, codes = numbered(*columns)
+        expected = list(dict.fromkeys(listed))
+        assert distinct.to_pylist() == expected
+        assert np.concatenate(codes).tolist() == [expected.index(number) for number in listed]
+        assert as_names(distinct, "user").dtype == np.int64

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests import reference
+from tests.arrays import AnyArray
 from tests.instances import Instance, instances, ranks_of
+from truerank.core import checks
 
 
 def test_what_was_computed_is_not_pickled() -> None:
@@ -191,3 +193,31 @@ def test_tied_share() -> None:
 def test_unknown_way_to_break_ties() -> None:
     with pytest.raises(tr.InputError, match="`how` must be"):
         sample().break_ties("alphabetical")  # type: ignore[arg-type]
+
+
+def test_instances_are_worked_on_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many at once, results and messages are the same."""
+    rng = np.random.default_rng(0)
+    plain = [(1 + rng.permutation(30)[:size]).tolist() for size in rng.integers(0, 6, size=40)]
+    grades = [rng.integers(1, 4, size=len(own)).astype(float).tolist() for own in plain]
+
+    def found() -> tuple[tr.Ranks, AnyArray]:
+        ranks = tr.Ranks.from_ranks(plain, n=30, grades=grades)
+        four = np.full(ranks.above.size, 4)
+        tied = tr.Ranks(above=ranks.above // 5 * 5, tied=four, n_candidates=40, indptr=ranks.indptr)
+        return ranks, np.stack([tr.values(one, name) for one in (ranks, tied) for name in ("ndcg@3", "ap", "auc")])
+
+    ranks, values = found()
+    monkeypatch.setattr(checks, "_ENTRIES", 4)
+    again, others = found()
+    assert again == ranks
+    assert np.array_equal(values, others, equal_nan=True)
+    size = ranks.above.size
+    with pytest.raises(tr.InputError, match=r"`ranks` must lie in 1..30, got 31 in instance 40\.$"):
+        tr.Ranks.from_ranks([*plain, [31]], n=30)
+    with pytest.raises(tr.InputError, match=r"got 3 twice in instance 40\.$"):
+        tr.Ranks.from_ranks([*plain, [3, 3]], n=30)
+    with pytest.raises(tr.InputError, match=rf"`above` must lie in 0..29, got 30 at position {size}\.$"):
+        tr.Ranks(above=[*ranks.above, 30], n_candidates=30, indptr=[*ranks.indptr, size + 1])
+    with pytest.raises(tr.InputError, match=rf"got 5 after 7 with 0 tied, at position {size + 1}\.$"):
+        tr.Ranks(above=[*ranks.above, 7, 5], n_candidates=30, indptr=[*ranks.indptr, size + 2])

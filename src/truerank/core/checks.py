@@ -225,14 +225,16 @@ def first_true(flags: Bools) -> int | None:
 
 def require(ok: Bools, name: str, rule: str, values: AnyArray) -> None:
     """Raise `InputError` naming the first value for which `ok` is false."""
-    if (at := first_true(~ok)) is not None:
+    if not ok.all():
+        at = int(ok.argmin())
         raise InputError(f"`{name}` must {rule}, got {values[at]} at position {at}.")
 
 
-def require_within(name: str, values: Ints, least: Ints, most: Ints) -> None:
-    """Raise `InputError` naming the first value outside its bounds, which are included."""
+def require_within(name: str, values: Ints, least: Ints, most: Ints, start: int = 0) -> None:
+    """Raise `InputError` naming the first value outside its bounds, which are included; positions are from `start`."""
     if (at := first_true((values < least) | (values > most))) is not None:
-        raise InputError(f"`{name}` must lie in {least[at]}..{most[at]}, got {values[at]} at position {at}.")
+        where = f"at position {start + at}"
+        raise InputError(f"`{name}` must lie in {least[at]}..{most[at]}, got {values[at]} {where}.")
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -251,8 +253,13 @@ def refuse_masked(values: Any, name: str) -> None:
         raise InputError(f"{name} must not have masked entries, got {n_masked}; fill them in or leave them out.")
 
 
+def own(array: AnyArray) -> AnyArray:
+    """Return an array that nobody else changes: the array itself if it is frozen, otherwise a copy."""
+    return array.copy() if array.flags.writeable or not array.flags.owndata else array
+
+
 def as_ints(name: str, values: ArrayLike) -> Ints:
-    """Return `values` as a new one-dimensional int64 array, refusing anything but whole numbers."""
+    """Return `values` as a one-dimensional int64 array of our own, refusing anything but whole numbers."""
     refuse_masked(values, f"`{name}`")
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1:
@@ -262,7 +269,7 @@ def as_ints(name: str, values: ArrayLike) -> Ints:
         require(np.abs(array) < 2**53, name, "hold whole numbers below 2**53", array)
     elif array.dtype.kind not in "iu":
         raise InputError(f"`{name}` must hold whole numbers, got values of type {array.dtype}.")
-    return array.astype(np.int64)
+    return own(array) if array.dtype == np.int64 else array.astype(np.int64)
 
 
 def is_sparse(value: Any) -> TypeGuard[sp.sparray]:
@@ -410,13 +417,30 @@ def per_instance(name: str, values: ArrayLike, n_instances: int) -> Ints:
     return array
 
 
+_ENTRIES = 1 << 20  # of a stretch
+
+
+def stretches(indptr: Ints) -> Iterator[tuple[slice, slice]]:
+    """Yield stretches of consecutive groups and their entries, about a million, so that temporary arrays are small.
+
+    Examples
+    --------
+    >>> list(stretches(np.array([0, 2, 2, 5])))
+    [(slice(0, 3, None), slice(0, 5, None))]
+    """
+    step = max(_ENTRIES * (indptr.size - 1) // max(int(indptr[-1]), indptr.size), 1)
+    for groups in slices(indptr.size - 1, step):
+        groups = slice(groups.start, min(groups.stop, indptr.size - 1))
+        yield groups, slice(int(indptr[groups.start]), int(indptr[groups.stop]))
+
+
 def check_bounds(above: Ints, tied: Ints, indptr: Ints) -> None:
     if tied.size != above.size:
         raise InputError(f"`tied` must have the length of `above` ({above.size}), got {tied.size}.")
     if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != above.size:
         ends = f"{indptr[0]} to {indptr[-1]}" if indptr.size else "nothing"
         raise InputError(f"`indptr` must run from 0 to {above.size}, got {ends}.")
-    require(np.diff(indptr) >= 0, "indptr", "never fall", indptr[1:])
+    require(indptr[1:] >= indptr[:-1], "indptr", "never fall", indptr[1:])
 
 
 def check_grades(grades: ArrayLike, size: int) -> Floats:
@@ -429,26 +453,32 @@ def check_grades(grades: ArrayLike, size: int) -> Floats:
 
 
 def check_counts(above: Ints, tied: Ints, n: Ints, indptr: Ints) -> None:
-    sizes = np.diff(indptr)
-    require(n >= sizes, "n_candidates", "be at least the number of relevant items", n)
-    irrelevant = np.repeat(n - sizes, sizes)
-    require_within("above", above, np.zeros_like(above), irrelevant)
-    require_within("tied", tied, np.zeros_like(tied), irrelevant - above)
+    for instances, items in stretches(indptr):
+        sizes = np.diff(indptr[instances.start : instances.stop + 1])
+        if (at := first_true(n[instances] < sizes)) is not None:
+            where = f"got {n[instances][at]} at position {instances.start + at}"
+            raise InputError(f"`n_candidates` must be at least the number of relevant items, {where}.")
+        irrelevant = np.repeat(n[instances] - sizes, sizes)
+        none, start = np.zeros_like(irrelevant), items.start
+        require_within("above", above[items], none, irrelevant, start)
+        require_within("tied", tied[items], none, irrelevant - above[items], start)
 
 
 def check_order(above: Ints, tied: Ints, indptr: Ints, drawn: Ints | None) -> None:
     """Refuse items that are not in order; counts from different numbers of draws are not compared."""
-    first = np.zeros(above.size + 1, dtype=np.bool_)
-    first[indptr[:-1]] = True
-    one_block = (np.diff(above) == 0) & (np.diff(tied) == 0)
-    in_order = one_block | (above[1:] >= above[:-1] + tied[:-1]) | first[1:-1]
-    if drawn is not None:
-        in_order |= np.diff(drawn) != 0
-    if (at := first_true(~in_order)) is not None:
-        raise InputError(
-            "`above` must count from the top within an instance, past the ties before it, "
-            f"got {above[at + 1]} after {above[at]} with {tied[at]} tied, at position {at + 1}."
-        )
+    for instances, items in stretches(indptr):
+        first = np.zeros(items.stop - items.start + 1, dtype=np.bool_)
+        first[indptr[instances] - items.start] = True
+        counts, equal = above[items], tied[items]
+        one_block = (np.diff(counts) == 0) & (np.diff(equal) == 0)
+        in_order = one_block | (counts[1:] >= counts[:-1] + equal[:-1]) | first[1:-1]
+        if drawn is not None:
+            in_order |= np.diff(drawn[items]) != 0
+        if (at := first_true(~in_order)) is not None:
+            raise InputError(
+                "`above` must count from the top within an instance, past the ties before it, "
+                f"got {counts[at + 1]} after {counts[at]} with {equal[at]} tied, at position {items.start + at + 1}."
+            )
 
 
 def same_scores(given: ArrayLike | None, above: Ints, tied: Ints, indptr: Ints) -> Bools:

@@ -18,12 +18,15 @@ from truerank.core.checks import (
     as_list,
     check_grades,
     first_true,
+    frozen,
+    own,
     per_instance,
+    stretches,
 )
 
 
 class Grouped(NamedTuple):
-    """The numbers of all instances, one instance after another, and its boundaries."""
+    """The numbers of all instances, one instance after another, in an array that may be changed; and the boundaries."""
 
     numbers: AnyArray
     indptr: Ints
@@ -41,7 +44,9 @@ def bounds(sizes: ArrayLike) -> Ints:
     >>> bounds([2, 0, 1]).tolist(), bounds([True, False, True]).tolist()
     ([0, 2, 2, 3], [0, 1, 1, 2])
     """
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    found = np.zeros(np.size(sizes) + 1, dtype=np.int64)
+    np.cumsum(np.asarray(sizes).astype(np.int64, copy=False), out=found[1:])
+    return found
 
 
 def places(indptr: AnyArray) -> Ints:
@@ -97,16 +102,36 @@ def holds(indptr: AnyArray, entries: AnyArray, groups: AnyArray, wanted: AnyArra
 def to_fields(ranks: Nested, n: ArrayLike, grades: Nested | None) -> dict[str, Any]:
     """Return above, n_candidates, indptr and grades, the relevant items in order of their ranks."""
     numbers, indptr = _flatten("ranks", ranks)
-    flat, instance, candidates = as_ints("ranks", numbers), owners(indptr), per_instance("n", n, indptr.size - 1)
-    limit = candidates[instance]
-    if (at := first_true((flat < 1) | (flat > limit))) is not None:
-        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {flat[at]} in instance {instance[at]}.")
-    order = np.lexsort((flat, instance))
-    flat = flat[order]
-    if (at := first_true((flat[1:] == flat[:-1]) & (instance[1:] == instance[:-1]))) is not None:
-        raise InputError(f"`ranks` must differ within an instance, got {flat[at]} twice in instance {instance[at]}.")
-    marks = None if grades is None else check_grades(_flatten("grades", grades)[0], flat.size)[order]
-    return {"above": flat - places(indptr), "n_candidates": candidates, "indptr": indptr, "grades": marks}
+    flat, candidates = _changeable(ranks, numbers), per_instance("n", n, indptr.size - 1)
+    marks = None if grades is None else check_grades(_flatten("grades", grades)[0], flat.size)
+    for instances, items in stretches(indptr):
+        within = indptr[instances.start : instances.stop + 1] - items.start
+        order = _order(flat[items], candidates[instances], within, instances.start)
+        flat[items] = flat[items][order] - places(within)
+        if marks is not None:
+            marks[items] = marks[items][order]
+    arrays = {"above": flat, "n_candidates": candidates, "indptr": own(indptr)}
+    return {name: frozen(array) for name, array in arrays.items()} | {"grades": marks}
+
+
+def _changeable(given: Nested, numbers: Any) -> Ints:
+    if isinstance(given, Grouped):
+        return given.numbers
+    ranks = as_ints("ranks", numbers)
+    return ranks if ranks.flags.writeable else ranks.copy()
+
+
+def _order(ranks: Ints, n: Ints, indptr: Ints, start: int) -> Ints:
+    """Return the order in which the ranks of each instance ascend; `start` is the number of the first instance."""
+    instance, limit = owners(indptr), np.repeat(n, np.diff(indptr))
+    if (at := first_true((ranks < 1) | (ranks > limit))) is not None:
+        raise InputError(f"`ranks` must lie in 1..{limit[at]}, got {ranks[at]} in instance {start + instance[at]}.")
+    order = np.lexsort((ranks, instance))
+    sorted_ranks = ranks[order]
+    if (at := first_true((sorted_ranks[1:] == sorted_ranks[:-1]) & (instance[1:] == instance[:-1]))) is not None:
+        place = start + instance[at]
+        raise InputError(f"`ranks` must differ within an instance, got {sorted_ranks[at]} twice in instance {place}.")
+    return order
 
 
 def sizes(ranks: Nested) -> Ints:

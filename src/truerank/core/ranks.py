@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from truerank.core import checks
 from truerank.core.caching import LIMIT, Cache
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_ids, as_ints, counted, frozen
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, Rng, as_ids, as_ints, counted, frozen, own
 from truerank.core.csr import Nested, bounds, entries_of, owners, places, sizes, to_fields
 from truerank.core.samples import DESIGNS, Design, Sample
 from truerank.core.score_arrays import count_in_batch, count_scores
@@ -141,11 +141,11 @@ class Ranks:
             "tied": equal,
             "n_candidates": n,
             "indptr": ends,
-            "ids": None if ids is None else as_ids("ids", ids, ends.size - 1).copy(),
+            "ids": None if ids is None else own(as_ids("ids", ids, ends.size - 1)),
             "scored": None if scored is None else checks.per_instance("scored", scored, ends.size - 1),
             "grades": None if grades is None else checks.check_grades(grades, counts.size),
             "same_score": None if grades is None else checks.same_scores(same_score, counts, equal, ends),
-            "items": None if items is None else as_ids("items", items, counts.size).copy(),
+            "items": None if items is None else own(as_ids("items", items, counts.size)),
         }
         fixed = {name: None if array is None else frozen(array) for name, array in arrays.items()}
         vars(self).update(fixed, depth=depth, sample=sample, notes=tuple(checks.as_list("notes", notes)))
@@ -464,6 +464,19 @@ class Ranks:
             vars(part)["truth_rank"] = self.truth_rank[rows]
         return part
 
+    def stretch(self, instances: slice, items: slice) -> Ranks:
+        """Return consecutive instances, with their relevant items, without copying anything; see `checks.stretches`."""
+        sample = self.sample
+        if sample is not None:
+            per_item = (_taken(each, items) for each in (sample.drawn, sample.estimated))
+            sample = sample.with_arrays(self.n_catalogue[instances], *per_item)
+        return self._with(
+            indptr=self.indptr[instances.start : instances.stop + 1] - items.start,
+            sample=sample,
+            **{name: _taken(getattr(self, name), items) for name in PER_ITEM},
+            **{name: _taken(getattr(self, name), instances) for name in PER_INSTANCE},
+        )
+
     @property
     def design(self) -> Design | None:
         """How the irrelevant candidates were sampled; None: all of them were ranked."""
@@ -735,7 +748,7 @@ def check_ranks(*given: object) -> None:
             raise InputError(f"`ranks` must be Ranks, got {type(each).__name__}; {several}.")
 
 
-def _taken(array: AnyArray | None, at: Ints) -> AnyArray | None:
+def _taken(array: AnyArray | None, at: Ints | slice) -> AnyArray | None:
     return None if array is None else array[at]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
 
 import numpy as np
 
-from truerank.core.checks import Floats, InputError, Ints, Rng, as_rng, check_choice
+from truerank.core.checks import Floats, InputError, Ints, Rng, as_rng, check_choice, stretches
 from truerank.core.ranks import Ranks, check_ranks, named_ranks
 from truerank.core.tables import Backend, frame
 from truerank.estimators.corrected import AnyMetric, as_metrics, recommended
@@ -176,9 +176,12 @@ def _check_depth(terms: Terms, ranks: Ranks, depth: int, name: str) -> None:
 def sums(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:
     """Return the sum of all terms of each instance, ties in random order; NaN without a relevant item."""
     total = np.full(len(ranks), np.nan)
-    filled = ranks.n_relevant > 0
-    if np.any(filled):
-        total[filled] = np.add.reduceat(_added(ranks, terms), ranks.indptr[:-1][filled])
+    for instances, items in stretches(ranks.indptr):
+        part = ranks.stretch(instances, items)
+        filled = part.n_relevant > 0
+        if np.any(filled):
+            own = _added(part, tuple(each.of_items(items) for each in terms))
+            total[instances][filled] = np.add.reduceat(own, part.indptr[:-1][filled])
     return total
 
 

@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from truerank.core.csr import bounds
 from truerank.core.threads import fitting
 from truerank.formats.columns import Contents, find_columns
 from truerank.formats.ids import decoded
-from truerank.formats.pieces import Gathered
+from truerank.formats.pieces import Gathered, Wanted
 from truerank.formats.sources import File, Source, check_unpacked, locate, reason, unpacked, unpacked_size, unreadable
 from truerank.formats.text_files import Detection, Format, Layout, check_format, not_utf8
 
@@ -143,6 +143,10 @@ _BYTES_PER_BYTE = 8  # memory per byte of JSON: as bytes, as text, and parsed
 _DEEPEST = 64
 
 
+Read = tuple[pa.Table, tuple[str, ...]]
+"""Columns, and notes."""
+
+
 class Opened(ABC):
     """A source whose columns are known and can be read.
 
@@ -167,8 +171,8 @@ class Opened(ABC):
     unnamed: bool = False
 
     @abstractmethod
-    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Return some columns, named by their numbers, and notes; those in `ids` hold ids."""
+    def read(self, wanted: Wanted) -> Read:
+        """Return some columns, named by their numbers, and notes."""
 
     def place(self, row: int) -> str:
         """Return what to call a row in messages."""
@@ -176,7 +180,7 @@ class Opened(ABC):
 
     def whole(self) -> pa.Table:
         """Return all columns by their names, with the metadata of the source."""
-        return self.read(range(len(self.names)), ())[0].rename_columns(list(self.names))
+        return self.read(Wanted(range(len(self.names))))[0].rename_columns(list(self.names))
 
 
 def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
@@ -228,9 +232,9 @@ class _Text(Opened):
         self.whole_ids, self.fixed, self.unnamed = layout.whole_ids, layout.fixed, layout.unnamed
         self._file, self._layout = file, layout
 
-    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+    def read(self, wanted: Wanted) -> Read:
         with unreadable(self.name):
-            return self._layout.read(self._file, columns, ids)
+            return self._layout.read(self._file, wanted)
 
     def place(self, row: int) -> str:
         return self._layout.line_of(self._file, row)
@@ -250,17 +254,16 @@ class _Parquet(Opened):
             leaves = [content.schema.column(place) for place in range(len(content.schema))]
             self._texts = [leaf.path for leaf in leaves if _is_text(leaf)]
 
-    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        wanted = [self.names[column] for column in columns]
+    def read(self, wanted: Wanted) -> Read:
         with unreadable(self.name), self._file.open_anywhere() as stream:
             # the metadata of columns say more, but Arrow ends the process if they are damaged
             groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
-            check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted)), stream.size())
+            check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted.columns)), stream.size())
             # with reading ahead, the packed columns of the whole file would be in memory
             content, size = pq.ParquetFile(stream, read_dictionary=self._texts, pre_buffer=False), 0
-            gathered = Gathered(self.name, [str(column) for column in ids])
-            for piece in self._pieces(content, columns):
+            gathered = Gathered(self.name, wanted)
+            for piece in self._pieces(content, wanted.columns):
                 size += sum(unpacked_size(column) for column in piece.columns)
                 check_unpacked(self.name, size, stream.size())
                 gathered.add(pa.table({name: unpacked(piece[name]) for name in piece.column_names}))
@@ -344,13 +347,13 @@ class _Json(Opened):
             raise InputError(f"{self.name} has a list with a null before its numbers.") from error
         return table
 
-    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
+    def read(self, wanted: Wanted) -> Read:
         with unreadable(self.name):
-            kinds = {self.names[column]: self._kinds[self.names[column]] for column in columns}
-            kinds |= {self.names[column]: self._spelled(self.names[column]) for column in ids}
-            gathered = Gathered(self.name, [str(column) for column in ids])
+            kinds = {self.names[column]: self._kinds[self.names[column]] for column in wanted.columns}
+            kinds |= {self.names[column]: self._spelled(self.names[column]) for column in wanted.ids}
+            gathered = Gathered(self.name, wanted)
             for piece in self._pieces(kinds):
-                gathered.add(pa.table({str(column): piece[self.names[column]] for column in columns}))
+                gathered.add(pa.table({str(column): piece[self.names[column]] for column in wanted.columns}))
             return gathered.table(), (not_utf8(self._file),) if self._encoding == "latin-1" else ()
 
     def _spelled(self, name: str) -> pa.DataType:
@@ -419,9 +422,9 @@ class _Frame(Opened):
         self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
         self.names, self._column = columns_of(frame)
 
-    def read(self, columns: Sequence[int], ids: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        found = {str(column): self._column(column) for column in columns}
-        return pa.table(found | {str(column): decoded(found[str(column)]) for column in ids}), ()
+    def read(self, wanted: Wanted) -> Read:
+        found = {str(column): self._column(column) for column in wanted.columns}
+        return pa.table(found | {str(column): decoded(found[str(column)]) for column in wanted.ids}), ()
 
     def whole(self) -> pa.Table:
         return super().whole().replace_schema_metadata(self._metadata)

@@ -47,6 +47,8 @@ class Contents:
         Name of the reader's argument for the format.
     header_hint : str
         What to do if the first line may be a header or a row; by default, to give the reader's argument for it.
+    bytes_per_row : int
+        Memory that reading a large file takes for each row, the result included, as benchmarks/large_files.py measures.
     """
 
     what: str
@@ -58,6 +60,7 @@ class Contents:
     lists_need: str = ""
     format_argument: str = "format"
     header_hint: str = ""
+    bytes_per_row: int = 40
 
     def recognises(self, names: Sequence[str]) -> bool:
         """Whether any of these is a usual name of a column."""
@@ -70,18 +73,19 @@ _EVENT_COLUMNS = {2: ("user", "item"), 4: ("user", "item", "rating", "time")}
 _PAIR: dict[str, tuple[str, ...]] = {"user": _USER, "item": _ITEM}
 # a column of weights is never guessed: it may be the weight of a parcel
 _EVENT = {**_PAIR, "session": (), "time": _TIME, "rating": _RATING, "weight": ()}
-INTERACTIONS = Contents("interactions", _EVENT, "rating", _EVENT_COLUMNS)
+INTERACTIONS = Contents("interactions", _EVENT, "rating", _EVENT_COLUMNS, bytes_per_row=36)
 PAIRS = Contents("pairs", _PAIR, "rating", _EVENT_COLUMNS)
 # a column of sessions is never guessed: without it, instances are users
 _LISTED = {**_PAIR, "session": (), "score": _SCORE, "rank": _RANK, "m": _SAMPLED}
-LISTS = Contents("ranked lists", _LISTED, "score", {2: ("user", "item")}, "run", format_argument="run_format")
+_IN_RUN = {2: ("user", "item")}
+LISTS = Contents("ranked lists", _LISTED, "score", _IN_RUN, "run", format_argument="run_format", bytes_per_row=28)
 _TRUE = {**_PAIR, "session": (), "relevance": _RELEVANCE}
 TRUTH = Contents("relevant items", _TRUE, "relevance", _EVENT_COLUMNS, "qrels", format_argument="truth_format")
 _MAY_BE_SHOWN = {**_PAIR, "session": (), "since": _SINCE, "until": _UNTIL}
 CANDIDATES = Contents("candidates", _MAY_BE_SHOWN, "score", {1: ("item",), 2: ("user", "item")}, needed=("item",))
 _RANKED = {"user": _USER, "session": (), "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE}
 _NEED = "; their truth (the relevant items) is also needed"
-RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED)
+RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED, bytes_per_row=50)
 
 
 def chosen_columns(columns: Mapping[str, Column] | None) -> dict[str, str | int]:

@@ -20,7 +20,7 @@ _NA = pa.array(["NA"])  # may be a code, such as that of Namibia
 
 
 def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -> pa.ChunkedArray:
-    """Return ids as int64, uint64, large_string or codes of these; `place` returns where a row is, for messages.
+    """Return ids as whole numbers, large_string or codes of these; `place` returns where a row is, for messages.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def id_column(column: pa.ChunkedArray, role: str, place: Callable[[int], str]) -
     """
     kind = column.type
     if pa.types.is_integer(kind):
-        return _first_cast(column, pa.int64())
+        return column if pa.types.is_signed_integer(kind) else _first_cast(column, pa.int64())
     if is_text(kind) or pa.types.is_dictionary(kind):
         text = column.cast(pa.large_string()) if is_text(kind) else column
         # fixed-width text does not keep null characters
@@ -89,9 +89,27 @@ def numbered(*columns: pa.ChunkedArray) -> tuple[pa.Array, list[AnyArray]]:
     else:
         alike = comparable(*columns)
         together = pa.chunked_array([chunk for column in alike for chunk in column.chunks], alike[0].type)
+        if (found := _numbered_in_order(together)) is not None:
+            return found[0], np.split(found[1], np.cumsum([len(column) for column in columns])[:-1])
         coded = together.dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
     return coded.chunk(0).dictionary, np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _numbered_in_order(column: pa.ChunkedArray) -> tuple[pa.Array, AnyArray] | None:
+    """Return the distinct ids and the position of each row's; None unless they are whole numbers that never fall.
+
+    A table of all ids, by which others are found, takes up to 100 bytes for each.
+    """
+    if not pa.types.is_signed_integer(column.type) or column.null_count or not len(column):
+        return None
+    values = np.concatenate([chunk.to_numpy() for chunk in column.chunks])
+    if np.any(values[1:] < values[:-1]):
+        return None
+    fresh = np.append(True, values[1:] != values[:-1])
+    codes = np.cumsum(fresh, dtype=np.int32)
+    codes -= 1
+    return pa.array(values if fresh.all() else values[fresh]), codes
 
 
 def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
@@ -106,6 +124,9 @@ def comparable(*columns: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     kinds = {column.type for column in columns}
     if len(kinds) == 1:
         return list(columns)
+    if all(pa.types.is_signed_integer(kind) for kind in kinds):
+        widest = max(kinds, key=lambda kind: kind.bit_width)
+        return [column.cast(widest) for column in columns]
     numbers = all(pa.types.is_integer(kind) for kind in kinds)
     kind = pa.uint64() if numbers and not any(map(_has_negatives, columns)) else pa.large_string()
     return [column.cast(kind) for column in columns]
@@ -127,6 +148,8 @@ def session_names(users: pa.ChunkedArray, sessions: pa.ChunkedArray) -> pa.Array
 
 def as_names(ids: pa.Array, role: str) -> AnyArray:
     """Return distinct ids as a NumPy array of numbers or fixed-width text, which can be stored without pickle."""
+    if pa.types.is_signed_integer(ids.type):
+        return ids.to_numpy(zero_copy_only=False).astype(np.int64)
     if not is_text(ids.type):
         return ids.to_numpy(zero_copy_only=False)
     longest = pc.max(pc.utf8_length(ids)).as_py() or 1

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truerank.core.checks import AnyArray, InputError, Ints, first_true, raised_on_workers
+from truerank.core.checks import AnyArray, InputError, Ints, first_true, frozen, raised_on_workers
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
@@ -85,12 +85,13 @@ def from_arrow(table: pa.Table) -> Ranks:
         raise InputError(f"a table of ranks needs the columns {needed}, found {some(table.column_names)}.")
     if len(set(table.column_names)) < len(table.column_names):
         raise InputError(f"a table of ranks must have distinct columns, found {some(table.column_names)}.")
-    fields: dict[str, Any] = {"indptr": _bounds(table)}
+    extra = _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
+    fields: dict[str, Any] = {"indptr": frozen(_bounds(table))}
     for name in (*PER_ITEM, *PER_INSTANCE):
         if (column := _COLUMNS.get(name, name)) in table.column_names:
-            entries = table[column].combine_chunks()
-            fields[name] = _checked(name, _values(column, entries.flatten() if name in PER_ITEM else entries))
-    return _from_fields(fields | _extra((table.schema.metadata or {}).get(b"truerank", b"{}")))
+            fields[name] = _checked(name, _values(column, table[column], name in PER_ITEM))
+            table = table.drop_columns([column])  # free it as soon as it is no longer needed
+    return _from_fields(fields | extra)
 
 
 def _bounds(table: pa.Table) -> Ints:
@@ -99,19 +100,23 @@ def _bounds(table: pa.Table) -> Ints:
     for name in names:
         if "list" not in str(table[name].type) or table[name].null_count:
             raise InputError(f"the column {name!r} of a table of ranks must hold lists, got {table[name].type}.")
-    sizes = {name: pc.list_value_length(table[name].combine_chunks()).to_numpy() for name in names}
+    sizes = pc.list_value_length(table["above"]).to_numpy()
     for name in names:
-        if (row := first_true(sizes[name] != sizes["above"])) is not None:
+        if (row := first_true(pc.list_value_length(table[name]).to_numpy() != sizes)) is not None:
             raise InputError(f"row {row + 1}: the lists in the columns 'above' and {name!r} must have the same length.")
-    return bounds(sizes["above"])
+    return bounds(sizes)
 
 
-def _values(name: str, column: pa.Array) -> AnyArray:
-    if column.null_count:
+def _values(name: str, column: pa.ChunkedArray, listed: bool) -> AnyArray:
+    """Return the values in a column, or in its lists, as an array that nobody else has."""
+    entries = (
+        pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type) if listed else column
+    )
+    if entries.null_count:
         raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
-    if pa.types.is_nested(column.type):
-        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {column.type}.")
-    return column.to_numpy(zero_copy_only=False)
+    if pa.types.is_nested(entries.type):
+        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {entries.type}.")
+    return frozen(entries.to_numpy())
 
 
 _NAMES = ("biufUOTM", "numbers or text")

@@ -24,6 +24,7 @@ from truerank.formats.ids import (
     missing_word,
     shown,
 )
+from truerank.formats.pieces import Wanted
 from truerank.formats.sources import Source, is_list
 from truerank.formats.text_files import Format
 
@@ -74,8 +75,9 @@ class Rows:
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
     def column(self, role: str) -> pa.ChunkedArray:
-        """Return the ids of a role as a column of plain values."""
-        return decoded(self.table[role])
+        """Return the ids of a role as a column of plain values; whole numbers in 64 bits."""
+        column = decoded(self.table[role])
+        return column.cast(pa.int64()) if pa.types.is_signed_integer(column.type) else column
 
     def names(self, role: str) -> AnyArray:
         """Return the ids of a role as an array of numbers or fixed-width text."""
@@ -191,7 +193,8 @@ def load_opened(opened: Opened, contents: Contents, columns: Chosen, *, lenient:
         check_chosen(columns, opened)
     found = find_columns(opened.names, contents, chosen, opened.name)
     require_columns(found, contents, opened.names, opened.name)
-    table, notes = opened.read(list(dict.fromkeys(found.values())), {found[role] for role in _IDS if role in found})
+    ids = {found[role] for role in _IDS if role in found}
+    table, notes = opened.read(Wanted(list(dict.fromkeys(found.values())), ids, contents.bytes_per_row))
     named = pa.table({role: table[str(column)] for role, column in found.items()})
     rows = _one_per_item(Rows(named, opened.name, opened.place, notes))
     _check_complete(rows)

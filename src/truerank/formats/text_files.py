@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from truerank.core.checks import InputError, Ints, counted
 from truerank.core.threads import fitting
 from truerank.formats.columns import Contents, is_number
 from truerank.formats.ids import numbers_if_spelled_so
-from truerank.formats.pieces import Gathered
+from truerank.formats.pieces import Gathered, Wanted
 from truerank.formats.sources import HEAD, File, locate, unreadable
 
 _PIECE = 1 << 25  # bytes of text read at once
@@ -64,19 +64,19 @@ class Layout:
     unnamed: bool = False
     latin: bool = False
 
-    def read(self, file: File, columns: Sequence[int], text: Collection[int]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Return some columns, named by their numbers, and notes; the columns in `text` hold ids.
+    def read(self, file: File, wanted: Wanted) -> tuple[pa.Table, tuple[str, ...]]:
+        """Return some columns, named by their numbers, and notes.
 
         Text that is not UTF-8 is read as Latin-1, with a note. A line with a wrong number of fields is an error that
         names the line.
         """
         try:
             try:
-                table = self._parse(file, columns, text, "utf8")
+                table = self._parse(file, wanted, "utf8")
             except pa.ArrowInvalid as error:
                 if "UTF8" not in str(error):
                     raise
-                return self._parse(file, columns, text, "latin-1"), (not_utf8(file),)
+                return self._parse(file, wanted, "latin-1"), (not_utf8(file),)
         except pa.ArrowInvalid as error:
             for number, fields in self.records(file):
                 if len(fields) != len(self.names):
@@ -85,28 +85,27 @@ class Layout:
             raise
         return table, (not_utf8(file),) if self.latin else ()
 
-    def _parse(self, file: File, columns: Sequence[int], text: Collection[int], encoding: str) -> pa.Table:
+    def _parse(self, file: File, wanted: Wanted, encoding: str) -> pa.Table:
         if self.delimiter != " ":
-            return self._gathered(file, self.delimiter, columns, text, encoding)
+            return self._gathered(file, self.delimiter, wanted, encoding)
         if self.even:
             with suppress(pa.ArrowInvalid):  # further down it may be uneven
                 blank = "\t" if b"\t" in file.head() else " "
-                return self._gathered(file, blank, columns, text, encoding)
-        return self._gathered(file, " ", columns, text, encoding, even=_with_single_blanks)
+                return self._gathered(file, blank, wanted, encoding)
+        return self._gathered(file, " ", wanted, encoding, even=_with_single_blanks)
 
     def _gathered(
         self,
         file: File,
         delimiter: str,
-        columns: Sequence[int],
-        text: Collection[int],
+        wanted: Wanted,
         encoding: str,
         *,
         even: Callable[[bytes], bytes] = bytes,
         kind: pa.DataType | None = None,
     ) -> pa.Table:
         """Read the file piece by piece, each passed through `even`; columns without ids are of type `kind`, or any."""
-        gathered, skip = Gathered(str(file), [str(column) for column in text]), self.skip
+        gathered, skip, (columns, text, _) = Gathered(str(file), wanted), self.skip, wanted
         kinds = {str(column): pa.string() if column in text else kind for column in columns if column in text or kind}
         for piece in file.pieces(fitting(_PIECE, _BYTES_PER_BYTE), quoted=self.quoted):
             if skip or not piece.isspace():
@@ -117,7 +116,7 @@ class Layout:
         try:
             table = gathered.table()
         except pa.ArrowTypeError:  # numbers in one piece and dates or words in another
-            return self._gathered(file, delimiter, columns, text, encoding, even=even, kind=pa.string())
+            return self._gathered(file, delimiter, wanted, encoding, even=even, kind=pa.string())
         joined = {str(column): numbers_if_spelled_so(table[str(column)]) for column in text}
         return pa.table({name: joined.get(name, table[name]) for name in table.column_names})
 

@@ -65,6 +65,10 @@ class Terms(NamedTuple):
     weight: Floats | None = None
     """One per relevant item; None if all are 1."""
 
+    def of_items(self, items: slice) -> Terms:
+        """Return the terms of some of the relevant items."""
+        return Terms(self.term, self.n[items], None if self.weight is None else self.weight[items])
+
 
 class Metric(ABC):
     """A measure of how good the ranking of an instance is."""

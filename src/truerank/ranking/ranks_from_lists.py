@@ -498,7 +498,10 @@ def _scores(lists: Rows) -> Floats | None:
     """Return the scores that order the lists, higher is better; None if the rows are in order."""
     if "score" in lists:
         return lists.numbers("score")
-    return -lists.numbers("rank") if "rank" in lists else None
+    if "rank" not in lists:
+        return None
+    ranks = lists.numbers("rank")
+    return np.negative(ranks, out=ranks)
 
 
 def _encode(items: pa.Array, truth: Truth) -> tuple[Ints, Numbered]:

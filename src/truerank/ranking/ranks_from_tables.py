@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns, frozen, slices
 from truerank.core.csr import Grouped, bounds
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory, bounded
@@ -18,6 +19,8 @@ from truerank.formats.ids import as_names, numbered, shown
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
+
+_ROWS = 1 << 20  # checked at once, so that temporary arrays are small
 
 
 @bounded
@@ -81,14 +84,7 @@ def read_ranks(
     found = find_columns(opened.names, RANKS, {}, opened.name)
     if n is None and "n" not in found and "item" in find_columns(opened.names, LISTS, {}, opened.name):
         raise InputError(f"{opened.name} holds ranked lists, not ranks{RANKS.lists_need}.")
-    rows = load_opened(opened, RANKS, columns)
-    sampled, candidates = _per_row(rows, "m", m), _per_row(rows, "n", n)
-    if candidates is None:
-        raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
-    if sampled is None and replace:
-        raise InputError("`replace` applies to sampled ranks only; give `m`, or a column m.")
-    ranks = _to_ranks(rows, sampled, candidates, replace)
-    return dataclasses.replace(ranks, notes=rows.notes) if rows.notes else ranks
+    return _to_ranks(load_opened(opened, RANKS, columns), m, n, replace)
 
 
 def _as_saved(ranks: Ranks, name: str, given: Mapping[str, int | str | None], replace: bool) -> Ranks:
@@ -121,31 +117,43 @@ def _per_row(rows: Rows, role: str, given: int | str | None) -> Ints | None:
     return np.full(len(rows), given, dtype=np.int64)
 
 
-def _to_ranks(rows: Rows, m: Ints | None, n: Ints, replace: bool) -> Ranks:
-    """Return the ranks in a table; m and n count the candidates of each row, sampled (None: exact) and in all."""
+def _to_ranks(rows: Rows, m: int | str | None, n: int | str | None, replace: bool) -> Ranks:
+    """Return the ranks in a table; columns are dropped as soon as they are no longer needed."""
     instance, names, n_instances = _instances(rows)
-    n_relevant = np.bincount(instance, minlength=n_instances)
-    m_each = None if m is None else _one_each(rows, "m", m, instance, n_instances)
-    n_each = _one_each(rows, "n", n, instance, n_instances)
-    _check_ranks(rows, (n_each if m_each is None else m_each + n_relevant)[instance])
+    m_each = _one_each(rows, "m", _per_row(rows, "m", m), instance, n_instances)
+    n_each = _one_each(rows, "n", _per_row(rows, "n", n), instance, n_instances)
+    if n_each is None:
+        raise InputError(f"{rows.name} does not state the number of candidates; give `n`, or a column n.")
+    if m_each is None and replace:
+        raise InputError("`replace` applies to sampled ranks only; give `m`, or a column m.")
+    notes, rows = rows.notes, rows.without("user", "session", "n", "m")
+    indptr = bounds(np.bincount(instance, minlength=n_instances))
+    _check_ranks(rows, n_each if m_each is None else m_each + np.diff(indptr), instance)
 
     in_order = None if np.all(instance[1:] >= instance[:-1]) else np.argsort(instance, kind="stable")
 
     def per_instance(column: AnyArray) -> Grouped:
-        return Grouped(column if in_order is None else column[in_order], bounds(n_relevant))
+        return Grouped(column if in_order is None else column[in_order], frozen(indptr))
 
     ranks = per_instance(rows.whole("rank"))
     grades = per_instance(rows.numbers("relevance")) if "relevance" in rows else None
+    del instance, rows
+    options: dict[str, Any] = {"ids": names, "grades": grades}
     if m_each is None:
-        return Ranks.from_ranks(ranks, n_each, ids=names, grades=grades)
-    return Ranks.from_sampled(ranks, m=m_each, n=n_each, replace=replace, ids=names, grades=grades)
+        found = Ranks.from_ranks(ranks, n_each, **options)
+    else:
+        found = Ranks.from_sampled(ranks, m=m_each, n=n_each, replace=replace, **options)
+    return dataclasses.replace(found, notes=notes) if notes else found
 
 
-def _check_ranks(rows: Rows, limit: Ints) -> None:
+def _check_ranks(rows: Rows, most: Ints, instance: AnyArray) -> None:
     ranks = rows.whole("rank")
-    if np.any(bad := (ranks < 1) | (ranks > limit)):
-        row = int(np.argmax(bad))
-        raise rows.error(row, f"the rank must lie in 1..{limit[row]}, got {ranks[row]}{_hits_hint(ranks)}")
+    for part in slices(ranks.size, _ROWS):
+        limit = most[instance[part]]
+        if np.any(bad := (ranks[part] < 1) | (ranks[part] > limit)):
+            at = int(np.argmax(bad))
+            row = part.start + at
+            raise rows.error(row, f"the rank must lie in 1..{limit[at]}, got {ranks[row]}{_hits_hint(ranks)}")
 
 
 def _hits_hint(ranks: Ints) -> str:
@@ -155,15 +163,15 @@ def _hits_hint(ranks: Ints) -> str:
     return "; 0 and 1 look like hits, not ranks: give their mean to `audit`, as the recall at their cut-off"
 
 
-def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
+def _instances(rows: Rows) -> tuple[AnyArray, AnyArray | None, int]:
     """Return the instance of each row, their names, and how many there are."""
     if "user" in rows:
         distinct, (codes,) = numbered(rows.table["user"])
-        numbers, names = codes.astype(np.int64), as_names(distinct, "user")
+        names = frozen(as_names(distinct, "user"))
         if "session" not in rows:
-            return numbers, names, names.size
-        first, instance = distinct_columns(numbers, numbered(rows.table["session"])[1][0])
-        return instance, names[numbers[first]], first.size
+            return codes, names, names.size
+        first, instance = distinct_columns(codes, numbered(rows.table["session"])[1][0])
+        return instance, names[codes[first]], first.size
     if "session" in rows:
         raise InputError(f"{rows.name} has sessions, but no column of users.")
     if rows.parents is not None:
@@ -172,12 +180,16 @@ def _instances(rows: Rows) -> tuple[Ints, AnyArray | None, int]:
     return np.arange(len(rows)), None, len(rows)
 
 
-def _one_each(rows: Rows, role: str, values: Ints, instance: Ints, n_instances: int) -> Ints:
-    """Return the one number of each instance, which all of its rows must have."""
-    each = np.zeros(n_instances, dtype=np.int64)
-    each[instance] = values
-    if np.any(bad := each[instance] != values):
-        row = int(np.argmax(bad))
-        user = f"user {shown(rows.ids('user')[row].as_py())}" if "user" in rows else "one row"
-        raise rows.error(row, f"{user} has more than one {role}, {values[row]} and {each[instance[row]]}")
-    return each
+def _one_each(rows: Rows, role: str, values: Ints | None, instance: AnyArray, n_instances: int) -> Ints | None:
+    """Return the one number of each instance, which all of its rows must have; None if rows have none."""
+    if values is None:
+        return None
+    each: Ints = np.zeros(n_instances, dtype=np.int64)
+    for part in slices(values.size, _ROWS):
+        each[instance[part]] = values[part]
+    for part in slices(values.size, _ROWS):
+        if np.any(bad := each[instance[part]] != values[part]):
+            row = part.start + int(np.argmax(bad))
+            user = f"user {shown(rows.ids('user')[row].as_py())}" if "user" in rows else "one row"
+            raise rows.error(row, f"{user} has more than one {role}, {values[row]} and {each[instance[row]]}")
+    return cast("Ints", frozen(each))

@@ -28,7 +28,7 @@ class Numbered:
     @classmethod
     def of(cls, items: pa.Array | pa.DictionaryArray) -> Numbered:
         """Take whole numbers as they are if they lie close together; otherwise number the distinct items."""
-        if pa.types.is_int64(items.type) and len(items):
+        if pa.types.is_signed_integer(items.type) and len(items):
             plain = items.to_numpy(zero_copy_only=False)
             low, high = int(plain.min()), int(plain.max())
             if high - low < max(4 * plain.size, _TABLE):
@@ -148,7 +148,7 @@ class Codes:
 
     @classmethod
     def of(cls, items: pa.Array) -> Codes:
-        if pa.types.is_int64(items.type) and len(items):
+        if pa.types.is_signed_integer(items.type) and len(items):
             least, most = (pc.min_max(items)[end].as_py() for end in ("min", "max"))
             if least >= 0 and most < _WIDEST_SPAN:
                 return cls(0, most + 1, None)

@@ -40,6 +40,7 @@ from truerank.formats.writing import COLUMN_ENDINGS, RUN_ENDINGS, write_tables
 from truerank.kernels.scores import Best
 from truerank.kernels.user_blocks import Lists
 from truerank.ranking.held_out import HeldOut, Unknown
+from truerank.ranking.truth import Numbered, first_repeat
 from truerank.scoring.checkpoints import checkpointed
 from truerank.scoring.conversion import Scoreable, as_scorer
 from truerank.scoring.scorers import Scorer, measured
@@ -278,13 +279,15 @@ def read_recommendations(
     scores = rows.numbers("score") if "score" in rows else None
     order = _order(users, scores, rows)
     sizes = np.bincount(users, minlength=user_ids.size)
-    _refuse_repeats(users, items, item_ids.size, rows)
+    listed, indptr = items[order], bounds(sizes)
+    if first_repeat(Numbered(listed, 0, item_ids.size), indptr) is not None:
+        raise _repeats_error(users, items, item_ids.size, rows)
     longest = int(sizes.max(initial=1))
     if k is not None and k < longest:
         raise InputError(f"`k` must be at least the length of the longest list ({longest}), got {k}.")
     return Recommendations(
-        items=items[order],
-        indptr=bounds(sizes),
+        items=listed.astype(np.int64),
+        indptr=indptr,
         user_ids=user_ids,
         item_ids=item_ids,
         k=k or longest,
@@ -293,32 +296,38 @@ def read_recommendations(
     )
 
 
-def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, Ints]:
+def _numbered(rows: Rows, role: str, names: AnyArray | None) -> tuple[AnyArray, AnyArray]:
     """Return the names of users or items, which may be given, and for each row the number of its user or item."""
     distinct, (codes,) = numbered(rows.table[role])
     if names is None:
-        return as_names(distinct, role), codes.astype(np.int64)
+        return as_names(distinct, role), codes
     listed, known = comparable(pa.chunked_array([distinct]), pa.chunked_array([pa.array(names)]))
     numbers = pa.compute.index_in(listed, value_set=known.combine_chunks()).combine_chunks()
     if numbers.null_count:
         row = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)[codes]))
         raise rows.error(row, f"{role} {shown(rows.table[role][row].as_py())} is not in `train`")
-    return names, numbers.to_numpy().astype(np.int64)[codes]
+    return names, numbers.to_numpy()[codes]
 
 
-def _order(users: Ints, scores: Floats | None, rows: Rows) -> Ints:
+def _order(users: AnyArray, scores: Floats | None, rows: Rows) -> Ints | slice:
     """Return the rows user by user, best first."""
     if scores is None and "rank" in rows:
-        scores = -rows.numbers("rank")
+        scores = rows.numbers("rank")
+        np.negative(scores, out=scores)
+    falls = users[1:] < users[:-1]
+    if scores is not None:
+        falls |= (scores[1:] > scores[:-1]) & (users[1:] == users[:-1])
+    if not falls.any():
+        return slice(None)
     return np.argsort(users, kind="stable") if scores is None else np.lexsort((-scores, users))
 
 
-def _refuse_repeats(users: Ints, items: Ints, n_items: int, rows: Rows) -> None:
-    first = np.unique(users * n_items + items, return_index=True)[1]
-    if first.size < users.size:
-        row = int(np.setdiff1d(np.arange(users.size), first)[0])
-        user, item = (shown(rows.table[role][row].as_py()) for role in ("user", "item"))
-        raise rows.error(row, f"item {item} of user {user} is in the list more than once")
+def _repeats_error(users: AnyArray, items: AnyArray, n_items: int, rows: Rows) -> InputError:
+    """Return the error that names the first row with an item that is in its list already."""
+    first = np.unique(users.astype(np.int64) * n_items + items, return_index=True)[1]
+    row = int(np.setdiff1d(np.arange(users.size), first)[0])
+    user, item = (shown(rows.table[role][row].as_py()) for role in ("user", "item"))
+    return rows.error(row, f"item {item} of user {user} is in the list more than once")
 
 
 @bounded
