@@ -1,4 +1,4 @@
-"""Training times: IALS against implicit's ALS at equal loss, and ItemKNN, EASE and Popularity.
+"""Training times: IALS against implicit's ALS, to equal losses, and ItemKNN, EASE and Popularity.
 
 implicit weights interactions with c and all other pairs with 1; the target of interactions is 1. IALS's loss has the
 same form: divided by alpha, with c = 1 + 1 / alpha, its target for interactions is 1 / (1 + alpha). So factors of
@@ -16,7 +16,6 @@ steps of conjugate gradients, its default.
 
 import argparse
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -83,28 +82,21 @@ def loss_of(train: sp.csr_matrix, users: Array, items: Array) -> float:
 
 
 def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> list[Row]:
-    """Time all sweeps, then only as many as each solver needs to come close to the largest of the final losses."""
-    fits: dict[str, Fit] = {
-        "truerank": partial(by_truerank, train, d),
-        "implicit": partial(by_implicit, train, d),
-    }
-    losses = {name: loss_of(train, *fit(SWEEPS)) for name, fit in fits.items()}
-    target = (1 + TOLERANCE) * max(losses.values())
-    needed = {name: sweeps_to(target, train, fit) for name, fit in fits.items()}
-    full = best_costs({name: partial(fit, SWEEPS) for name, fit in fits.items()}, repeats - 1)
-    equal = best_costs({name: partial(fit, needed[name]) for name, fit in fits.items()}, repeats - 1)
-    print(f"\n{d} factors; {SWEEPS} sweeps, and as many as needed for a loss of {target:,.0f}; best of {repeats}")
-    print(f"{'':24}{'loss':>10}{HEAD}{'sweeps':>10}{HEAD}")
-    for name in fits:
-        costs = (line(costs[name], costs["truerank"]) for costs in (full, equal))
-        print(f"{name:24}{losses[name]:10,.0f}{next(costs)}{needed[name]:10}{next(costs)}")
-    print(f"at equal loss truerank is {judge(equal['truerank'], equal['implicit'])} than implicit", flush=True)
-    return [("IALS", str(d), "implicit", ratio(equal["implicit"], equal["truerank"]))]
+    """Time sweeps after which the losses are equal."""
+    fits: dict[str, Fit] = {"truerank": partial(by_truerank, train, d), "implicit": partial(by_implicit, train, d)}
+    factors = {}
 
+    def fit(name: str) -> None:
+        factors[name] = fits[name](SWEEPS)
 
-def sweeps_to(target: float, train: sp.csr_matrix, fit: Fit) -> int:
-    """Return the smallest number of sweeps that reaches a loss; each sweep lowers the loss."""
-    return 1 + bisect_left(range(1, SWEEPS), True, key=lambda sweeps: loss_of(train, *fit(sweeps)) <= target)
+    costs = best_costs({name: partial(fit, name) for name in fits}, repeats - 1)
+    losses = {name: loss_of(train, *factors[name]) for name in fits}
+    assert abs(losses["implicit"] / losses["truerank"] - 1) < TOLERANCE, losses
+    print(f"\n{d} factors, {SWEEPS} sweeps; best of {repeats}\n{'':24}{'loss':>10}{HEAD}")
+    for name, cost in costs.items():
+        print(f"{name:24}{losses[name]:10,.0f}{line(cost, costs['truerank'])}")
+    print(f"truerank is {judge(costs['truerank'], costs['implicit'])} than implicit", flush=True)
+    return [("IALS", str(d), "implicit", ratio(costs["implicit"], costs["truerank"]))]
 
 
 def line(cost: Cost, ours: Cost) -> str:
