@@ -479,6 +479,15 @@ def recommending() -> str:
     return markdown(("users", "items", "k", *(name.replace("truerank, rank", "`tr.rank`") for name in names)), lines)
 
 
+def training() -> str:
+    """Return how long others train relative to truerank."""
+    lines = [
+        (" ".join(filter(None, (f"`tr.{row['model']}`", row["factors"]))), row["contender"], row["times truerank"])
+        for row in rows("recommenders.csv")
+    ]
+    return _with_words(markdown(("model and factors", "other", "its time"), lines), 1)
+
+
 def limits() -> str:
     """Return how close ranking comes to limits."""
     lines = [(row["what"], row["relative to"], row["case"], row["ratio"]) for row in rows("limits.csv")]
@@ -730,6 +739,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": limits,
     "metrics from lists": metrics_from_lists,
     "recommending": recommending,
+    "training": training,
     "reports": reports,
     "designs": designs,
     "comparison speed": comparison_speed,
