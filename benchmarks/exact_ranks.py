@@ -6,13 +6,15 @@ ranks; the objects of the others are built beforehand. Each library's recall and
 truerank's: results/exact_ranks.csv. Also: how time grows with each size, the first call in a fresh process, and peak
 memory.
 
-With --data, a folder with train and test files: the same ratios for models trained on it, full ranks and ranks known
-down to a depth, by CPU time of one thread.
+With --data, a folder with train and test files: the same ratios for models trained on it, of full ranks, of ranks known
+down to a depth and of lists, by CPU time of one thread. They replace those of the same models in
+results/below_product.csv.
 
     python benchmarks/exact_ranks.py [--quick | --contest] [--threads 1 2] [--repeats 3] [--data DIR]
 """
 
 import argparse
+import csv
 import importlib
 import importlib.util
 import os
@@ -34,8 +36,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from exact_peers import PEERS, SAMPLED_PEERS, Data, Evaluation, Means, Peer
-from real_ranks import save
+from real_ranks import RESULTS, save
 
+DATA = {"ml-1m-leave-last-out": "MovieLens 1M", "gowalla": "Gowalla"}  # what folders hold
 BLOCKINGS = ((512, 1024), (512, 10**9), (256, 10**9), (1024, 2048))  # users x items of one product
 ENOUGH = 0.3  # seconds for a contender's turn: a faster one runs several times
 TOLERANCE = 2e-4  # for means: rounding of scores may swap two neighbours
@@ -291,25 +294,40 @@ def trained(train: Any) -> dict[str, Callable[[], tuple[Any, Any]]]:
     return models
 
 
-def print_trained(folder: Path, repeats: int) -> None:
-    """Print the CPU time of ranks of trained models relative to the product, full and down to a depth."""
+def below_product(folder: Path, repeats: int) -> None:
+    """Measure ranks and lists of trained models relative to the product; each model is saved at once."""
     import truerank as tr
 
-    split = tr.read_split(folder)
-    users = np.flatnonzero(np.diff(split.test.indptr))
-    print(f"\n{folder.name}: CPU time of tr.rank, one thread, relative to the product; best of {repeats} rounds")
-    for name, train in trained(split.train).items():
+    split, data = tr.read_split(folder), DATA.get(folder.name, folder.name)
+    print(f"\n{data}: CPU time of one thread relative to the product; best of {repeats} rounds")
+    for model, train in trained(split.train).items():
         factors = [np.asarray(each, np.float32) for each in train()]
-        data = Data(factors[0][users], factors[1], sp.csr_matrix((0, 0)), sp.csr_matrix((0, 0)))
-        scorer = tr.Factors(*factors)
-        runs: dict[str, Callable[[], object]] = {"product": product(data, 1, BLOCKINGS[1])}
-        for depth in (10, 20, 100, None):
-            runs[f"@{depth}" if depth else "full"] = partial(tr.rank, scorer, split, depth=depth, threads=1)
         with threadpool_limits(1, "blas"):
-            costs = best_costs(runs, repeats)
+            costs = best_costs(trained_runs(tr.Factors(*factors), split), repeats)
         limit = costs.pop("product").cpu
-        ratios = "  ".join(f"{case} {cost.cpu / limit:.2f}" for case, cost in costs.items())
-        print(f"{name:18} product {limit:.3f} s; {ratios}")
+        row = [data, model, f"{limit:.3f}", *(f"{cost.cpu / limit:.2f}" for cost in costs.values())]
+        print(*row, sep="  ", flush=True)
+        with (RESULTS / "below_product.csv").open(newline="") as file:
+            header, *rows = csv.reader(file)
+        save("below_product.csv", header, [*(other for other in rows if other[:2] != row[:2]), row])
+
+
+def trained_runs(scorer: Any, split: Any) -> dict[str, Callable[[], object]]:
+    """Return what is measured, in the order of the columns of the results."""
+    import truerank as tr
+
+    test, empty = split.test.matrix, sp.csr_matrix((0, 0))
+    users = np.flatnonzero(np.diff(test.indptr))
+    held = [own[:1].tolist() for own in np.split(test.indices, test.indptr[1:-1])]
+    first = tr.Interactions.of(held, "test", n_users=test.shape[0], n_items=test.shape[1])
+    rank, lists = partial(tr.rank, scorer, threads=1), partial(tr.recommend, scorer, train=split.train, threads=1)
+    return {
+        "product": product(Data(scorer.user_factors[users], scorer.item_factors, empty, empty), 1, BLOCKINGS[1]),
+        **{f"@{depth}": partial(rank, split, depth=depth) for depth in (10, 20, 100)},
+        "one item": partial(rank, train=split.train, test=first),
+        "all items": partial(rank, split),
+        **{f"best {k}": partial(lists, k=k) for k in (10, 100)},
+    }
 
 
 def print_first_call(repeats: int) -> None:
@@ -417,7 +435,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print(versions())
     if options.data:
-        print_trained(options.data, options.repeats)
+        below_product(options.data, options.repeats)
         return
     rows = []
     for shape in (SMALL,) if options.quick else (SMALL, BIG):

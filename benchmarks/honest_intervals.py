@@ -6,7 +6,10 @@ X, Y and Z on MovieLens 1M (in the package) and, with --ranks, of files such as 
 candidates are sampled anew and ties broken at random; "all" asks for the mean over these very users, "1,000" draws as
 many users at random and asks for the mean over all of them. The table is results/honest_intervals.csv.
 
-    python benchmarks/honest_intervals.py [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
+With --designs, the intervals of Recall@10 of X under designs that draw until enough is known, and the scores that they
+take per user: results/designs.csv.
+
+    python benchmarks/honest_intervals.py [--designs] [--repetitions 100] [--ranks NAME=FILE ...] [--users 5000]
 """
 
 import argparse
@@ -24,11 +27,16 @@ from truerank.core.checks import Floats
 from truerank.estimators.corrected import ASSUMPTIONS
 from truerank.evaluation.exact_ranges import BoundValues, ExactRange, bound_values
 from truerank.papers.krichene_rendle_2020.movielens import embedded
+from truerank.sampling.designs import as_design
 
 METRICS = ("recall@10", "ndcg@10", "ap")
 COLUMNS = (
     "ranks", "m", "metric", "assumed", "repetitions", "exact", "low", "high",
     "covers, all users", "covers, 1,000 users", "bv(0.1) and two errors cover",
+)  # fmt: skip
+DESIGNS = (
+    "inverse(2)", "inverse(5)", "inverse(10)", "inverse(decide=10, beyond=0.3)", "inverse(decide=10)",
+    "inverse(2, 1000)", "inverse(2, 300)",
 )  # fmt: skip
 FEW = 1_000
 AGAIN = 25
@@ -74,6 +82,14 @@ def rows(name: str, ranks: tr.Ranks, m: int, repetitions: int) -> Iterator[tuple
             yield name, m, metric, assume, repetitions, *(round(float(x), 4) for x in (truth, low, high, *shares))
 
 
+def of_design(exact: tr.Ranks, design: str) -> list[Any]:
+    """Return the scores per user of a design, and both ends of the interval by assumption."""
+    drawn = as_design(design).draw(exact, rng=0)
+    tables = [tr.evaluate(drawn, "recall@10", assume=assume) for assume in ("nothing", "falling")]
+    ends = [f"{row[end]:.4f}" for table in tables for row in table.rows() for end in ("low", "high")]
+    return [design, f"{drawn.n_scored.mean():.0f}", *ends]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=100)
@@ -81,7 +97,13 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=5_000, help="Users of each file that are taken, at random.")
     parser.add_argument("--sampled", type=int, nargs="*", default=[100, 1_000])
     parser.add_argument("--only-files", action="store_true", help="Leave out X, Y and Z.")
+    parser.add_argument("--designs", action="store_true", help="Only the intervals by design.")
     given = parser.parse_args()
+    if given.designs:
+        exact = embedded().ranks["X"].break_ties("random", rng=0)
+        header = ("design", "scores", *(f"{assumed}, {end}" for assumed in ASSUMPTIONS[:2] for end in ("low", "high")))
+        save("designs.csv", header, [of_design(exact, design) for design in DESIGNS])
+        return
     own = {} if given.only_files else embedded().ranks
     studies = {f"MovieLens {name}": ranks.break_ties("random", rng=0) for name, ranks in own.items()}
     for name, _, path in (text.partition("=") for text in given.ranks):

@@ -6,7 +6,7 @@
 - Item-item models: `tr.rank` relative to SciPy's product of the histories and the similarity alone.
 - Samples: `tr.rank_sampled` relative to `tr.rank`, which scores every item.
 
-Contenders alternate in one process; the best CPU time of each counts.
+Contenders alternate in one process; the best CPU time of each counts. Ratios are results/limits.csv.
 
     python benchmarks/limits.py [--repeats 5] [--threads 1]
 """
@@ -18,7 +18,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 
 import truerank as tr
 from exact_ranks import Shape, best_costs, by_rank, make_data
+from real_ranks import save
 from truerank.kernels import library
 from truerank.kernels.scores import users_per_block
 
@@ -37,9 +38,9 @@ FACTORS = Shape(6_000, 20_000, 64, 50, 1)
 BLOCKS = [Shape(2_000, 40_000, 64, 50, held_out) for held_out in (1, 10, 50)]
 MODEL = Shape(6_040, 3_706, 8, 165, 1)
 NEIGHBOURS = 100
-SAMPLED, SAMPLES = Shape(6_000, 40_000, 64, 50, 7), (100, 300)
-READS, PRODUCTS = 2.0, 0.4  # goals: times reading the scores once, times SciPy's product
+SAMPLED, SAMPLES = Shape(6_000, 40_000, 64, 50, 7), (100, 300, 1_000)
 ROUNDS = 20_000_000
+Row = tuple[str, str, str, str]  # what, relative to what, case, ratio
 
 
 def compile_peak(folder: Path) -> Callable[[int], int]:
@@ -62,7 +63,7 @@ def compiler(variant: str) -> list[str]:
     return [*command, processor, "-mprefer-vector-width=512"]
 
 
-def print_share_of_peak(repeats: int, threads: int) -> None:
+def share_of_peak(repeats: int, threads: int) -> Iterator[Row]:
     """Measure with 1 held-out item, so that nearly all work is multiplying."""
     with tempfile.TemporaryDirectory() as folder:
         peak = compile_peak(Path(folder))
@@ -70,14 +71,13 @@ def print_share_of_peak(repeats: int, threads: int) -> None:
     runs: dict[str, Callable[[], Any]] = {str(shape.factors): by_rank(make_data(shape), threads) for shape in shapes}
     costs = best_costs({"peak": partial(peak, ROUNDS), **runs}, repeats)
     most = peak(ROUNDS) / costs["peak"].cpu
-    print(f"Peak of one core: {most / 1e9:.1f} billion multiply-adds per second")
     for shape in shapes:
         rate = shape.users * shape.items * shape.factors / costs[str(shape.factors)].cpu
-        print(f"{shape.factors:4} factors: {rate / 1e9:6.1f} billion, {rate / most:.0%} of the peak")
+        yield "multiply-adds", "peak of a core", f"{shape.factors} factors", f"{rate / most:.2f}"
 
 
-def print_score_blocks(repeats: int, threads: int) -> None:
-    print("\nScores from a function that returns at once, relative to reading them from memory once; goal: at most 2")
+def score_blocks(repeats: int, threads: int) -> Iterator[Row]:
+    """Measure scores from a function that returns at once."""
     for shape in BLOCKS:
         data = make_data(shape)
         for kind in (np.float32, np.float64):
@@ -86,8 +86,7 @@ def print_score_blocks(repeats: int, threads: int) -> None:
             ranked = partial(tr.rank, scorer, train=data.train, test=data.test, threads=threads)
             costs = best_costs({"rank": ranked, "read": partial(read, scores)}, repeats)
             ratio = costs["rank"].cpu / costs["read"].cpu
-            speed = f"{scores.nbytes / costs['read'].cpu / 1e9:.0f} GB/s"
-            print(f"{shape.held_out:3} held out, {scores.dtype}: {ratio:.2f} ({speed}), {verdict(ratio, READS)}")
+            yield "given scores", "reading them once", f"{shape.held_out} held out, {scores.dtype}", f"{ratio:.2f}"
 
 
 def rows(scores: NDArray[Any], users: NDArray[np.int64]) -> NDArray[Any]:
@@ -102,8 +101,7 @@ def read(scores: NDArray[Any]) -> None:
         scores[start : start + size].max()
 
 
-def print_item_models(repeats: int, threads: int) -> None:
-    print("\nItem-item models, relative to SciPy's product alone; goal: at most 0.4")
+def item_models(repeats: int, threads: int) -> Iterator[Row]:
     data = make_data(MODEL)
     histories = sp.csr_array(data.train.astype(np.float32))
     dense = (data.items @ data.items.T).astype(np.float32)
@@ -114,15 +112,14 @@ def print_item_models(repeats: int, threads: int) -> None:
         )
         costs = best_costs({"rank": ranked, "product": partial(product, histories, similarity)}, repeats)
         ratio = costs["rank"].cpu / costs["product"].cpu
-        print(f"{name:>7}: {ratio:.2f} (product {costs['product'].cpu:.2f} s), {verdict(ratio, PRODUCTS)}")
+        yield "item-item model", "SciPy's product alone", name, f"{ratio:.2f}"
 
 
 def product(histories: sp.csr_array, similarity: Any) -> None:
     histories @ similarity
 
 
-def print_samples(repeats: int, threads: int) -> None:
-    print(f"\nSampled candidates, relative to ranking among all {SAMPLED.items:,}; goal: at most 1")
+def samples(repeats: int, threads: int) -> Iterator[Row]:
     data = make_data(SAMPLED)
     options: dict[str, Any] = {"train": data.train, "test": data.test, "threads": threads}
     runs: dict[str, Callable[[], Any]] = {"exact": by_rank(data, threads)}
@@ -131,11 +128,7 @@ def print_samples(repeats: int, threads: int) -> None:
     costs = best_costs(runs, repeats)
     for m in SAMPLES:
         ratio = costs[str(m)].cpu / costs["exact"].cpu
-        print(f"{m:4} candidates: {ratio:.2f} ({costs[str(m)].cpu:.3f} s), {verdict(ratio, 1)}")
-
-
-def verdict(ratio: float, most: float) -> str:
-    return "met" if ratio <= most else "MISSED"
+        yield "sampled candidates", f"all {SAMPLED.items}", str(m), f"{ratio:.2f}"
 
 
 def main() -> None:
@@ -143,9 +136,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    sections = (share_of_peak, score_blocks, item_models, samples)
     with threadpool_limits(1, "blas"):
-        for section in (print_share_of_peak, print_score_blocks, print_item_models, print_samples):
-            section(options.repeats, options.threads)
+        rows = [row for section in sections for row in section(options.repeats, options.threads)]
+    save("limits.csv", ("what", "relative to", "case", "ratio"), rows)
+    for row in rows:
+        print(*row, sep="  ")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training times: IALS against implicit's ALS at equal loss, and ItemKNN, EASE and Popularity.
+"""Training times: IALS against implicit's ALS, to equal losses, and ItemKNN, EASE and Popularity.
 
 implicit weights interactions with c and all other pairs with 1; the target of interactions is 1. IALS's loss has the
 same form: divided by alpha, with c = 1 + 1 / alpha, its target for interactions is 1 / (1 + alpha). So factors of
@@ -7,15 +7,15 @@ minimise IALS's loss. All start from the same item factors, and one function, wh
 losses.
 
 All contenders use two threads and run in one process, alternating, several times; the best wall-clock and CPU times
-count, and only ratios are meaningful. `--data` names a directory that `tr.read_split` reads; without it the
-interactions are synthetic, as many as in MovieLens 1M. 16 factors take two or three minutes, 128 factors up to twenty.
+count, and only ratios are meaningful; those of CPU time are results/recommenders.csv. `--data` names a directory that
+`tr.read_split` reads; without it the interactions are synthetic, as many as in MovieLens 1M. implicit solves by three
+steps of conjugate gradients, its default.
 
     python benchmarks/recommenders.py [--data FOLDER] [--factors 16 64 128] [--repeats 2]
 """
 
 import argparse
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import truerank as tr
 from exact_ranks import Cost, best_costs, versions
+from real_ranks import save
 
 THREADS, SWEEPS, NEIGHBOURS = 2, 16, 10
 ALPHA, LAMBDA, INIT_SCALE, EASE_LAMBDA = 0.2, 10.0, 0.1, 500.0
@@ -36,6 +37,7 @@ TOLERANCE = 1e-3  # losses that differ by less are equal
 HEAD = f"{'seconds (CPU)':>18}{'x truerank (CPU)':>20}"
 Array = NDArray[Any]
 Fit = Callable[[int], tuple[Array, Array]]  # sweeps -> factors of users and items
+Row = tuple[str, str, str, str]  # model, factors, contender, CPU time relative to truerank
 
 
 def make_interactions(n_users: int = 6_040, n_items: int = 3_706) -> sp.csr_matrix:
@@ -59,9 +61,9 @@ def by_truerank(train: sp.csr_matrix, d: int, sweeps: int) -> tuple[Array, Array
     return model.user_factors, model.item_factors
 
 
-def by_implicit(train: sp.csr_matrix, d: int, sweeps: int, *, use_cg: bool) -> tuple[Array, Array]:
+def by_implicit(train: sp.csr_matrix, d: int, sweeps: int) -> tuple[Array, Array]:
     scale, penalty = np.sqrt(1 + ALPHA), (1 + ALPHA) / ALPHA * LAMBDA
-    settings = {"use_cg": use_cg, "iterations": sweeps, "num_threads": THREADS, "random_state": 0}
+    settings = {"iterations": sweeps, "num_threads": THREADS, "random_state": 0}
     model = AlternatingLeastSquares(d, regularization=penalty, alpha=1 + 1 / ALPHA, **settings)
     start = INIT_SCALE * np.random.default_rng(0).standard_normal((train.shape[1], d))
     model.item_factors = (scale * start).astype(np.float32)
@@ -79,35 +81,31 @@ def loss_of(train: sp.csr_matrix, users: Array, items: Array) -> float:
     return float(loss)
 
 
-def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> None:
-    """Time all sweeps, then only as many as each solver needs to come close to the largest of the final losses."""
-    fits: dict[str, Fit] = {
-        "truerank": partial(by_truerank, train, d),
-        "implicit, 3 steps of CG": partial(by_implicit, train, d, use_cg=True),
-        "implicit, Cholesky": partial(by_implicit, train, d, use_cg=False),
-    }
-    losses = {name: loss_of(train, *fit(SWEEPS)) for name, fit in fits.items()}
-    target = (1 + TOLERANCE) * max(losses.values())
-    needed = {name: sweeps_to(target, train, fit) for name, fit in fits.items()}
-    full = best_costs({name: partial(fit, SWEEPS) for name, fit in fits.items()}, repeats - 1)
-    equal = best_costs({name: partial(fit, needed[name]) for name, fit in fits.items()}, repeats - 1)
-    print(f"\n{d} factors; {SWEEPS} sweeps, and as many as needed for a loss of {target:,.0f}; best of {repeats}")
-    print(f"{'':24}{'loss':>10}{HEAD}{'sweeps':>10}{HEAD}")
-    for name in fits:
-        costs = (line(costs[name], costs["truerank"]) for costs in (full, equal))
-        print(f"{name:24}{losses[name]:10,.0f}{next(costs)}{needed[name]:10}{next(costs)}")
-    for name in list(fits)[1:]:
-        print(f"at equal loss truerank is {judge(equal['truerank'], equal[name])} than {name}", flush=True)
+def compare_ials(train: sp.csr_matrix, d: int, repeats: int) -> list[Row]:
+    """Time sweeps after which the losses are equal."""
+    fits: dict[str, Fit] = {"truerank": partial(by_truerank, train, d), "implicit": partial(by_implicit, train, d)}
+    factors = {}
 
+    def fit(name: str) -> None:
+        factors[name] = fits[name](SWEEPS)
 
-def sweeps_to(target: float, train: sp.csr_matrix, fit: Fit) -> int:
-    """Return the smallest number of sweeps that reaches a loss; each sweep lowers the loss."""
-    return 1 + bisect_left(range(1, SWEEPS), True, key=lambda sweeps: loss_of(train, *fit(sweeps)) <= target)
+    costs = best_costs({name: partial(fit, name) for name in fits}, repeats - 1)
+    losses = {name: loss_of(train, *factors[name]) for name in fits}
+    assert abs(losses["implicit"] / losses["truerank"] - 1) < TOLERANCE, losses
+    print(f"\n{d} factors, {SWEEPS} sweeps; best of {repeats}\n{'':24}{'loss':>10}{HEAD}")
+    for name, cost in costs.items():
+        print(f"{name:24}{losses[name]:10,.0f}{line(cost, costs['truerank'])}")
+    print(f"truerank is {judge(costs['truerank'], costs['implicit'])} than implicit", flush=True)
+    return [("IALS", str(d), "implicit", ratio(costs["implicit"], costs["truerank"]))]
 
 
 def line(cost: Cost, ours: Cost) -> str:
     ratios = f"{cost.wall / ours.wall:.2f} ({cost.cpu / ours.cpu:.2f})"
     return f"{f'{cost.wall:.3f} ({cost.cpu:.3f})':>18}{ratios:>20}"
+
+
+def ratio(cost: Cost, ours: Cost) -> str:
+    return f"{cost.cpu / ours.cpu:.2f}"
 
 
 def judge(ours: Cost, other: Cost) -> str:
@@ -142,7 +140,8 @@ def ease_by_numpy(train: sp.csr_matrix) -> Array:
     return weights
 
 
-def compare_others(train: sp.csr_matrix, repeats: int) -> None:
+def compare_others(train: sp.csr_matrix, repeats: int) -> list[Row]:
+    rows = []
     pairs = {
         "ItemKNN": (item_knn, "implicit's CosineRecommender", cosine),
         "EASE": (ease, "numpy, by definition", ease_by_numpy),
@@ -154,8 +153,10 @@ def compare_others(train: sp.csr_matrix, repeats: int) -> None:
         for label, cost in costs.items():
             print(f"{label:30}{line(cost, costs[name])}")
         print(f"{name} is {judge(costs[name], costs[peer])}; results differ by at most {difference:.0e}", flush=True)
+        rows.append((name, "", peer, ratio(costs[peer], costs[name])))
     cost = best_costs({"": partial(tr.Popularity().fit, train)}, repeats - 1)[""]
     print(f"{'Popularity':30}{line(cost, cost)}")
+    return rows
 
 
 def main() -> None:
@@ -169,10 +170,10 @@ def main() -> None:
     print(f"{train.shape[0]:,} users, {train.shape[1]:,} items, {train.nnz:,} interactions; {THREADS} threads")
     warnings.filterwarnings("ignore", "Method expects CSR")  # implicit's own intermediate matrix
     with threadpool_limits(1, "blas"):  # as implicit recommends; truerank does not use BLAS
-        for d in options.factors:
-            compare_ials(train, d, options.repeats)
+        rows = [row for d in options.factors for row in compare_ials(train, d, options.repeats)]
     with threadpool_limits(THREADS, "blas"):
-        compare_others(train, options.repeats)
+        rows += compare_others(train, options.repeats)
+    save("recommenders.csv", ("model", "factors", "contender", "times truerank"), rows)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Top k lists: truerank against implicit's `recommend` and NumPy's argpartition, as ratios within one run.
 
-    python benchmarks/recommending.py [--users N] [--items N] [--factors N] [-k N ...] [--threads N] [--rounds N]
+    python benchmarks/recommending.py [--factors N] [-k N ...] [--threads N] [--rounds N]
 
 All start from the same factors in float32, leave out the same training items, and must find the same items; of equal
-scores there are none. Times are the best of some alternating rounds, by the clock and by CPU time. implicit is left out
-where it is not installed. `rank` is the time truerank takes to rank one held-out item per user.
+scores there are none. Times are the best of some alternating rounds; CPU times and the share of equal places are
+results/recommending.csv. implicit is left out where it is not installed. `rank` is the time truerank takes to rank one
+held-out item per user.
 """
 
 import argparse
@@ -16,7 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import truerank as tr
+from real_ranks import save
 
+SHAPES = (6_040, 3_706), (3_000, 40_000)  # users, items
 BLOCK = 512  # users whose scores NumPy holds at a time
 
 
@@ -87,41 +90,44 @@ CONTENDERS: dict[str, Callable[[Data, int, int], Lists]] = {
 }
 
 
-def timed(run: Lists) -> tuple[float, float, Any]:
-    clock, cpu = time.perf_counter(), time.process_time()
+def timed(run: Lists) -> tuple[float, Any]:
+    start = time.process_time()
     found = run()
-    return time.perf_counter() - clock, time.process_time() - cpu, found
+    return time.process_time() - start, found
 
 
-def measure(data: Data, k: int, threads: int, rounds: int) -> None:
+def measure(data: Data, k: int, threads: int, rounds: int) -> list[tuple[object, ...]]:
+    """Return the CPU seconds of each contender, relative to truerank, and the share of places with the same item."""
     runs: dict[str, Lists] = {}
     for name, prepare in CONTENDERS.items():
         try:
             runs[name] = prepare(data, k, threads)
         except ImportError as error:
             print(f"{name}: left out ({error})")
-    best = {name: [np.inf, np.inf] for name in runs}
+    best = dict.fromkeys(runs, np.inf)
     found: dict[str, Any] = {}
     for _ in range(rounds):
         for name, run in runs.items():
-            *times, found[name] = timed(run)
-            best[name] = [min(pair) for pair in zip(best[name], times, strict=True)]
-    clock, cpu = best["truerank"]
-    for name, (own_clock, own_cpu) in best.items():
-        same = "" if found[name] is None else f", {(found[name] == found['truerank']).mean():.4%} of places equal"
-        ratios = f"{own_clock / clock:.2f} (CPU {own_cpu / cpu:.2f}) times truerank"
-        print(f"k = {k}  {name:20}{own_clock:8.3f} s, CPU {own_cpu:.3f} s: {ratios}{same}", flush=True)
+            seconds, found[name] = timed(run)
+            best[name] = min(best[name], seconds)
+    rows = []
+    for name, seconds in best.items():
+        same = "" if found[name] is None else f"{(found[name] == found['truerank']).mean():.5f}"
+        rows.append((*data.train.shape, k, name, f"{seconds:.4f}", f"{seconds / best['truerank']:.2f}", same))
+        print(*rows[-1], sep="  ", flush=True)
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("users", 20_000), ("items", 40_000), ("factors", 64), ("threads", 1), ("rounds", 3)):
+    for name, default in (("factors", 64), ("threads", 1), ("rounds", 4)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("-k", type=int, nargs="+", default=[10, 100])
     given = parser.parse_args()
-    data = draw(given.users, given.items, given.factors)
-    for k in given.k:
-        measure(data, k, given.threads, given.rounds)
+    header = ("users", "items", "k", "contender", "CPU seconds", "times truerank", "equal places")
+    drawn = [draw(*shape, given.factors) for shape in SHAPES]
+    rows = [row for data in drawn for k in given.k for row in measure(data, k, given.threads, given.rounds)]
+    save("recommending.csv", header, rows)
 
 
 if __name__ == "__main__":

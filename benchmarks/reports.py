@@ -2,7 +2,7 @@
 
 The ranks are drawn from lognormal laws; no item ties. "one": a held-out item per user and the same candidates for all.
 "several": one to a hundred held-out items, seven on average, and numbers of candidates that differ from user to user.
-Each report is written in a new process; its memory includes that of the ranks.
+Each report is written in a new process; its memory includes that of the ranks. The table is results/reports.csv.
 
     python benchmarks/reports.py [--users 40000 1000000]
 """
@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import truerank as tr
+from real_ranks import save
 
 CATALOGUE = 40_981
 
@@ -37,14 +39,14 @@ def recommenders(users: int, several: bool) -> dict[str, tr.Ranks]:
 
 
 def measure(users: int, kind: str) -> None:
-    """Write one report, and print what it cost."""
+    """Write one report, and print the CPU seconds and the peak memory in GB."""
     given = recommenders(users, kind == "several")
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
         tr.write_report(given, Path(folder) / "report.html")
         seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{users:9,} users, {kind:8} {seconds:6.1f} CPU s {peak:6.2f} GB", flush=True)
+    print(f"{seconds:.1f} {peak:.2f}")
 
 
 def main() -> None:
@@ -55,9 +57,13 @@ def main() -> None:
     if options.kind:
         measure(options.users[0], options.kind)
         return
-    for users in options.users:
-        for kind in ("one", "several"):
-            subprocess.run([sys.executable, __file__, "--users", str(users), "--kind", kind], check=True)
+    rows = []
+    for users, kind in product(options.users, ("one", "several")):
+        command = [sys.executable, __file__, "--users", str(users), "--kind", kind]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        rows.append((users, kind, *done.stdout.split()))
+        print(*rows[-1], sep="  ", flush=True)
+    save("reports.csv", ("users", "held-out items", "CPU seconds", "peak GB"), rows)
 
 
 if __name__ == "__main__":

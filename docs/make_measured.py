@@ -10,7 +10,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean
 
@@ -44,14 +45,37 @@ SENTENCES: dict[str, Sequence[str]] = {
         "{table 3, agree} of the {table 3} cells of Table 3 agree.",
         "the exact one is {AUC of Y} where {AUC of Y, printed} is printed",
         "All eight printed AUC values of Y are lower than ours, by {AUC of Y, lower} on average.",
-        "the rank estimate of Y's Recall would be 17.41 instead of {rank estimate} (published "
-        "{rank estimate, printed})",
-        "Y's Recall is 8.29 instead of {CLS} (published {CLS, printed})",
-        "The published AUC ({rank estimate AUC, printed} for Y) fits a division by m + 1 ({rank estimate AUC})",
-        "raises Z's sampled AUC by 0.43 · 0.5 / 100 = 0.22 %: {sampled AUC of Z} instead of {AUC of Z} (published "
-        "{sampled AUC of Z, printed})",
+        "the rank estimate of Y's Recall is {rank estimate} (published {rank estimate, printed}),",
+        "never negative. Y's Recall is {CLS} (published {CLS, printed})",
+        "The published AUC ({rank estimate AUC, printed} for Y) fits a division by m + 1 ({rank estimate AUC}), "
+        "not by m ({rank estimate AUC over m})",
+        "raises Z's sampled AUC: {sampled AUC of Z} instead of {AUC of Z} (published {sampled AUC of Z, printed})",
+        "and the others are off by {outside, least} to {outside, most}, where three standard errors and rounding allow "
+        "{outside, allowed}.",
+        "stay in their exact order: {figure 6} and {figure 6, corrected} with the first seed of X and one order of Z's "
+        "ties, {figure 6, least} to {figure 6, most} and {figure 6, corrected, least} to {figure 6, corrected, most} "
+        "over ten seeds",
     ),
     "docs/spark.md": ("a user {spark, user} µs ([measured](results/spark.md))",),
+    "docs/results/spark.md": ("would take about {spark, core-hours} core-hours",),
+    "docs/results/intervals.md": (
+        "Of the {verdicts} cells none fails",
+        "The nominal 95 % interval never covers less than {honest, least} %.",
+        "The default covers {covered} % or more everywhere",
+        "Student's interval covers {covered by t} %.",
+        "The default rejects at most {rejected} %,",
+    ),
+    "docs/results/estimators.md": ("is correct in at least {order, least} % of the runs.",),
+    "docs/explanations/uncertainty.md": (
+        "nominal 95 % intervals cover in {honest, least} % of the repetitions or more.",
+    ),
+    "docs/how-to/slow-scorer.md": (
+        "Recall@10 is {X, exact}):",
+        "of Recall@10 are {X, nothing, low} to {X, nothing, high} if nothing is assumed, and {X, falling, low} to "
+        "{X, falling, high} if deeper ranks",
+        "100 sampled candidates take {sampled 100} of the time of exact ranks, 300 take {sampled 300}, and 1,000 take "
+        "{sampled 1000} ([measured]",
+    ),
     "docs/many.md": (
         "is false in at most {systems, wrong} % of the studies of each law",
         "intervals hold in at least [{seeds, hold} %](results/many.md#seeds)",
@@ -64,6 +88,7 @@ SENTENCES: dict[str, Sequence[str]] = {
         "with 1,000 users, and {wider 100, least} to {wider 100, most} % with 100.",
         "Nominal 95 % intervals cover in [{covered} % or more](results/intervals.md#intervals-of-a-mean) of the "
         "samples, and the default test rejects at most [{rejected} %](results/intervals.md#tests) of true null",
+        "is correct from {figure 6} candidates on, and from {figure 6, corrected} on if corrected",
     ),
     "benchmarks/README.md": (
         "takes {switch, ms} ms until another metric is shown, the median of {switches} switches, and {switch, CPU} ms "
@@ -73,31 +98,33 @@ SENTENCES: dict[str, Sequence[str]] = {
 """Sentences with numbers, by page."""
 
 
-def filled(page: Path) -> str:
-    """Return a page with the present results in the place of earlier ones."""
+def filled(page: Path, shown: Callable[[str], str] = str) -> str:
+    """Return a page with the present results, or what is shown for each of them, in the place of earlier ones."""
     text = page.read_text(encoding="utf-8")
     for sentence in SENTENCES.get(page.relative_to(ROOT).as_posix(), ()):
-        text = _corrected(text, sentence)
-    return _TABLE.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n\n{found[4]}", text)
+        text = _corrected(text, sentence, shown)
+    return _TABLE.sub(lambda found: f"{found[1]}\n{shown(_table(found[2]))}\n\n{found[4]}", text)
 
 
-def _corrected(text: str, sentence: str) -> str:
+def _corrected(text: str, sentence: str, shown: Callable[[str], str]) -> str:
     """Return a text in which a sentence, which must be there once, has the numbers of the results."""
     words = [r"\s+".join(map(re.escape, part.split(" "))) for part in _SLOT.split(sentence)[::2]]
     found = list(re.finditer(f"({_NUMBER})".join(words), text))
     if len(found) != 1:
         raise ValueError(f"a page must have the sentence {sentence!r} once, but has it {len(found)} times.")
     for at, name in reversed(list(enumerate(_SLOT.findall(sentence), 1))):
-        text = text[: found[0].start(at)] + FIGURES[name]() + text[found[0].end(at) :]
+        text = text[: found[0].start(at)] + shown(FIGURES[name]()) + text[found[0].end(at) :]
     return text
 
 
+@cache
 def rows(name: str) -> list[Row]:
     """Return the rows of a file of results."""
     with (BENCHMARKS / "results" / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
+@cache
 def _table(name: str) -> str:
     if name in TABLES:
         return TABLES[name]()
@@ -431,6 +458,79 @@ def training_loop() -> str:
     return markdown(("after each epoch", "adds"), lines)
 
 
+def metrics_from_lists() -> str:
+    """Return what evaluating ranked lists costs, the quickest first."""
+    found = sorted(rows("metrics_from_lists.csv"), key=_cpu)
+    lines = [
+        (row["contender"], row["CPU seconds"], _ratio(float(row["times truerank"])), row["first call"]) for row in found
+    ]
+    return markdown(("", "seconds", "times truerank", "first call, seconds"), lines)
+
+
+def recommending() -> str:
+    """Return how long contenders take relative to `tr.recommend`."""
+    found = rows("recommending.csv")
+    names = list(dict.fromkeys(row["contender"] for row in found))[1:]
+    lines = []
+    for users, items, k in dict.fromkeys((row["users"], row["items"], row["k"]) for row in found):
+        own = {row["contender"]: row for row in found if (row["users"], row["items"], row["k"]) == (users, items, k)}
+        ratios = [_ratio(float(own[name]["times truerank"])) for name in names]
+        lines.append((f"{int(users):,}", f"{int(items):,}", k, *ratios))
+    return markdown(("users", "items", "k", *(name.replace("truerank, rank", "`tr.rank`") for name in names)), lines)
+
+
+def training() -> str:
+    """Return how long others train relative to truerank."""
+    lines = [
+        (" ".join(filter(None, (f"`tr.{row['model']}`", row["factors"]))), row["contender"], row["times truerank"])
+        for row in rows("recommenders.csv")
+    ]
+    return _with_words(markdown(("model and factors", "other", "its time"), lines), 1)
+
+
+def limits() -> str:
+    """Return how close ranking comes to limits."""
+    lines = [(row["what"], row["relative to"], row["case"], row["ratio"]) for row in rows("limits.csv")]
+    return _with_words(_with_words(markdown(("ranking by", "relative to", "case", "ratio"), lines), 1), 2)
+
+
+def _limit(what: str, case: str) -> str:
+    found = _one(rows("limits.csv"), what=what, case=case)
+    assert found, (what, case)
+    return found["ratio"]
+
+
+def reports() -> str:
+    """Return what reports cost."""
+    lines = [
+        (f"{int(row['users']):,}", row["held-out items"], row["CPU seconds"], row["peak GB"])
+        for row in rows("reports.csv")
+    ]
+    return markdown(("users", "held-out items per user", "seconds", "peak GB"), lines)
+
+
+def designs() -> str:
+    """Return what designs that draw until enough is known determine."""
+    lines = [
+        (
+            f"`{row['design']}`",
+            row["scores"],
+            *(f"{row[f'{a}, low']} to {row[f'{a}, high']}" for a in ("nothing", "falling")),
+        )
+        for row in rows("designs.csv")
+    ]
+    return markdown(("design", "scores per user", "nothing assumed", "falling"), lines)
+
+
+def below_product() -> str:
+    """Return how long ranks and lists of trained models take relative to the product."""
+    columns = {"@10": "`depth=10`", "@20": "20", "@100": "100", "one item": "full, one", "all items": "full, all"}
+    columns |= {"best 10": "10 best", "best 100": "100 best"}
+    found = sorted(rows("below_product.csv"), key=lambda row: row["data"])
+    lines = [(f"{row['data']}, {row['model']}", *(row[column] for column in columns)) for row in found]
+    return markdown(("model", *columns.values()), lines)
+
+
 def _below(model: str, column: str) -> str:
     found = _one(rows("below_product.csv"), data="Gowalla", model=model)
     assert found, model
@@ -469,6 +569,40 @@ def _users_alone() -> list[float]:
 def _wider(users: str) -> list[float]:
     found = [row for row in rows("interval_coverage.csv") if "difference" in row["metric"] and row["users"] == users]
     return [float(row["width"]) - 1 for row in found if row["data"] == "MovieLens 1M"]
+
+
+def _honest(assumed: str, column: str) -> str:
+    """Return a number of Recall@10 of X among 100 sampled candidates."""
+    found = _one(rows("honest_intervals.csv"), ranks="MovieLens X", m="100", metric="recall@10", assumed=assumed)
+    assert found, assumed
+    return f"{float(found[column]):.4f}"
+
+
+def _outside() -> list[dict[str, float | str]]:
+    """Return the cells of Table 3 that disagree and whose published number has an error."""
+    return [cell for cell in _cells(table=3, verdict="outside") if cell["standard_error"]]
+
+
+def _off(choose: Callable[[list[float]], float]) -> str:
+    return f"{choose([abs(float(cell['difference'])) for cell in _outside()]):.3f}"
+
+
+def _core_hours() -> float:
+    """Return what 10^8 users, 10^7 items and 64 factors take, from what four times as many items add."""
+    one, more = (_one(rows("spark.csv"), part="growth", users="20000", items=items) for items in ("200000", "800000"))
+    assert one
+    assert more
+    return (float(more["cpu"]) - float(one["cpu"])) / (20_000 * 600_000) * 1e15 / 3_600
+
+
+def _least_order() -> float:
+    """Return how often the order is correct from 250 scores on, by the recommended estimators of inverse sampling."""
+    found = [row for row in rows("estimators.csv") if row["recommended"] == "True" and int(row["budget"]) >= 250]
+    return min(float(row["order"]) for row in found if row["design"].startswith("inverse"))
+
+
+def _figure_6(column: str, choose: Callable[[list[int]], int]) -> str:
+    return f"{choose([int(row[column]) for row in rows('figure_6.csv')]):,}"
 
 
 def _column(file: str, *columns: str) -> list[float]:
@@ -562,6 +696,33 @@ FIGURES: dict[str, Callable[[], str]] = {
     "wider 100, most": lambda: _shares(_wider("100"), max),
     "covered": lambda: _shares(_column("interval_coverage.csv", "default"), min, 1),
     "rejected": lambda: _shares(_column("false_positives.csv", "likelihood"), max, 1),
+    "covered by t": lambda: _shares(
+        [float(_by_data("interval_coverage.csv")["MovieLens 1M", "rr"]["100"]["t"])], min, 1
+    ),
+    "honest, least": lambda: _shares(
+        _column("honest_intervals.csv", "covers, all users", "covers, 1,000 users"), min, 1
+    ),
+    "verdicts": lambda: f"{len(rows('verdicts.csv')):,}",
+    "order, least": lambda: _shares([_least_order()], min),
+    "rank estimate AUC over m": partial(_cell, "auc Y", "~rank", "own_n"),
+    "outside, least": partial(_off, min),
+    "outside, most": partial(_off, max),
+    "outside, allowed": lambda: f"{3 * float(_outside()[0]['standard_error']) + 0.005:.3f}",
+    "figure 6": partial(_figure_6, "uncorrected", itemgetter(0)),
+    "figure 6, least": partial(_figure_6, "uncorrected", min),
+    "figure 6, most": partial(_figure_6, "uncorrected", max),
+    "figure 6, corrected": partial(_figure_6, "corrected", itemgetter(0)),
+    "figure 6, corrected, least": partial(_figure_6, "corrected", min),
+    "figure 6, corrected, most": partial(_figure_6, "corrected", max),
+    "spark, core-hours": lambda: f"{_core_hours():.0f}",
+    "X, exact": partial(_honest, "nothing", "exact"),
+    "X, nothing, low": partial(_honest, "nothing", "low"),
+    "X, nothing, high": partial(_honest, "nothing", "high"),
+    "X, falling, low": partial(_honest, "falling", "low"),
+    "X, falling, high": partial(_honest, "falling", "high"),
+    "sampled 100": partial(_limit, "sampled candidates", "100"),
+    "sampled 300": partial(_limit, "sampled candidates", "300"),
+    "sampled 1000": partial(_limit, "sampled candidates", "1000"),
     "switch, ms": partial(_switch, "ms"),
     "switch, CPU": partial(_switch, "CPU ms"),
     "switch, load": partial(_switch, "load"),
@@ -574,6 +735,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "evaluators, first": lambda: evaluators(0, _IN_FIRST),
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "exact contest": exact_contest,
+    "below product": below_product,
+    "limits": limits,
+    "metrics from lists": metrics_from_lists,
+    "recommending": recommending,
+    "training": training,
+    "reports": reports,
+    "designs": designs,
     "comparison speed": comparison_speed,
     "large files": large_files,
     "training loop": training_loop,
