@@ -480,6 +480,15 @@ def test_a_bad_factor_is_named_unless_it_is_masked(path: str, number: Any, bad: 
     assert count_factors(users, items, train, only_first).tied.tolist() == [38]
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_bad_bias_is_named(path: str, number: Any, bad: Any) -> None:
+    nothing, test = Lists(np.array([0, 0]), np.zeros(0, np.int64)), Lists(np.array([0, 1]), np.array([0]))
+    bias = np.array([0, 0, bad], number)
+    with pytest.raises(tr.InputError, match="user 0 and item 2"):
+        count_factors(np.ones((1, 3), number), np.ones((3, 3), number), nothing, test, item_bias=bias)
+
+
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("wrong", [[4500, 3], [-1, 3], [3, 5000], [2**31 - 2, 2**31 - 1]])
 def test_lists_out_of_order_or_range_are_refused(path: str, wrong: Any, index: Any) -> None:
