@@ -159,8 +159,8 @@ typedef struct {
 
 /* Rows of factors, the bias included, in whole numbers of 16 bits: what is rounded is the row divided by its unit, of the
    type of the scores. A row of whole numbers is no longer than LONGEST_WHOLE, and a unit that is NaN tells that they are
-   not to be used. `numbers` are contiguous. */
-enum { LONGEST_WHOLE = 46340 };
+   not to be used. `numbers` are contiguous, and padded with zeros to a multiple of WHOLE_COLUMNS. */
+enum { LONGEST_WHOLE = 46340, WHOLE_COLUMNS = 16 };
 typedef struct {
     const int16_t *numbers;
     const void *units;

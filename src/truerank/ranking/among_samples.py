@@ -258,7 +258,8 @@ def _rank_among(samples: _Samples, held: HeldOut, scorers: Sequence[Scorer], eff
         stop = min(start + step, n_users)
         items, weights = samples.of(start // step, start, stop)
         given = held, start, stop, ItemLists.of(items), weights
-        return [] if stopped.is_set() else [_count_block(*one, *given) for one in zip(scorers, counts, strict=True)]
+        pairs = [] if stopped.is_set() else zip(scorers, counts, strict=True)
+        return [_count_block(scorer, count, *given) for scorer, count in pairs]
 
     counts = [scorer.for_samples(samples.total) for scorer in scorers]
     threads = fitting(effort.threads, _BYTES_PER_PAIR * _PAIRS) if all(scorer.concurrent for scorer in scorers) else 1
