@@ -25,7 +25,7 @@ ZIG = "ziglang==0.17.0"
 SOURCES = Path("src/truerank/kernels")
 # sums are rounded exactly as written, and only the functions that kernels.h exports are visible
 FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
-SMALL = "-fno-unroll-loops -fno-asynchronous-unwind-tables"  # a third less code, not slower
+SMALL = "-fno-unroll-loops -fno-unwind-tables -fno-asynchronous-unwind-tables"  # a third less code, not slower
 
 
 class Target(NamedTuple):

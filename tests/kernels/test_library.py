@@ -15,7 +15,7 @@ import truerank as tr
 from tests.instances import sparse
 from truerank.kernels import factors as factor_loops
 from truerank.kernels import library
-from truerank.kernels.factors import best_factors, count_factors, count_sampled, score_pairs
+from truerank.kernels.factors import FactorSamples, best_factors, count_factors, count_sampled, score_pairs
 from truerank.kernels.histories import best_histories, count_histories, score_histories
 from truerank.kernels.scores import best_scores, count_scores
 from truerank.kernels.user_blocks import Lists
@@ -32,6 +32,7 @@ STRUCTURES = [
     library.OrderedArgument,
     library.BestArgument,
     library.SampledArgument,
+    library.WholeRowsArgument,
     library.DrawnArgument,
 ]
 
@@ -113,13 +114,17 @@ def results() -> dict[str, Any]:
         bounds = np.arange(81)
         found[f"pairs {name}"] = (pairs,)
         found[f"sampled {name}"] = count_sampled(pairs[::10].copy(), bounds * 5, pairs, bounds * 50)
+        samples = FactorSamples.of(users, items, items[:, 0], n_pairs=5000 * 8)
+        assert samples is not None
+        found[f"among {name}"] = samples.counts(everyone, lists[1], Lists(bounds * 50, np.arange(4000)))
         found[f"dense {name}"] = (score_histories(histories, similarity),)
         found[f"sparse {name}"] = (score_histories(histories, sp.csr_array(similarity)),)
         square = sparse(rng, 5000, 5000, density=0.002).astype(number)
         found[f"counts sparse {name}"] = count_histories(train.astype(number), square, *lists)
         found[f"best sparse {name}"] = best_histories(train.astype(number), square, everyone, lists[0], 30)
     pool = Pool(5000, [train.indices[slice(*span)] for span in pairwise(train.indptr)])
-    found["draws"] = (pool.distinct(np.arange(80), np.full(80, 60), np.random.default_rng(1)).items,)
+    for m in (60, 600):
+        found[f"{m} draws"] = (pool.distinct(np.arange(80), np.full(80, m), np.random.default_rng(1)).items,)
     for factors in (19, 70):
         ials = tr.IALS(factors=factors, rng=0, sweeps=2).fit(train, threads=1)
         found[f"ials {factors}"] = (ials.user_factors, ials.item_factors)
@@ -279,13 +284,41 @@ def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> Non
     given |= DRAWN[wrong] if wrong else {}
     rows: Any = [library.RowsArgument.of(np.array([0, 1, 1]), np.array(given[name])) for name in ("excluded", "taken")]
     arrays = [np.array(given[name], np.int64) for name in ("items", "begin", "found")]
-    drawn = library.DrawnArgument.of(7, *rows, *arrays)
+    drawn = library.DrawnArgument.of(7, *rows, *arrays, np.zeros(0, np.uint64))
     if wrong is None:
         library.call("add_draws", drawn, np.array([2, 6]), 2)
         assert arrays[0].tolist() == [2, 0, 6]
         return
     with pytest.raises(ValueError, match="not within their arrays"):
         library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
+
+
+def kept_draws(**others: Any) -> tuple[Any, Any]:
+    """Return room for one item of seven that is not 3 or 5, and where it is written."""
+    given: dict[str, Any] = {"found": [0], "begin": [0, 1], "excluded": [3], "kept": [0]} | others
+    rows: Any = [library.RowsArgument.of(np.array([0, 1]), np.array(each)) for each in (given["excluded"], [5])]
+    items, begin, found = (np.array(each, np.int64) for each in ([9], given["begin"], given["found"]))
+    return library.DrawnArgument.of(7, *rows, items, begin, found, np.array(given["kept"], np.uint64)), items
+
+
+def test_items_are_written_once_a_kept_set_is_complete() -> None:
+    drawn, items = kept_draws()
+    for draw, expected in ((3, 9), (5, 9), (6, 6)):
+        library.call("add_draws", drawn, np.array([draw]), 1)
+        assert items.tolist() == [expected]
+
+
+def test_kept_sets_that_do_not_fit_are_refused_or_harmless() -> None:
+    for wrong in ({"begin": [0, 2]}, {"found": [-1]}, {"excluded": [7]}):
+        with pytest.raises(ValueError, match="not within their arrays"):
+            library.call("add_draws", kept_draws(**wrong)[0], np.array([1, 1][: 1 + ("begin" in wrong)]), 1)
+    drawn, _ = kept_draws()
+    drawn.n_words = 0
+    with pytest.raises(ValueError, match="not within their arrays"):
+        library.call("add_draws", drawn, np.array([1]), 1)
+    full, items = kept_draws(kept=[2**64 - 1 - 2])
+    library.call("add_draws", full, np.array([1]), 1)
+    assert items.tolist() == [9]
 
 
 def test_numbers_of_another_type_are_refused() -> None:

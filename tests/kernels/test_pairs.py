@@ -9,7 +9,8 @@ import pytest
 
 import truerank as tr
 from truerank.kernels import library
-from truerank.kernels.factors import count_sampled, score_pairs
+from truerank.kernels.factors import FactorSamples, count_sampled, score_pairs
+from truerank.kernels.user_blocks import Lists
 
 NUMBERS = (np.float32, np.float64)
 
@@ -78,6 +79,76 @@ def test_a_sample_of_all_candidates_gives_the_exact_ranks(number: Any, biased: b
     np.testing.assert_array_equal(sampled.above, exact.above)
     np.testing.assert_array_equal(sampled.tied, exact.tied)
     np.testing.assert_array_equal(sampled.items, exact.items)
+
+
+def near_ties(rng: np.random.Generator, number: Any, depth: int) -> tuple[Any, Any]:
+    """Return factors with equal rows, nearly equal ones, zeros, and rows that are very long or very short."""
+    users, items = (rng.standard_normal((n, depth)).astype(number) for n in (30, 400))
+    items[100:200] = items[:100]
+    items[200:300] = np.nextafter(items[:100], number(9))
+    items[300:320] = 0
+    items[320:340] *= number(2.0**36)
+    items[340:360] *= number(2.0**-45)
+    items[360:380] *= number(1e-30)
+    users[0], users[1], users[2] = 0, users[3] * number(1e-30), users[4] * number(2.0**35)
+    return users, items
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("depth", [1, 2, 16, 17, 64, 300, 1024])
+@pytest.mark.parametrize("biased", [False, True])
+def test_whole_numbers_count_samples_as_scores_do(number: Any, depth: int, biased: bool) -> None:
+    rng = np.random.default_rng(depth)
+    users, items = near_ties(rng, number, depth)
+    bias = items[:, 0].copy() if biased else None
+    chosen = np.sort(rng.choice(30, 20, replace=False))
+    own, sampled = (Lists(np.arange(21) * n, rng.integers(0, 400, 20 * n)) for n in (40, 1500))
+    samples = FactorSamples.of(users, items, bias, n_pairs=10**9)
+    assert samples is not None
+    found = samples.counts(chosen, own, sampled)
+    own_scores, scores = (
+        score_pairs(users, items, np.repeat(chosen, np.diff(each.indptr)), each.indices, item_bias=bias)
+        for each in (own, sampled)
+    )
+    for got, expected in zip(found, count_sampled(own_scores, own.indptr, scores, sampled.indptr), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert found.tied.sum() > 1000
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_most_samples_are_decided_by_whole_numbers(number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the factors of all sampled items change after they were rounded, counts hardly do."""
+    rng = np.random.default_rng(0)
+    users, items = (rng.standard_normal((n, 64)).astype(number) for n in (20, 3000))
+    own, sampled = Lists(np.arange(21), np.arange(20)), Lists(np.arange(21) * 2980, np.tile(np.arange(20, 3000), 20))
+    samples = FactorSamples.of(users, items, None, n_pairs=10**9)
+    assert samples is not None
+    before = samples.counts(np.arange(20), own, sampled).above
+    samples.factors.items[20:] = 0
+    after = samples.counts(np.arange(20), own, sampled).above
+    assert np.abs(before - after).max() < 30
+
+
+def test_scores_that_whole_numbers_do_not_suit_are_computed() -> None:
+    users, items = np.ones((2, 3)), np.ones((4, 3))
+    for wrong in (np.nan, np.inf, 2.0**40):
+        assert FactorSamples.of(np.full((2, 3), wrong), items, None, n_pairs=10**9) is None
+        assert FactorSamples.of(users, items, np.full(4, wrong), n_pairs=10**9) is None
+    assert FactorSamples.of(users, items, None, n_pairs=31) is None
+    assert FactorSamples.of(np.ones((2, 1025)), np.ones((4, 1025)), None, n_pairs=10**9) is None
+    assert FactorSamples.of(np.ones((2, 0)), np.ones((4, 0)), None, n_pairs=10**9) is None
+
+
+def test_sampled_items_outside_the_catalogue_are_refused_by_the_loop() -> None:
+    samples = FactorSamples.of(np.ones((2, 3)), np.ones((4, 3)), None, n_pairs=100)
+    assert samples is not None
+    good = Lists(np.array([0, 1, 2]), np.array([0, 3]))
+    for wrong in (Lists(good.indptr, np.array([0, 4])), Lists(good.indptr, np.array([-1, 3]))):
+        for given in ((wrong, good), (good, wrong)):
+            with pytest.raises(ValueError, match="not within their arrays"):
+                samples.counts(np.arange(2), *given)
+    with pytest.raises(ValueError, match="not within their arrays"):
+        samples.counts(np.arange(1), good, good)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

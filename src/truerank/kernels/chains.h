@@ -69,42 +69,14 @@ static factor score(const Matrix *users, int64_t user, const Matrix *items, cons
     return bias ? total + bias[item] : total;
 }
 
-/* Compute the sums of some squares of items for one user. */
-INLINE void sum_chains(int squares, const factor *user, const factor *const *rows, int64_t depth, factor *totals) {
-    strip sums[SQUARES] = {{0}}, square[SIDE];
-    int64_t k = 0;
-    for (; k + SIDE <= depth; k += SIDE)
-        UNROLLED for (int s = 0; s < squares; s++) {
-            read_square(rows + s * SIDE, k, square);
-            UNROLLED for (int j = 0; j < SIDE; j++)
-                UNROLLED for (int i = 0; i < SIDE; i++)
-                    sums[s][i] = FUSED_FACTORS(user[k + j], square[j][i], sums[s][i]);
-        }
-    memcpy(totals, sums, sizeof sums);
-    for (; k < depth; k++)
-        for (int c = 0; c < squares * SIDE; c++)
-            totals[c] = FUSED_FACTORS(user[k], rows[c][k], totals[c]);
-}
-
-/* Write the scores of up to CHAINS items for one user. */
-static void score_some(
+/* Write the scores of up to CHAINS items for one user; float32.c and float64.c have it for all others. */
+#if FACTOR_BITS == 32
+#define score_some score_some_float32
+#else
+#define score_some score_some_float64
+#endif
+void score_some(
     const Matrix *users, int64_t user, const Matrix *items, const factor *bias, const int64_t *chosen, int64_t size,
-    factor *scores) {
-    if (size == 1 || users->column_step != 1 || items->column_step != 1) {
-        for (int64_t i = 0; i < size; i++)
-            scores[i] = score(users, user, items, bias, chosen[i]);
-        return;
-    }
-    const factor *rows[CHAINS];
-    factor totals[CHAINS];
-    for (int c = 0; c < CHAINS; c++)
-        rows[c] = row_of(items, chosen[least(c, size - 1)]); /* the last is repeated */
-    if (size <= SIDE)
-        sum_chains(1, row_of(users, user), rows, items->columns, totals);
-    else
-        sum_chains(SQUARES, row_of(users, user), rows, items->columns, totals);
-    for (int64_t c = 0; c < size; c++)
-        scores[c] = bias ? totals[c] + bias[chosen[c]] : totals[c];
-}
+    factor *scores);
 
 #endif

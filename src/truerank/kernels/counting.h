@@ -15,8 +15,8 @@ enum {
     GROUP = 4, /* targets that a score is compared with at a time */
     FEW = 48, /* up to this many targets are sorted by insertion */
     BINNED = 256 / sizeof(number), /* from this many targets on, scores are counted in bins */
-    BINS = 512,
-    COPIES = LANES < 8 ? LANES : 8, /* of the counts in bins, because a count must be stored before it can grow again */
+    BINS = 2048,
+    COPIES = 2, /* of the counts in bins, because a count must be stored before it can grow again */
 };
 
 typedef struct {
@@ -225,7 +225,7 @@ typedef struct {
     int32_t of_targets[MANY + LANES];
     int16_t sizes[BINS], firsts[BINS]; /* the targets in each bin */
     uint8_t has_target[BINS];
-    uint16_t counts[COPIES][BINS]; /* of scores */
+    uint32_t counts[COPIES][BINS]; /* of scores */
 } Bins;
 
 /* Return the bins of scores; the first for what is not a number. */
@@ -236,12 +236,13 @@ INLINE bins bins_of(const Bins *all, vector score) {
     return __builtin_convertvector((vector)(((wholes)top & is_beyond) | ((wholes)place & ~is_beyond)), bins);
 }
 
-/* Find the bins of the targets, which descend; return whether there are such bins. */
-static int set_bins(Bins *all, const number *targets, int64_t size) {
+/* Find the bins of the targets, which descend, and empty them; return whether there are such bins. */
+static __attribute__((noinline)) int set_bins(Bins *all, const number *targets, int64_t size) {
     all->lowest = targets[size - 1];
     all->per_unit = (BINS - 2) / (targets[0] - targets[size - 1]);
     if (!(all->per_unit > 0 && isfinite(all->per_unit)))
         return 0;
+    memset(all->counts, 0, sizeof all->counts);
     memset(all->sizes, 0, sizeof all->sizes);
     memset(all->has_target, 0, sizeof all->has_target);
     for (int64_t t = 0; t < size; t += LANES) {
@@ -261,7 +262,7 @@ static int set_bins(Bins *all, const number *targets, int64_t size) {
 }
 
 /* Return whether few scores share a bin with many targets, to judge by a few vectors from all over them. */
-static int are_few_close(const Bins *all, const number *scores, int64_t stop, int64_t size) {
+static __attribute__((noinline)) int are_few_close(const Bins *all, const number *scores, int64_t stop, int64_t size) {
     enum { SAMPLED = 8 };
     int64_t vectors = stop / LANES, close = 0;
     for (int64_t i = 0; i < SAMPLED; i++) {
@@ -272,10 +273,21 @@ static int are_few_close(const Bins *all, const number *scores, int64_t stop, in
     return close * 16 <= size * SAMPLED * LANES;
 }
 
-/* Count the scores in each bin, and write the places of those in a bin with a target; return how many these are. */
-static int64_t fill_bins(Bins *all, const number *scores, int64_t stop, uint16_t *close) {
+/* Compare a score with the targets in its bin. */
+INLINE void count_close(const Bins *all, number score, const number *targets, int64_t *above, int64_t *tied) {
+    number place = (score - all->lowest) * all->per_unit + 1;
+    int32_t bin = place > BINS - 1 ? BINS - 1 : (int32_t)place; /* not the first bin, which has no target */
+    for (int64_t t = all->firsts[bin]; t < all->firsts[bin] + all->sizes[bin]; t++) {
+        above[t] += score > targets[t];
+        tied[t] += score == targets[t];
+    }
+}
+
+/* Count scores, at most CHUNK, in their bins, and those in a bin with a target also for the targets there. */
+static void fill_bins(
+    Bins *all, const number *scores, int64_t stop, const number *targets, int64_t *above, int64_t *tied) {
+    uint16_t close[CHUNK + PANEL];
     int64_t size = 0;
-    memset(all->counts, 0, sizeof all->counts);
     for (int64_t j = 0; j < stop; j += LANES) {
         bins found = bins_of(all, load(scores + j));
         uint32_t numbers[LANES];
@@ -286,17 +298,18 @@ static int64_t fill_bins(Bins *all, const number *scores, int64_t stop, uint16_t
             size += all->has_target[numbers[lane]];
         }
     }
-    for (int copy = 1; copy < COPIES; copy++)
-        for (int bin = 0; bin < BINS; bin++)
-            all->counts[0][bin] += all->counts[copy][bin];
-    return size;
+    for (int64_t i = 0; i < size; i++)
+        count_close(all, scores[close[i]], targets, above, tied);
 }
 
-/* Compare a score with the targets in its bin. */
-INLINE void count_close(const Bins *all, number score, int32_t bin, const number *targets, int64_t *above, int64_t *tied) {
-    for (int64_t t = all->firsts[bin]; t < all->firsts[bin] + all->sizes[bin]; t++) {
-        above[t] += score > targets[t];
-        tied[t] += score == targets[t];
+/* Add to each target the scores in higher bins. */
+static void add_bins(const Bins *all, int64_t size, int64_t *above) {
+    int64_t total = 0, bin = BINS - 1;
+    for (int64_t t = 0; t < size; t++) {
+        for (; bin > all->of_targets[t]; bin--)
+            for (int copy = 0; copy < COPIES; copy++)
+                total += all->counts[copy][bin];
+        above[t] += total;
     }
 }
 
@@ -304,21 +317,12 @@ INLINE void count_close(const Bins *all, number score, int32_t bin, const number
 static void count_in_bins(
     const number *scores, int64_t stop, const number *targets, int64_t size, int64_t *above, int64_t *tied) {
     Bins all;
-    uint16_t close[CHUNK + PANEL];
-    if (stop < 4 * BINS || !set_bins(&all, targets, size) || !are_few_close(&all, scores, stop, size)) {
+    if (stop < BINS || !set_bins(&all, targets, size) || !are_few_close(&all, scores, stop, size)) {
         count_between(scores, stop, targets, targets, size, above, tied);
         return;
     }
-    int64_t n_close = fill_bins(&all, scores, stop, close), total = 0, bin = BINS - 1;
-    for (int64_t t = 0; t < size; t++) {
-        for (; bin > all.of_targets[t]; bin--)
-            total += all.counts[0][bin];
-        above[t] += total;
-    }
-    for (int64_t i = 0; i < n_close; i++) {
-        number score = scores[close[i]];
-        count_close(&all, score, bins_of(&all, splat(score))[0], targets, above, tied);
-    }
+    fill_bins(&all, scores, stop, targets, above, tied);
+    add_bins(&all, size, above);
 }
 
 /* Return how many of the targets, which descend, are not below the score. */

@@ -1,4 +1,5 @@
-/* Items drawn for many users, none twice: by rejection, with a set of bits that each user in turn fills and clears. */
+/* Items drawn for many users, none twice: by rejection, with a set of bits that each user in turn fills and clears, or,
+   if draws are many, with a set for each user that is kept from round to round. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,18 @@ static int new_set(Set *set, int64_t range) {
     return set->words != NULL;
 }
 
-/* Add a number, and return whether it is new. */
-static inline int64_t add(Set *set, int64_t number) {
-    uint64_t *word = set->words + number / 64, bit = (uint64_t)1 << number % 64;
+/* Set the bit of a number, and return whether it was not set. */
+static inline int64_t mark(uint64_t *words, int64_t number) {
+    uint64_t *word = words + number / 64, bit = (uint64_t)1 << number % 64;
     int64_t is_new = !(*word & bit);
     *word |= bit;
-    set->any[number / 4096] |= (uint64_t)1 << number / 64 % 64;
     return is_new;
+}
+
+/* Add a number, and return whether it is new. */
+static inline int64_t add(Set *set, int64_t number) {
+    set->any[number / 4096] |= (uint64_t)1 << number / 64 % 64;
+    return mark(set->words, number);
 }
 
 static void add_row(Set *set, const Rows *rows, int64_t row) {
@@ -35,9 +41,14 @@ static void add_row(Set *set, const Rows *rows, int64_t row) {
         add(set, rows->columns[k]);
 }
 
-static void drop_row(Set *set, const Rows *rows, int64_t row) {
+static void mark_row(uint64_t *words, const Rows *rows, int64_t row) {
     for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
-        set->words[rows->columns[k] / 64] &= ~((uint64_t)1 << rows->columns[k] % 64);
+        mark(words, rows->columns[k]);
+}
+
+static void drop_row(uint64_t *words, const Rows *rows, int64_t row) {
+    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
+        words[rows->columns[k] / 64] &= ~((uint64_t)1 << rows->columns[k] % 64);
 }
 
 /* Write the numbers of one word, which are from `base` on, and return how many they are. */
@@ -69,9 +80,28 @@ static int64_t add_many(Set *set, const Drawn *drawn, int64_t user, const int64_
         add(set, items[i]);
     for (int64_t i = 0; i < size; i++)
         found += add(set, draws[i]);
-    drop_row(set, &drawn->excluded, user);
-    drop_row(set, &drawn->taken, user);
+    drop_row(set->words, &drawn->excluded, user);
+    drop_row(set->words, &drawn->taken, user);
     empty(set, items);
+    return found;
+}
+
+/* Do as `add_many` by the user's own set; items are written once there are enough. */
+static int64_t add_kept(const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
+    uint64_t *words = drawn->kept + user * drawn->n_words;
+    int64_t *items = drawn->items + drawn->begin[user], room = found + size, listed = 0;
+    if (!found) {
+        mark_row(words, &drawn->excluded, user);
+        mark_row(words, &drawn->taken, user);
+    }
+    for (int64_t i = 0; i < size; i++)
+        found += mark(words, draws[i]);
+    if (found < room)
+        return found;
+    drop_row(words, &drawn->excluded, user);
+    drop_row(words, &drawn->taken, user);
+    for (int64_t w = 0; w < drawn->n_words && listed + __builtin_popcountll(words[w]) <= room; w++)
+        listed += list_word(words[w], 64 * w, items + listed);
     return found;
 }
 
@@ -106,8 +136,13 @@ static int64_t add_few(const Drawn *drawn, int64_t user, const int64_t *draws, i
 /* Add a user's draws that are new to the items; return how many draws were used, which is how many were missing. */
 static int64_t add_user(Set *set, Drawn *drawn, int64_t user, const int64_t *draws) {
     int64_t found = drawn->found[user], missing = drawn->begin[user + 1] - drawn->begin[user] - found;
-    drawn->found[user] = missing <= FEW ? add_few(drawn, user, draws, missing, found)
-                                        : add_many(set, drawn, user, draws, missing, found);
+    if (!missing)
+        return 0;
+    if (drawn->kept)
+        drawn->found[user] = add_kept(drawn, user, draws, missing, found);
+    else
+        drawn->found[user] = missing <= FEW ? add_few(drawn, user, draws, missing, found)
+                                            : add_many(set, drawn, user, draws, missing, found);
     return missing;
 }
 
@@ -129,7 +164,8 @@ static int has_room(const Drawn *drawn, int64_t size) {
     for (int64_t user = 0; user < users && !is_wrong; user++) {
         int64_t found = drawn->found[user], is_span = begin[user] <= begin[user + 1] && begin[user + 1] <= drawn->size;
         int64_t room = is_span ? begin[user + 1] - begin[user] : -1; /* of other numbers it could overflow */
-        is_wrong = found < 0 || found > room || !are_below(drawn->items + begin[user], found, drawn->n_items);
+        is_wrong = found < 0 || found > room ||
+                   (!drawn->kept && !are_below(drawn->items + begin[user], found, drawn->n_items));
         missing += is_wrong ? 0 : room - found;
     }
     return !is_wrong && missing == size;
@@ -137,7 +173,7 @@ static int has_room(const Drawn *drawn, int64_t size) {
 
 int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size) {
     int64_t users = drawn->excluded.count;
-    if (!has_room(drawn, size) || !are_below(draws, size, drawn->n_items) ||
+    if ((drawn->kept && drawn->n_words < drawn->n_items / 64 + 1) || !has_room(drawn, size) || !are_below(draws, size, drawn->n_items) ||
         !lies_within(&drawn->excluded, 0, users, drawn->n_items) ||
         !lies_within(&drawn->taken, 0, users, drawn->n_items))
         return INVALID;

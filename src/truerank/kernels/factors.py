@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints, refuse_score
+from truerank.core.checks import AnyArray, Ints, refuse_score, slices
 from truerank.core.csr import owners
 from truerank.kernels import library
 from truerank.kernels.orders import Order
@@ -84,6 +84,67 @@ def count_sampled(own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: In
     return SampledCounts(above, tied, order, scores)
 
 
+class FactorSamples:
+    """Counts sampled items by the scores of factors, mostly from factors in whole numbers of 16 bits.
+
+    These are a half or a quarter as long, and their products may be added in any order. Where they can't tell which
+    score is higher, scores are those of `score_pairs`, so the counts are the same.
+
+    Examples
+    --------
+    >>> samples = FactorSamples.of(np.ones((1, 1)), np.array([[4.0], [3.0], [1.0]]), None, n_pairs=100)
+    >>> own, sampled = Lists(np.array([0, 1]), np.array([1])), Lists(np.array([0, 2]), np.array([0, 2]))
+    >>> samples.counts(np.array([0]), own, sampled).above
+    array([1])
+    """
+
+    def __init__(self, factors: _FactorArrays) -> None:
+        self.factors = factors
+        self.whole_items = _as_whole(factors.columns, len(factors.items), factors.number)
+
+    @classmethod
+    def of(
+        cls, user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None, n_pairs: int
+    ) -> FactorSamples | None:
+        """Return the counter, or None if so many pairs are not worth it, or if scores may not be finite."""
+        n_items, columns = item_factors.shape
+        if n_pairs < PAIRS_PER_WHOLE * n_items or not 0 < columns <= MOST_WHOLE_COLUMNS or library.load() is None:
+            return None
+        factors = _prepared(user_factors, item_factors, item_bias)
+        is_in_range = factors.largest < WHOLE_BELOW and _largest(user_factors) < WHOLE_BELOW
+        return cls(factors) if is_in_range else None
+
+    def counts(self, users: Ints, own: Lists, sampled: Lists) -> SampledCounts:
+        """Score and count the relevant and the sampled items of some users; there is one list of either for each."""
+        rows, number = self.factors.rows(users), self.factors.number
+        whole = [_as_whole(rows.__getitem__, len(rows), number), self.whole_items]
+        above, tied, order = np.zeros((3, len(own.indices)), np.int64)
+        scores = np.empty(len(own.indices), number)
+        arguments = (
+            *self.factors.arguments(rows),
+            *(library.WholeRowsArgument.of(*each) for each in whole),
+            *(library.RowsArgument.of(*each) for each in (own, sampled)),
+        )
+        library.call(f"count_among_{number}", *arguments, scores, order, above, tied)
+        return SampledCounts(above, tied, order, scores)
+
+
+def _as_whole(rows: Callable[[slice], AnyArray], size: int, number: np.dtype[Any]) -> tuple[AnyArray, AnyArray]:
+    """Return rows in whole numbers of 16 bits, each in a unit of its own, and the units; see kernels.h.
+
+    Rows that are so short that scores may be rounded to zero have no unit.
+    """
+    parts, units = [], np.empty(size, number)
+    for some in slices(size, _ROUNDED_AT_ONCE):
+        exact = rows(some).astype(np.float64)
+        length, largest = np.sqrt(np.square(exact).sum(axis=1)), np.abs(exact).max(axis=1, initial=0)
+        fitting = np.maximum(length / (LONGEST_WHOLE - np.sqrt(exact.shape[1])), largest / LARGEST_WHOLE)
+        units[some] = np.where((length < WHOLE_FROM) & (length > 0), np.nan, fitting)
+        whole = np.rint(exact / np.where(fitting > 0, fitting, 1)[:, None])
+        parts.append(np.pad(whole.astype(np.int16), ((0, 0), (0, -exact.shape[1] % WHOLE_COLUMNS))))
+    return np.concatenate(parts), units
+
+
 USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
 USERS_PER_BLOCK = 6120  # at most; packing the items then takes less than 1 % of the time
 BLOCKS_IN_ORDER = 5  # blocks that are joined if items come in another order: fewer users need the later items
@@ -91,6 +152,11 @@ FLOAT32_BELOW = 2.0**100  # float64 factors and scores below this can be approxi
 COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary search among exact scores is faster
 COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which int16 pays off
 HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which int16 pays off
+PAIRS_PER_WHOLE = 8  # pairs per item from which rounding all items before sampling pays off
+MOST_WHOLE_COLUMNS, WHOLE_COLUMNS = 1024, 16  # factors; rows of whole numbers are padded to a multiple
+LONGEST_WHOLE, LARGEST_WHOLE = 46340, 32766  # a row of whole numbers, and one of them
+WHOLE_FROM, WHOLE_BELOW = 2.0**-40, 2.0**40  # lengths and factors with which float32 neither under- nor overflows
+_ROUNDED_AT_ONCE = 4096  # rows
 ITEMS_PER_DEPTH = 32  # a depth below this share of the catalogue leaves few items to score
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 CHUNK = 4096  # the smallest number of items per call
@@ -262,7 +328,8 @@ def _prepared(user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArra
     if items.shape[1] == 0:  # all scores are 0, or the bias
         user_factors, items = np.zeros((len(user_factors), 1), number), np.zeros((len(items), 1), number)
     bias = np.ascontiguousarray([] if item_bias is None else item_bias, number)
-    return _FactorArrays(user_factors, items, bias, max(_largest(items), _largest(bias)))
+    largest = float(np.maximum(_largest(items), _largest(bias)))  # NaN if either is
+    return _FactorArrays(user_factors, items, bias, largest)
 
 
 def _counter(factors: _FactorArrays, depth: int | None) -> Callable[[UserBlock, Event], None]:

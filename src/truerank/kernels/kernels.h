@@ -157,8 +157,31 @@ typedef struct {
     int64_t size; /* of `columns` */
 } Rows;
 
+/* Rows of factors, the bias included, in whole numbers of 16 bits: what is rounded is the row divided by its unit, of the
+   type of the scores. A row of whole numbers is no longer than LONGEST_WHOLE, and a unit that is NaN tells that they are
+   not to be used. `numbers` are contiguous, and padded with zeros to a multiple of WHOLE_COLUMNS. */
+enum { LONGEST_WHOLE = 46340, WHOLE_COLUMNS = 16 };
+typedef struct {
+    const int16_t *numbers;
+    const void *units;
+    int64_t rows, columns;
+} WholeRows;
+
+/* Score the relevant and the sampled items of users and count them, as `score_pairs` and `count_sampled`, but from whole
+   numbers if these decide. Row u of `users`, `whole_users`, `own` and `sampled` belongs to user u. Return DONE, INVALID or NO_MEMORY. */
+EXPORT int64_t count_among_float32(
+    const Matrix *users, const Matrix *items, const float *bias, const WholeRows *whole_users,
+    const WholeRows *whole_items, const Rows *own, const Rows *sampled, float *targets, int64_t *order,
+    int64_t *above, int64_t *tied);
+EXPORT int64_t count_among_float64(
+    const Matrix *users, const Matrix *items, const double *bias, const WholeRows *whole_users,
+    const WholeRows *whole_items, const Rows *own, const Rows *sampled, double *targets, int64_t *order,
+    int64_t *above, int64_t *tied);
+
 /* Items drawn for users, none twice: items[begin[u]] to items[begin[u + 1] - 1] is the room for those of user u, which
-   found[u] of them fill so far. Row u of `excluded` and of `taken` has items that are not drawn. */
+   found[u] of them fill so far. Row u of `excluded` and of `taken` has items that are not drawn. If there are sets of bits
+   to keep from call to call (NULL if not), first empty, with n_words words per user, a user's items are filled in when
+   they are complete. */
 typedef struct {
     int64_t n_items;
     Rows excluded, taken;
@@ -166,6 +189,8 @@ typedef struct {
     int64_t size; /* of `items` */
     const int64_t *begin;
     int64_t *found;
+    uint64_t *kept;
+    int64_t n_words;
 } Drawn;
 
 /* Add draws from 0..n_items - 1, user by user as many as are missing, to the items if they are new; a user's items

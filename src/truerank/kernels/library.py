@@ -177,24 +177,40 @@ class SampledArgument(_Argument):
         return sampled.keeping((own, own_bounds, scores, bounds), own.dtype)
 
 
+class WholeRowsArgument(_Argument):
+    """Rows of factors in whole numbers, and the unit of each row."""
+
+    _fields_ = (("numbers", _ADDRESS), ("units", _ADDRESS), ("rows", _SIZE), ("columns", _SIZE))
+
+    @classmethod
+    def of(cls, numbers: AnyArray, units: AnyArray) -> Self:
+        """Return a view of a matrix, and of an array with one unit per row."""
+        rows, columns = numbers.shape
+        places = address(numbers, np.int16), address(units, units.dtype, rows)
+        return cls(*places, rows, columns).keeping((numbers, units), units.dtype)
+
+
 class DrawnArgument(_Argument):
     """Items drawn for users, and those that are not to be drawn."""
 
     _fields_ = (
         ("n_items", _SIZE), ("excluded", RowsArgument), ("taken", RowsArgument),
         ("items", _ADDRESS), ("size", _SIZE), ("begin", _ADDRESS), ("found", _ADDRESS),
+        ("kept", _ADDRESS), ("n_words", _SIZE),
     )  # fmt: skip
 
     @classmethod
     def of(
-        cls, n_items: int, excluded: RowsArgument, taken: RowsArgument, items: Ints, begin: Ints, found: Ints
+        cls, n_items: int, excluded: RowsArgument, taken: RowsArgument, items: Ints, begin: Ints, found: Ints, kept: Any
     ) -> Self:
-        """Return a view of the arrays."""
+        """Return a view of the arrays; `kept` has a row of words per user, or none."""
         users = excluded.count
         _check_length(taken.count, users)
         places = address(begin, np.int64, users + 1), address(found, np.int64, users)
-        drawn = cls(n_items, excluded, taken, address(items, np.int64), len(items), *places)
-        return drawn.keeping((excluded, taken, items, begin, found))
+        n_words = kept.size // max(users, 1)
+        sets = address(kept, np.uint64, users * n_words) if n_words else None
+        drawn = cls(n_items, excluded, taken, address(items, np.int64), len(items), *places, sets, n_words)
+        return drawn.keeping((excluded, taken, items, begin, found, kept))
 
 
 class Array:
@@ -232,13 +248,16 @@ _NARROW = Typed(MatrixArgument, np.float32)
 def _entries_of(kind: str) -> dict[str, list[Any]]:
     """Return the functions that there are for both types of numbers, with the types of their arguments."""
     numbers = Array(kind)
-    matrix, rows, sampled = (Typed(each, kind) for each in (MatrixArgument, HistoriesArgument, SampledArgument))
+    matrix, rows, sampled, whole = (
+        Typed(each, kind) for each in (MatrixArgument, HistoriesArgument, SampledArgument, WholeRowsArgument)
+    )
     entries = {
         "count_factors": [matrix, matrix, numbers, _BLOCK, _SIZE, _SIZE],
         "count_top": [matrix, matrix, numbers, _BLOCK, _ORDERED, _SIZE, _SIZE, _SIZE],
         "count_scores": [matrix, _BLOCK],
         "count_sparse": [rows, rows, _SIZE, _BLOCK],
         "count_sampled": [sampled, numbers, _SIZES, _SIZES, _SIZES],
+        "count_among": [matrix, matrix, numbers, whole, whole, _ROWS, _ROWS, numbers, _SIZES, _SIZES, _SIZES],
         "best_factors": [matrix, matrix, numbers, _BEST, _ORDERED, _SIZE, _SIZE],
         "best_scores": [matrix, _BEST],
         "best_sparse": [rows, rows, _SIZE, _BEST],
@@ -309,6 +328,9 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
     "count_sparse": lambda rows, _similarity, _width, block: [(rows, block.users)],
     "best_sparse": lambda rows, _similarity, _width, block: [(rows, block.users)],
     "count_sampled": lambda sampled, *results: [(each, sampled.own_size) for each in results],
+    "count_among": lambda _users, items, bias, _whole_users, _whole_items, own, _sampled, *results: [
+        (bias, items.rows), *((each, own.size) for each in results)
+    ],
     "score_pairs": lambda _users, items, bias, user_of, item_of, size, scores: [
         (bias, items.rows), (user_of, size), (item_of, size), (scores, size)
     ],

@@ -32,14 +32,14 @@ from truerank.data.candidates import Listed
 from truerank.data.interactions import PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
-from truerank.kernels.factors import SampledCounts, count_sampled
-from truerank.kernels.user_blocks import Progress
+from truerank.kernels.factors import SampledCounts
+from truerank.kernels.user_blocks import Lists, Progress
 from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, seed_with
 from truerank.sampling import designs
 from truerank.sampling.designs import AnyDesign, SamplingDesign, SequentialDesign
 from truerank.sampling.pools import ItemLists, ListedPool, Order, Pool
 from truerank.scoring.conversion import Scoreable
-from truerank.scoring.scorers import Scorer
+from truerank.scoring.scorers import Scorer, count_pairs
 
 if TYPE_CHECKING:
     from truerank.scoring.score_store import AnyStore
@@ -258,8 +258,10 @@ def _rank_among(samples: _Samples, held: HeldOut, scorers: Sequence[Scorer], eff
         stop = min(start + step, n_users)
         items, weights = samples.of(start // step, start, stop)
         given = held, start, stop, ItemLists.of(items), weights
-        return [] if stopped.is_set() else [_count_block(one, *given) for one in scorers]
+        pairs = [] if stopped.is_set() else zip(scorers, counts, strict=True)
+        return [_count_block(scorer, count, *given) for scorer, count in pairs]
 
+    counts = [scorer.for_samples(samples.total) for scorer in scorers]
     threads = fitting(effort.threads, _BYTES_PER_PAIR * _PAIRS) if all(scorer.concurrent for scorer in scorers) else 1
     with progress_bar("users", effort.progress, total=n_users) as bar:
         starts = range(0, n_users, step)
@@ -281,22 +283,26 @@ class _Block(NamedTuple):
 
 
 def _count_block(
-    scorer: Scorer, held: HeldOut, start: int, stop: int, sample: ItemLists, weights: Sequence[Floats] | None
+    scorer: Scorer,
+    count: Callable[..., SampledCounts],
+    held: HeldOut,
+    start: int,
+    stop: int,
+    sample: ItemLists,
+    weights: Sequence[Floats] | None,
 ) -> _Block:
     """Score the relevant and the sampled items of some users, and count."""
     users, test = held.users[start:stop], held.test
     ends = np.append(test.indptr[users], test.indptr[users[-1] + 1]).astype(np.int64)
     first, last = ends[0], ends[-1]
-    rows = np.repeat(np.concatenate([users, users]), np.concatenate([np.diff(ends), np.diff(sample.indptr)]))
-    items = np.concatenate([test.items[first:last].astype(np.int64), sample.items])
-    scores = np.ascontiguousarray(checks.to_numpy(scorer.pairs(rows, items), "scores"))
-    check_pairs(scores, rows, items)
-    counts = count_sampled(scores[: last - first], ends - first, scores[last - first :], sample.indptr)
+    own, sampled = Lists(ends - first, test.items[first:last].astype(np.int64)), Lists(sample.indptr, sample.items)
+    if weights is None:
+        counts, estimated = count(users, own, sampled), np.full(last - first, np.nan)
+    else:
+        counts, scores = count_pairs(scorer, users, own, sampled)
+        estimated = _weighed(counts, owners(ends), scores, sample.indptr, np.concatenate(weights))
     same = np.diff(counts.scores, prepend=np.nan) == 0
-    same[(ends - first)[:-1]] = False
-    estimated = np.full(counts.above.size, np.nan)
-    if weights is not None:
-        estimated = _weighed(counts, owners(ends), scores[last - first :], sample.indptr, np.concatenate(weights))
+    same[own.indptr[:-1]] = False
     return _Block(counts.above, counts.tied, counts.order + first, same, np.diff(sample.indptr), estimated)
 
 

@@ -206,11 +206,15 @@ class _Draws(NamedTuple):
     taken: ItemLists
     lists: ItemLists
     found: Ints
+    kept: NDArray[np.uint64]
+    """A set of bits per user, which the compiled loop keeps from call to call, if lists would be no smaller."""
 
     @classmethod
     def of(cls, n_items: int, excluded: ItemLists, taken: ItemLists, counts: Ints) -> _Draws:
-        indptr = bounds(counts)
-        return cls(n_items, excluded, taken, ItemLists(indptr, np.zeros(indptr[-1], np.int64)), np.zeros_like(counts))
+        indptr, n_words = bounds(counts), n_items // 64 + 1
+        kept = np.zeros(counts.size * n_words if indptr[-1] >= counts.size * n_words else 0, np.uint64)
+        room = ItemLists(indptr, np.zeros(indptr[-1], np.int64))
+        return cls(n_items, excluded, taken, room, np.zeros_like(counts), kept)
 
     def left(self, user: int) -> Ints:
         """Return all items that may be drawn for a user."""
@@ -222,7 +226,8 @@ class _Draws(NamedTuple):
 def _add(drawn: _Draws, draws: Ints) -> None:
     """Take the next draws of each user, as many as are missing, unless they are blocked or have been drawn."""
     excluded, taken = (library.RowsArgument.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken))
-    room = library.DrawnArgument.of(drawn.n_items, excluded, taken, drawn.lists.items, drawn.lists.indptr, drawn.found)
+    lists = drawn.lists.items, drawn.lists.indptr
+    room = library.DrawnArgument.of(drawn.n_items, excluded, taken, *lists, drawn.found, drawn.kept)
     library.call("add_draws", room, draws, len(draws))
 
 

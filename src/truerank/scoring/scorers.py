@@ -11,11 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, Bools, InputError, Ints, as_ids, check_whole, is_sparse, to_numpy
+from truerank.core.checks import (
+    AnyArray,
+    Bools,
+    InputError,
+    Ints,
+    as_ids,
+    check_pairs,
+    check_whole,
+    is_sparse,
+    to_numpy,
+)
 from truerank.core.csr import bounds, entries_of, holds, owners
 from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
-from truerank.kernels.factors import best_factors, count_factors, score_pairs
+from truerank.kernels.factors import (
+    FactorSamples,
+    SampledCounts,
+    best_factors,
+    count_factors,
+    count_sampled,
+    score_pairs,
+)
 from truerank.kernels.histories import best_histories, count_histories, score_histories
 from truerank.kernels.scores import Best, best_scores, count_scores, users_per_block
 from truerank.kernels.tensors import FactorTensors
@@ -88,6 +105,14 @@ class Scorer(ABC):
             rows = np.repeat(np.arange(ends.size - 1), np.diff(ends))
             scores[chosen] = self._rows(users[order[ends[:-1]]])[rows, items[chosen]]
         return scores
+
+    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
+        """Return a function that scores and counts samples, of about this many pairs in all.
+
+        Its arguments are users, and two `Lists` with one list for each of them: relevant items, and sampled ones. It is
+        valid as long as the scorer does not change.
+        """
+        return lambda *given: count_pairs(self, *given)[0]
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of pairs to ``keep(positions, scores)`` in parts; return the pairs that could not be scored.
@@ -187,6 +212,16 @@ class Scorer(ABC):
         if self.n_items is None:
             raise InputError(f"{type(self).__name__} must set its number of items (`n_items`).")
         return self.n_items
+
+
+def count_pairs(scorer: Scorer, users: Ints, own: Lists, sampled: Lists) -> tuple[SampledCounts, AnyArray]:
+    """Score the relevant and the sampled items of users, and count; return the counts and the scores of the latter."""
+    sizes = np.concatenate([np.diff(own.indptr), np.diff(sampled.indptr)])
+    rows, items = np.repeat(np.tile(users, 2), sizes), np.concatenate([own.indices, sampled.indices])
+    scores = np.ascontiguousarray(to_numpy(scorer.pairs(rows, items), "scores"))
+    check_pairs(scores, rows, items)
+    of_own, of_sampled = scores[: own.indices.size], scores[own.indices.size :]
+    return count_sampled(of_own, own.indptr, of_sampled, sampled.indptr), of_sampled
 
 
 class ArrayScorer(Scorer):
@@ -294,6 +329,11 @@ class Factors(ArrayScorer):
     def pairs(self, users: Ints, items: Ints) -> AnyArray:
         """Return the score of each user-item pair; no others are computed."""
         return score_pairs(self.user_factors, self.item_factors, users, items, item_bias=self.item_bias)
+
+    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
+        """Return a function that scores and counts samples in one compiled loop."""
+        samples = FactorSamples.of(self.user_factors, self.item_factors, self.item_bias, n_pairs)
+        return super().for_samples(n_pairs) if samples is None else samples.counts
 
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count in one compiled loop that computes and compares scores, or on the device of the tensors."""
@@ -502,6 +542,14 @@ class FunctionScorer(Scorer):
             raise failed(failures, *self._names(users, items), "give `store` to keep the others.")
         return scores
 
+    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
+        """Return a function that scores and counts samples, of about this many pairs in all.
+
+        Its arguments are users, and two `Lists` with one list for each of them: relevant items, and sampled ones. It is
+        valid as long as the scorer does not change.
+        """
+        return lambda *given: count_pairs(self, *given)[0]
+
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of each call to `keep`; return the pairs that failed after all repetitions."""
         return self.calls.run(users, items, keep)[1] if self.takes_pairs else super().ask(users, items, keep)
@@ -551,6 +599,14 @@ class Renumbered(Scorer):
         self.n_users, self.n_items = users.size, items.size
         self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
         self.takes_pairs, self.cost_per_score = scorer.takes_pairs, scorer.cost_per_score
+
+    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
+        """Return a function that scores and counts samples, of about this many pairs in all.
+
+        Its arguments are users, and two `Lists` with one list for each of them: relevant items, and sampled ones. It is
+        valid as long as the scorer does not change.
+        """
+        return lambda *given: count_pairs(self, *given)[0]
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of pairs in the new order to `keep`, as the scorer does."""
