@@ -1,6 +1,6 @@
 /* The functions that the library exports, and what they expect of their arguments.
 
-   Called by `truerank.compiled.library`, which declares the same types in Python; a test compares the
+   Called by `truerank.kernels.library`, which declares the same types in Python; a test compares the
    two. Functions may run in several threads at the same time, as long as no two of them write to the
    same arrays. None keeps a pointer, starts a thread or changes the floating-point environment.
 
