@@ -238,6 +238,7 @@ def run(case: Case, names: Mapping[str, Any], limit: float) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | {"TRUERANK_UNPACK_LIMIT": "20000000000"},  # rules pack well, as bombs do
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (int(limit * 1e9),) * 2),
     )
     out, errors = process.stdout.read(), process.stderr.read()  # type: ignore[union-attr]

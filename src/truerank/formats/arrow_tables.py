@@ -162,6 +162,8 @@ class Opened(ABC):
         Whether the format says which column is which, and not the caller.
     unnamed : bool
         Whether the columns have no names of their own.
+    metadata : mapping, optional
+        What the source says besides its columns.
     """
 
     name: str
@@ -169,6 +171,7 @@ class Opened(ABC):
     whole_ids: bool = False
     fixed: bool = False
     unnamed: bool = False
+    metadata: Mapping[bytes, bytes] | None = None
 
     @abstractmethod
     def read(self, wanted: Wanted) -> Read:
@@ -180,7 +183,12 @@ class Opened(ABC):
 
     def whole(self) -> pa.Table:
         """Return all columns by their names, with the metadata of the source."""
-        return self.read(Wanted(range(len(self.names))))[0].rename_columns(list(self.names))
+        table = self.read(Wanted(range(len(self.names))))[0].rename_columns(list(self.names))
+        return table.replace_schema_metadata(self.metadata)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column as it is."""
+        return self.read(Wanted([self.names.index(name)]))[0].column(0)
 
 
 def open_source(source: Source, contents: Contents, chosen: Mapping[str, str | int], given: Format | None) -> Opened:
@@ -250,16 +258,17 @@ class _Parquet(Opened):
         self._file = file
         with file.open_anywhere() as stream:
             content = pq.ParquetFile(stream)
-            self.name, self.names, self._metadata = str(file), content.schema_arrow.names, content.metadata
+            self.name, self.names, self._contents = str(file), content.schema_arrow.names, content.metadata
+            self.metadata = self._contents.metadata
             leaves = [content.schema.column(place) for place in range(len(content.schema))]
             self._texts = [leaf.path for leaf in leaves if _is_text(leaf)]
 
     def read(self, wanted: Wanted) -> Read:
         with unreadable(self.name), self._file.open_anywhere() as stream:
             # the metadata of columns say more, but Arrow ends the process if they are damaged
-            groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
+            groups = map(self._contents.row_group, range(self._contents.num_row_groups))
             stored = sum(group.total_byte_size for group in groups)
-            check_unpacked(self.name, max(stored, 8 * self._metadata.num_rows * len(wanted.columns)), stream.size())
+            check_unpacked(self.name, max(stored, 8 * self._contents.num_rows * len(wanted.columns)), stream.size())
             # with reading ahead, the packed columns of the whole file would be in memory
             content, size = pq.ParquetFile(stream, read_dictionary=self._texts, pre_buffer=False), 0
             gathered = Gathered(self.name, wanted)
@@ -276,14 +285,10 @@ class _Parquet(Opened):
             yield content.read().select(list(columns)).rename_columns(names)
             return
         wanted = [self.names[column] for column in columns]
-        if not self._metadata.num_rows:
+        if not self._contents.num_rows:
             yield content.schema_arrow.empty_table().select(wanted).rename_columns(names)
         for batch in content.iter_batches(_ROWS, columns=wanted):
             yield pa.table(batch.select(wanted)).rename_columns(names)
-
-    def whole(self) -> pa.Table:
-        metadata = self._metadata.metadata
-        return super().whole().replace_schema_metadata(metadata)
 
 
 def _is_text(leaf: pq.ColumnSchema) -> bool:
@@ -419,12 +424,9 @@ class _Frame(Opened):
 
     def __init__(self, frame: Any, name: str, *, fixed: bool = False) -> None:
         self.name, self.fixed = name, fixed
-        self._metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
+        self.metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
         self.names, self._column = columns_of(frame)
 
     def read(self, wanted: Wanted) -> Read:
         found = {str(column): self._column(column) for column in wanted.columns}
         return pa.table(found | {str(column): decoded(found[str(column)]) for column in wanted.ids}), ()
-
-    def whole(self) -> pa.Table:
-        return super().whole().replace_schema_metadata(self._metadata)

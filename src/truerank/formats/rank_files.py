@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def write_ranks(ranks: Ranks, path: str | Path) -> None:
 def read_ranks(path: str | Path) -> Ranks:
     """Read what `write_ranks` wrote."""
     if Path(path).suffix.lower() != ".npz":
-        return from_arrow(arrow_tables.open_source(path, RANKS, {}, None).whole())
+        return from_opened(arrow_tables.open_source(path, RANKS, {}, None))
     arrays = sources.load_arrays(path)
     if not {"truerank", "above", "tied", "n_candidates", "indptr"} <= set(arrays):
         raise InputError(f"{str(path)!r} was not written by Ranks.save.")
@@ -80,43 +81,55 @@ def to_arrow(ranks: Ranks) -> pa.Table:
 
 def from_arrow(table: pa.Table) -> Ranks:
     """Read a table laid out as by `to_arrow`."""
-    if missing := {"n_candidates", "above", "tied"} - set(table.column_names):
-        needed = ", ".join(sorted(missing))
-        raise InputError(f"a table of ranks needs the columns {needed}, found {some(table.column_names)}.")
-    if len(set(table.column_names)) < len(table.column_names):
-        raise InputError(f"a table of ranks must have distinct columns, found {some(table.column_names)}.")
-    extra = _extra((table.schema.metadata or {}).get(b"truerank", b"{}"))
-    fields: dict[str, Any] = {"indptr": frozen(_bounds(table))}
-    for name in (*PER_ITEM, *PER_INSTANCE):
-        if (column := _COLUMNS.get(name, name)) in table.column_names:
-            fields[name] = _checked(name, _values(column, table[column], name in PER_ITEM))
-            table = table.drop_columns([column])  # free it as soon as it is no longer needed
+    return _joined(table.column_names, table.column, table.schema.metadata)
+
+
+def from_opened(opened: arrow_tables.Opened) -> Ranks:
+    """Read such a table from a source, one column after another, so that no two of them are held twice."""
+    return _joined(opened.names, opened.column, opened.metadata)
+
+
+def _joined(
+    names: Sequence[str], column: Callable[[str], pa.ChunkedArray], metadata: Mapping[bytes, bytes] | None
+) -> Ranks:
+    if missing := {"n_candidates", "above", "tied"} - set(names):
+        raise InputError(f"a table of ranks needs the columns {', '.join(sorted(missing))}, found {some(names)}.")
+    if len(set(names)) < len(names):
+        raise InputError(f"a table of ranks must have distinct columns, found {some(names)}.")
+    extra = _extra((metadata or {}).get(b"truerank", b"{}"))
+    fields: dict[str, Any] = {"indptr": frozen(bounds(_sizes("above", column("above"))))}
+    for name in (name for name in PER_ITEM if name in names):
+        fields[name] = _checked(name, _flattened(name, column(name), fields["indptr"]))
+    for name in (name for name in PER_INSTANCE if _COLUMNS.get(name, name) in names):
+        fields[name] = _checked(name, _values(_COLUMNS.get(name, name), column(_COLUMNS.get(name, name))))
     return _from_fields(fields | extra)
 
 
-def _bounds(table: pa.Table) -> Ints:
-    """Return the boundaries of the instances, which all lists must share."""
-    names = [name for name in PER_ITEM if name in table.column_names]
-    for name in names:
-        if "list" not in str(table[name].type) or table[name].null_count:
-            raise InputError(f"the column {name!r} of a table of ranks must hold lists, got {table[name].type}.")
-    sizes = pc.list_value_length(table["above"]).to_numpy()
-    for name in names:
-        if (row := first_true(pc.list_value_length(table[name]).to_numpy() != sizes)) is not None:
-            raise InputError(f"row {row + 1}: the lists in the columns 'above' and {name!r} must have the same length.")
-    return bounds(sizes)
+def _sizes(name: str, lists: pa.Array | pa.ChunkedArray) -> Ints:
+    if "list" not in str(lists.type) or lists.null_count:
+        raise InputError(f"the column {name!r} of a table of ranks must hold lists, got {lists.type}.")
+    return pc.list_value_length(lists).to_numpy()
 
 
-def _values(name: str, column: pa.ChunkedArray, listed: bool) -> AnyArray:
-    """Return the values in a column, or in its lists, as an array that nobody else has."""
-    entries = (
-        pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type) if listed else column
-    )
-    if entries.null_count:
+def _flattened(name: str, lists: pa.ChunkedArray, indptr: Ints) -> AnyArray:
+    """Return the values in lists, which must be as long as those of the first column."""
+    start = 0
+    for chunk in lists.chunks:
+        ends = indptr[start : start + len(chunk) + 1]
+        if (row := first_true(_sizes(name, chunk) != np.diff(ends))) is not None:
+            where = f"row {start + row + 1}"
+            raise InputError(f"{where}: the lists in the columns 'above' and {name!r} must have the same length.")
+        start += len(chunk)
+    return _values(name, pa.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type))
+
+
+def _values(name: str, column: pa.ChunkedArray) -> AnyArray:
+    """Return a column as an array that nobody else has."""
+    if column.null_count:
         raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
-    if pa.types.is_nested(entries.type):
-        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {entries.type}.")
-    return frozen(entries.to_numpy())
+    if pa.types.is_nested(column.type):
+        raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {column.type}.")
+    return frozen(column.to_numpy())
 
 
 _NAMES = ("biufUOTM", "numbers or text")

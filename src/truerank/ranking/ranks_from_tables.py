@@ -16,6 +16,7 @@ from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
 from truerank.formats.ids import as_names, numbered, shown
+from truerank.formats.rank_files import from_opened
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
@@ -80,7 +81,7 @@ def read_ranks(
     columns |= {role: column for role, column in (("m", m), ("n", n)) if isinstance(column, str)}
     opened = open_source(source, RANKS, chosen_columns(columns), with_header(format, header))
     if {"above", "tied", "n_candidates"} <= set(opened.names):
-        return _as_saved(Ranks.from_arrow(opened.whole()), opened.name, {"m": m, "n": n}, replace)
+        return _as_saved(from_opened(opened), opened.name, {"m": m, "n": n}, replace)
     found = find_columns(opened.names, RANKS, {}, opened.name)
     if n is None and "n" not in found and "item" in find_columns(opened.names, LISTS, {}, opened.name):
         raise InputError(f"{opened.name} holds ranked lists, not ranks{RANKS.lists_need}.")
