@@ -133,6 +133,12 @@ def test_in_tables() -> None:
     assert tr.evaluate({"A": ranks, "B": other}, "gmr").to_markdown().count("**") == 0
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_instances_without_relevant_items_change_nothing(name: str) -> None:
+    some, others = tr.Ranks.from_ranks([[2], [], [4]], n=[5, 9, 7]), tr.Ranks.from_ranks([[2], [4]], n=[5, 7])
+    assert mean(some, name) == mean(others, name)
+
+
 def test_no_relevant_items() -> None:
     ranks = tr.Ranks.from_ranks([[], []], n=5)
     assert all(np.isnan(mean(ranks, name)) for name in NAMES)
