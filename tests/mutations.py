@@ -15,6 +15,7 @@ import argparse
 import ast
 import csv
 import gc
+import importlib
 import itertools
 import json
 import os
@@ -22,6 +23,7 @@ import resource
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -218,6 +220,8 @@ def _forked(call: Callable[[], str]) -> str:
         try:
             os.write(writing, call().encode())
             os._exit(0)
+        except BaseException:
+            os.write(writing, traceback.format_exc()[-10_000:].encode())
         finally:
             os._exit(1)
     os.close(writing)
@@ -225,7 +229,7 @@ def _forked(call: Callable[[], str]) -> str:
     with os.fdopen(reading) as file:
         result = file.read()
     if status > 0:
-        raise RuntimeError("a change could not be tried")
+        raise RuntimeError(result)
     return signal.Signals(-status).name if status else result
 
 
@@ -254,7 +258,7 @@ def _map(session: pytest.Session) -> str:
     """Run all tests once, and write down where each comes and how long it takes; return the first that fails."""
     import coverage
 
-    traced = coverage.Coverage(data_file=None, include=[str(CODE / module) for module in MODULES])
+    traced = coverage.Coverage(data_file=None, config_file=False, include=[str(CODE / module) for module in MODULES])
     seconds: dict[str, float] = {}
     traced.start()
     for test, after in _in_order(session.items):
@@ -270,6 +274,14 @@ def _map(session: pytest.Session) -> str:
     return ""
 
 
+def preload() -> None:
+    """Import what takes long, so that forked processes need not."""
+    for name in ("optimize", "special", "stats", "sparse", "linalg", "interpolate", "fft"):
+        importlib.import_module(f"scipy.{name}")
+    for module in CODE.glob("[cdefmrs]*/[a-z]*.py"):
+        importlib.import_module(f"truerank.{module.parent.name}.{module.stem}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=20, help="changes per module")
@@ -277,6 +289,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", action="store_true", help="try again what survived")
     options = ["-s", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile", "quick"]
+    preload()
     folders = [str(ROOT / "tests" / name) for name in TESTS]
     pytest.main([*options, *folders], plugins=[Trials(parser.parse_args())])
 
