@@ -45,6 +45,9 @@ def test_what_the_text_means() -> None:
         ("ndgc@10~cls", "did you mean 'ndcg@10'"),
         ("ap~zzz", "unknown correction 'zzz'; choose from bv, cls, em"),
         ("ap~rnk", "did you mean 'rank'"),
+        ("ap~mes(0)", r"the eta of ~mes\(eta\) must be above 0, got 0"),
+        ("ap~em(0)", r"the steps of ~em\(steps\) must be at least 1, got 0"),
+        ("ap~smooth(0)", r"the penalty of ~smooth\(penalty\) must be above 0, got 0"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:
