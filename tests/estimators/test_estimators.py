@@ -13,9 +13,12 @@ import pytest
 import truerank as tr
 from tests.sampling.test_every_design import looked_at
 from truerank.estimators import rank_laws as posteriors
+from truerank.estimators.bias_variance import _cases
+from truerank.estimators.pooled import _quantiles
 from truerank.estimators.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
 from truerank.estimators.unbiased import unbiased_reciprocal
 from truerank.papers.krichene_rendle_2020.movielens import embedded
+from truerank.sampling.laws import HYPERGEOMETRIC
 
 UNBIASED = ["ap", "rr", "auc", "mean-rank"]
 POOLED = ["em", "monotone", "smooth", "smooth(10)", "em(5)"]
@@ -325,3 +328,19 @@ def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
     assert found.standard_error > abs(smooth - monotone)
     falling = tr.InverseSampling(2).draw(embedded().ranks["X"], rng=1)
     assert not any("differ by more" in note for note in tr.estimate(falling, "ap~smooth").notes)
+
+
+def test_quantiles_are_interpolated_within_a_cell() -> None:
+    cumulative = np.array([[0.2, 0.5, 1.0], [0.0, 0.5, 0.5]])
+    column, inside = _quantiles(cumulative, np.array([0, 0, 1, 0]), np.array([0.35, 0.1, 0.5, 0.75]))
+    assert column.tolist() == [1, 0, 1, 2]
+    np.testing.assert_allclose(inside, [0.5, 0.5, 0.5, 0.5], rtol=1e-12)
+
+
+def test_typical_items_are_of_all_sizes() -> None:
+    """The items that represent a group are quantiles of its numbers of candidates."""
+    n = np.array([100, 900, 300, 800, 200, 700, 400, 600, 500])
+    ranks = tr.UniformSampling(20).draw(tr.Ranks.from_ranks(n // 10, n=n), rng=0)
+    (part,) = tr.metric("ap").terms(ranks)
+    cases = [typical.case.n for typical in _cases(part, ranks, HYPERGEOMETRIC)]
+    assert sorted(cases) == [200, 500, 800]
