@@ -14,14 +14,14 @@ import truerank as tr
 from tests.sampling.test_every_design import looked_at
 from truerank.estimators import rank_laws as posteriors
 from truerank.estimators.bias_variance import _cases
-from truerank.estimators.pooled import _quantiles
+from truerank.estimators.pooled import Smooth, _quantiles, sampled_again
 from truerank.estimators.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
 from truerank.estimators.unbiased import unbiased_reciprocal
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 from truerank.sampling.laws import HYPERGEOMETRIC
 
 UNBIASED = ["ap", "rr", "auc", "mean-rank"]
-POOLED = ["em", "monotone", "smooth", "smooth(10)", "em(5)"]
+POOLED = ["em", "monotone", "smooth", "smooth(0.5)", "em(5)"]
 
 
 def every_draw(n: int, above: list[int], hits: int) -> Iterator[tr.Ranks]:
@@ -310,7 +310,7 @@ def test_pooled_estimators_have_no_tables() -> None:
         tr.risk(exact, "ap", tr.InverseSampling(2))
 
 
-def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
+def test_shapes_that_differ_are_noted_and_part_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks stand around 300, which a law that never rises can't follow; a cap leaves much open."""
     rng = np.random.default_rng(0)
     exact = tr.Ranks.from_ranks(rng.integers(280, 320, 3_000), n=2_000)
@@ -326,6 +326,11 @@ def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
     note = f"ndcg@100~smooth and ndcg@100~monotone ({monotone:.4f}) differ by more than twice their error"
     assert note in found.notes
     assert found.standard_error > abs(smooth - monotone)
+    apart = abs(smooth - monotone)
+    for error, is_noted in ((apart / 2.1, True), (apart / 1.9, False)):
+        monkeypatch.setattr(Smooth, "statistical_error", lambda *_, error=error: error)
+        assert (note in chosen.notes(sampled)) == is_noted
+    monkeypatch.undo()
     falling = tr.InverseSampling(2).draw(embedded().ranks["X"], rng=1)
     assert not any("differ by more" in note for note in tr.estimate(falling, "ap~smooth").notes)
 
@@ -344,3 +349,18 @@ def test_typical_items_are_of_all_sizes() -> None:
     (part,) = tr.metric("ap").terms(ranks)
     cases = [typical.case.n for typical in _cases(part, ranks, HYPERGEOMETRIC)]
     assert sorted(cases) == [200, 500, 800]
+
+
+def test_possible_values_need_draws_item_by_item() -> None:
+    with pytest.raises(tr.InputError, match=r"known item by item, but these were sampled by uniform\(9\)"):
+        tr.values(tr.Ranks.from_sampled([1, 3], m=9, n=30), "ap~possible")
+
+
+@pytest.mark.parametrize("design", [tr.InverseSampling(2), tr.UniformSampling(7)], ids=str)
+def test_samples_drawn_again_are_of_the_same_kind(design: tr.Design) -> None:
+    exact = tr.Ranks.from_ranks([3, 40, 80], n=100)
+    sampled = design.draw(exact, rng=0)
+    again = sampled_again(exact, sampled, rng=np.random.default_rng(1))
+    assert again.design == design
+    assert (again.drawn is None) == (sampled.drawn is None)
+    np.testing.assert_array_equal(again.draws, sampled.draws if sampled.drawn is None else again.draws)

@@ -103,3 +103,19 @@ def test_how_many_candidates_are_too_many_to_draw_without_replacement() -> None:
         with pytest.raises(tr.InputError, match=r"needs fewer than 1,000,000,000 candidates .* got 1,000,000,000"):
             HYPERGEOMETRIC.draw(inside, beyond, m, rng)
         assert BINOMIAL.draw(inside, beyond, m, rng) == 3 * (inside > 0)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_mean_rows_are_means_of_rows(replace: bool) -> None:
+    law, last = law_of(replace), np.array([0, 3, 4, 11, 12])
+    rows = law.rows(np.arange(13.0), 4, 12)
+    np.testing.assert_allclose(law.mean_rows(last, 4, 12), [rows[: end + 1].mean(axis=0) for end in last], atol=1e-14)
+
+
+def test_spread_is_the_variance_of_a_share_relative_to_one_draw() -> None:
+    N, g, m = 50, 15, 10
+    one = m**2 * g / N * (1 - g / N)
+    assert BINOMIAL.spread(N, m) == pytest.approx(stats.binom.var(m, g / N) / one, rel=1e-12)
+    finite = (N - 1) / N  # the variance of a population divides by N, not by N - 1
+    assert HYPERGEOMETRIC.spread(N, m) == pytest.approx(finite * stats.hypergeom.var(N, g, m) / one, rel=1e-12)
+    assert [law.distinct for law in (BINOMIAL, HYPERGEOMETRIC)] == [False, True]
