@@ -343,12 +343,17 @@ def test_quantiles_are_interpolated_within_a_cell() -> None:
 
 
 def test_typical_items_are_of_all_sizes() -> None:
-    """The items that represent a group are quantiles of its numbers of candidates."""
+    """The items that represent a group are quantiles of its numbers of candidates, and add a bias and a variance."""
     n = np.array([100, 900, 300, 800, 200, 700, 400, 600, 500])
     ranks = tr.UniformSampling(20).draw(tr.Ranks.from_ranks(n // 10, n=n), rng=0)
     (part,) = tr.metric("ap").terms(ranks)
-    cases = [typical.case.n for typical in _cases(part, ranks, HYPERGEOMETRIC)]
-    assert sorted(cases) == [200, 500, 800]
+    cases = _cases(part, ranks, HYPERGEOMETRIC)
+    assert sorted(typical.case.n for typical in cases) == [200, 500, 800]
+    law, shown, table = np.array([0.25, 0.75]), np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([1.0, 4.0])
+    one = cases[0]._replace(law=law, shown=shown, exact=np.array([2.0, 3.0]), weight=2.0, single=0.5)
+    bias = 0.25 * (2.5 - 2.0) + 0.75 * (3.7 - 3.0)
+    variance = 0.25 * 0.5 * 0.5 * 9 + 0.75 * 0.1 * 0.9 * 9
+    assert one.moments(table) == pytest.approx((2 * bias, 2 * 0.5 * variance), rel=1e-12)
 
 
 def test_possible_values_need_draws_item_by_item() -> None:

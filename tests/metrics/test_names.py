@@ -93,6 +93,7 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("ndcg(fixed)", r"ndcg\(fixed\) needs a cut-off, as in 'ndcg\(fixed\)@10'"),
         ("marp@5 10", "can't read the metric|marp is written"),
         ("ndcg@9999999999999999999", "must be a whole number from 1"),
+        ("marp@9999999999999999999", "marp"),
         ("a" * 32_000, "can't read the metric 'aaaaaaaaaaaaaaaaaaaa...'"),
     ],
 )
