@@ -73,6 +73,7 @@ class Changer(ast.NodeTransformer):
     def __init__(self, place: int = -1) -> None:
         self.place, self.count, self.depth = place, 0, 0
         self.changed: ast.expr | None = None
+        self.after: ast.expr | None = None
 
     def visit(self, node: ast.AST) -> Any:
         """Leave alone what runs on import, and what only describes: annotations and messages."""
@@ -95,7 +96,7 @@ class Changer(ast.NodeTransformer):
         self.count += 1
         if self.count - 1 != self.place:
             return False
-        self.changed = node
+        self.changed = self.after = node
         return True
 
     def _change(self, node: Any) -> Any:
@@ -108,6 +109,7 @@ class Changer(ast.NodeTransformer):
         if isinstance(node, ast.IfExp | ast.If) and self._is_here(node.test):
             node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert) and self._is_here(node):
+            self.after = node.operand
             return node.operand
         return node
 
@@ -117,8 +119,9 @@ def changed(module: str, place: int) -> tuple[ast.Module, Change]:
     source, changer = (CODE / module).read_text(), Changer(place)
     tree = ast.fix_missing_locations(changer.visit(ast.parse(source)))
     assert changer.changed is not None
+    assert changer.after is not None
     line, column = changer.changed.lineno, changer.changed.col_offset
-    return tree, Change(module, line, column, source.splitlines()[line - 1].strip(), ast.unparse(changer.changed))
+    return tree, Change(module, line, column, source.splitlines()[line - 1].strip(), ast.unparse(changer.after))
 
 
 def n_places(module: str) -> int:
@@ -130,7 +133,7 @@ def n_places(module: str) -> int:
 def chosen(each: int, modules: list[str], seed: int) -> Iterator[tuple[str, int]]:
     """Return modules and places, one of each module after the other."""
     orders = [np.random.default_rng(seed).permutation(n_places(module)) for module in modules]
-    for at in range(each):
+    for at in range(min(each, max(map(len, orders)))):
         yield from ((module, int(order[at])) for module, order in zip(modules, orders, strict=True) if at < len(order))
 
 
@@ -180,10 +183,11 @@ class Trials:
         reach, rows = Reach(**json.loads(REACH.read_text())), read()
         functions = [each for each in gc.get_objects() if isinstance(each, FunctionType)]
         gc.freeze()
-        for module, place in chosen(self.given.each, self.given.module or MODULES, self.given.seed):
+        each = sys.maxsize if self.given.again else self.given.each
+        for module, place in chosen(each, self.given.module or MODULES, self.given.seed):
             tree, change = changed(module, place)
             row = rows.get(change)
-            if row and (row["noticed by"] or not self.given.again):
+            if row["noticed by"] or not self.given.again if row else self.given.again:
                 continue
             tests = reach.ordered(change, session.items, 1e9 if self.given.again else SECONDS)
             by = _forked(partial(_test, tests, partial(put, module, tree, functions)))

@@ -369,3 +369,9 @@ def test_samples_drawn_again_are_of_the_same_kind(design: tr.Design) -> None:
     assert again.design == design
     assert (again.drawn is None) == (sampled.drawn is None)
     np.testing.assert_array_equal(again.draws, sampled.draws if sampled.drawn is None else again.draws)
+
+
+def test_instances_without_relevant_items_do_not_count_in_fitted_means() -> None:
+    some, others = (tr.Ranks.from_sampled(ranks, m=9, n=30) for ranks in ([[1], [], [3]], [[1], [3]]))
+    one, other = (Smooth().mean(tr.metric("ap").terms(ranks), ranks) for ranks in (some, others))
+    assert one == pytest.approx(other, rel=1e-9)
