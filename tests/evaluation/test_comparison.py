@@ -235,6 +235,15 @@ def test_not_worse_is_a_one_sided_t_test() -> None:
         assert found.worse(margin) == worse
 
 
+def test_instances_needed_by_the_formula_for_small_differences() -> None:
+    rng = np.random.default_rng(3)
+    ranks = {name: tr.Ranks.from_ranks(rng.integers(1, most, 200), n=50) for name, most in (("A", 20), ("B", 30))}
+    found = tr.compare(ranks, "rr")[0]
+    quantiles = stats.norm.ppf([0.95, 0.8]).sum()
+    wanted = (quantiles * found.standard_error * np.sqrt(200) / found.gain) ** 2
+    assert found.instances_needed(level=0.95, power=0.8) == np.ceil(wanted)
+
+
 def test_instances_needed_settle_the_question_with_the_promised_power() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(1, 40, (2, 300))
