@@ -107,7 +107,7 @@ class Changer(ast.NodeTransformer):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and self._is_here(node):
             node.value = not node.value if isinstance(node.value, bool) else node.value + 1
         if isinstance(node, ast.IfExp | ast.If) and self._is_here(node.test):
-            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+            node.test = self.after = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert) and self._is_here(node):
             self.after = node.operand
             return node.operand

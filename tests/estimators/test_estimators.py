@@ -362,7 +362,7 @@ def test_possible_values_need_draws_item_by_item() -> None:
 
 
 @pytest.mark.parametrize("design", [tr.InverseSampling(2), tr.UniformSampling(7)], ids=str)
-def test_samples_drawn_again_are_of_the_same_kind(design: tr.Design) -> None:
+def test_samples_drawn_again_are_of_the_same_kind(design: tr.InverseSampling | tr.UniformSampling) -> None:
     exact = tr.Ranks.from_ranks([3, 40, 80], n=100)
     sampled = design.draw(exact, rng=0)
     again = sampled_again(exact, sampled, rng=np.random.default_rng(1))
