@@ -23,6 +23,7 @@ from truerank.evaluation.paired_tests import (
     StudentOutcome,
     StudentTest,
     TestName,
+    _around,
     adjusted,
 )
 
@@ -381,3 +382,12 @@ def test_progress_is_shown_on_a_terminal_only(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     tr.compare(some_ranks(200), "ap", test=test, replicates=300, rng=0, progress=True)
     assert bars[0] == (300, False)
+
+
+def test_differences_without_each_unit() -> None:
+    """Users with several instances weigh as many: what the acceleration of the bootstrap rests on."""
+    sums, sizes = np.array([[1.0, 0.5], [2.0, 1.0], [0.3, 0.9]]), np.array([1.0, 3.0, 2.0])
+    whole, without = _around(PairedSample(sums, sizes), (0, 1))
+    rest = [np.delete(np.arange(3), left) for left in range(3)]
+    assert whole == pytest.approx((3.3 - 2.4) / 6, rel=1e-12)
+    np.testing.assert_allclose(without, [(sums[own, 0] - sums[own, 1]).sum() / sizes[own].sum() for own in rest])
