@@ -79,7 +79,7 @@ test-lowest test-newest:
 coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: .venv/.test ## measures which lines and branches the main tests reach
 	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
-	.venv/bin/python -m pytest -n auto --cov=truerank --cov-branch --cov-report=term:skip-covered \
+	.venv/bin/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered \
 	  --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 
 # all targets of tests/fuzzing.py, RUNS inputs each; what it finds worth keeping goes into tests/corpora
@@ -104,6 +104,7 @@ fuzz-loops: .venv/.test ## looks for inputs that break the compiled loops, under
 EACH := 20
 mutate: export OPENBLAS_NUM_THREADS := 1
 mutate: .venv/.test ## makes small changes to the code, and shows which of them no test notices
+	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
 	.venv/bin/python tests/mutations.py --each $(EACH)
 
 check: .venv/.biome ## runs the linters and the type checker

@@ -441,6 +441,45 @@ def large_files() -> str:
     )
 
 
+_SHOWN = 8  # times that the page on history shows
+
+
+def history() -> str:
+    """Return the last ratios of the main paths on the processor that measured last."""
+    found = rows("history.csv")
+    own = [row for row in found if row["processor"] == found[-1]["processor"]]
+    times = list(dict.fromkeys((row["date"], row["commit"]) for row in own))[-_SHOWN:]
+    lines = []
+    for path in dict.fromkeys(row["path"] for row in own):
+        then = [_one(own, date=date, commit=commit, path=path) for date, commit in times]
+        lines.append([path, *("" if row is None else row["ratio"] for row in then)])
+    return markdown(("path / limit", *(f"{date}, {commit}" for date, commit in times)), lines)
+
+
+def mutations() -> str:
+    """Return how many small changes to each module were tried, and how many a test noticed."""
+    found = rows("mutations.csv")
+    modules = list(dict.fromkeys(row["module"] for row in found))
+    parts = [(module, [bool(row["noticed by"]) for row in found if row["module"] == module]) for module in modules]
+    parts.append(("all", [bool(row["noticed by"]) for row in found]))
+    lines = [(name, str(len(own)), str(sum(own)), _percent(sum(own) / len(own))) for name, own in parts]
+    return markdown(("module", "changes", "noticed", "share"), lines)
+
+
+def survivors() -> str:
+    """Return the changes that no test noticed, and why."""
+    lines = [
+        (f"{row['module']}:{row['line']}", _code(row["before"]), _code(row["after"]), row["why not"])
+        for row in rows("mutations.csv")
+        if not row["noticed by"]
+    ]
+    return markdown(("where", "line", "changed part", "why"), lines).replace("---:", "---")
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", r"\|") + "`"
+
+
 _WAYS = {
     "RankMetric": "`RankMetric` on blocks of scores, three metrics",
     "rank(depth=20)": "`tr.rank(tr.Factors(...), depth=20)` and `tr.evaluate`",
@@ -757,6 +796,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "seeds": seeds,
     "races": races,
     "real races": real_races,
+    "history": history,
+    "mutations": mutations,
+    "survivors": survivors,
 }
 """Tables by the name in their comment; those of docs/results/estimators.md are in benchmarks/estimator_tables.py."""
 

@@ -1,53 +1,54 @@
 """Small changes to the code, one at a time: a test should notice each of them.
 
-A change swaps an operator or a comparison, negates a condition, or adds one to a number. So many per module are drawn
-at random, and each runs in a process of its own on the tests of its module, until one fails. What survives is listed
-with its line; benchmarks/results/mutations.csv keeps all of them.
+A change swaps an operator or a comparison, negates a condition, or adds one to a number, inside a function. All tests
+are collected once. A first run maps each line to the tests that reach it, and to how long they take (build/reach.json);
+then each change is made in a forked process, which runs the tests that reach it, the fastest first, until one fails.
+benchmarks/results/mutations.csv keeps all changes that were tried, each with the test that noticed it, or with the
+reason why none can.
 
     python tests/mutations.py --each 20
     python tests/mutations.py --each 20 --module sampling/laws.py --seed 1
+    python tests/mutations.py --again            # those that survived, on all tests that reach them
 """
 
 import argparse
 import ast
 import csv
-import importlib.abc
-import importlib.util
+import gc
+import importlib
+import itertools
+import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[1]
+CODE = ROOT / "src/truerank"
 RESULTS = ROOT / "benchmarks/results/mutations.csv"
-TESTS = {
-    "metrics/definitions.py": [
-        *("metrics/test_names.py", "metrics/test_whole_metrics.py", "metrics/test_graded.py"),
-        *("metrics/test_every_metric.py", "evaluation/test_ties.py"),
-    ],
-    "core/ranks.py": ["ranking/test_ranks.py", "evaluation/test_ties.py", "ranking/test_depth.py"],
-    "evaluation/per_instance.py": [
-        "evaluation/test_ties.py",
-        "evaluation/test_evaluation.py",
-        "metrics/test_graded.py",
-    ],
-    "sampling/laws.py": ["sampling/test_laws.py", "sampling/test_every_design.py"],
-    "estimators/bias_variance.py": ["estimators/test_corrected.py", "estimators/test_solvers.py"],
-    "estimators/least_squares.py": ["estimators/test_least_squares.py", "estimators/test_corrected.py"],
-    "estimators/literature.py": ["estimators/test_literature.py", "estimators/test_corrected.py"],
-    "estimators/unbiased.py": ["estimators/test_unbiased.py", "estimators/test_estimators.py"],
-    "evaluation/differences.py": ["evaluation/test_verdicts.py", "evaluation/test_comparison.py"],
-    "data/splits.py": ["data"],
-    "data/splitting.py": ["data"],
-}
-"""The tests of each module, those that find most first."""
+REACH = ROOT / "build/reach.json"
+MODULES = [
+    "metrics/definitions.py",
+    "core/ranks.py",
+    "sampling/laws.py",
+    *(f"estimators/{name}.py" for name in ("corrected", "bias_variance", "least_squares", "literature", "unbiased")),
+    *(f"estimators/{name}.py" for name in ("rank_laws", "pooled", "bounds")),
+    *(f"evaluation/{name}.py" for name in ("per_instance", "differences", "comparisons", "paired_tests")),
+    *("data/splits.py", "data/splitting.py"),
+]
+TESTS = ["metrics", "core", "sampling", "estimators", "evaluation", "data", "ranking", "analysis"]
 
-SECONDS = 300  # of CPU time for one change; a loop that does not end counts as noticed
+SECONDS = 60  # of tests for one change; a change that makes them take three times as long counts as noticed
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult,
     ast.Mod: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -57,44 +58,45 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 class Change(NamedTuple):
-    """A change of one module: the number of the place, its line, and the line before and after."""
+    """A change of one module: its line, the line before, and what becomes of the changed part."""
 
     module: str
-    place: int
     line: int
+    column: int
     before: str
     after: str
 
 
 class Changer(ast.NodeTransformer):
-    """Counts the places where something can be changed, and changes the one with a number."""
+    """Counts the places inside functions where something can be changed, and changes the one with a number."""
 
     def __init__(self, place: int = -1) -> None:
-        self.place, self.count = place, 0
+        self.place, self.count, self.depth = place, 0, 0
         self.changed: ast.expr | None = None
+        self.after: ast.expr | None = None
 
     def visit(self, node: ast.AST) -> Any:
-        """Leave alone what only describes: annotations, docstrings and messages."""
-        if isinstance(node, ast.AnnAssign) and node.value is None:
+        """Leave alone what runs on import, and what only describes: annotations and messages."""
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.arguments):
+            return node
+        if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: only asserts
             return node
         if isinstance(node, ast.AnnAssign):
             node.value = self.visit(node.value) if node.value is not None else None
             return node
-        if isinstance(node, ast.arguments):
-            node.defaults = [self.visit(each) for each in node.defaults]
-            return node
         if isinstance(node, ast.FunctionDef):
-            node.args, node.body = self.visit(node.args), [self.visit(each) for each in node.body]
+            self.depth += 1
+            node.body = [self.visit(each) for each in node.body]
+            self.depth -= 1
             return node
-        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
-            return node
-        return self._change(super().generic_visit(node))
+        node = super().generic_visit(node)
+        return self._change(node) if self.depth else node
 
     def _is_here(self, node: ast.expr) -> bool:
         self.count += 1
         if self.count - 1 != self.place:
             return False
-        self.changed = node
+        self.changed = self.after = node
         return True
 
     def _change(self, node: Any) -> Any:
@@ -105,115 +107,200 @@ class Changer(ast.NodeTransformer):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and self._is_here(node):
             node.value = not node.value if isinstance(node.value, bool) else node.value + 1
         if isinstance(node, ast.IfExp | ast.If) and self._is_here(node.test):
-            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+            node.test = self.after = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert) and self._is_here(node):
+            self.after = node.operand
             return node.operand
         return node
 
 
-def source_of(module: str) -> str:
-    return (ROOT / "src/truerank" / module).read_text()
-
-
 def changed(module: str, place: int) -> tuple[ast.Module, Change]:
     """Return the module with one change."""
-    changer, lines = Changer(place), source_of(module).splitlines()
-    tree = ast.fix_missing_locations(changer.visit(ast.parse(source_of(module))))
+    source, changer = (CODE / module).read_text(), Changer(place)
+    tree = ast.fix_missing_locations(changer.visit(ast.parse(source)))
     assert changer.changed is not None
-    line = changer.changed.lineno
-    after = (
-        ast.unparse(changer.changed) if not isinstance(changer.changed, ast.Constant) else str(changer.changed.value)
-    )
-    return tree, Change(module, place, line, lines[line - 1].strip(), after)
+    assert changer.after is not None
+    line, column = changer.changed.lineno, changer.changed.col_offset
+    return tree, Change(module, line, column, source.splitlines()[line - 1].strip(), ast.unparse(changer.after))
 
 
 def n_places(module: str) -> int:
     changer = Changer()
-    changer.visit(ast.parse(source_of(module)))
+    changer.visit(ast.parse((CODE / module).read_text()))
     return changer.count
-
-
-class _Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Gives the interpreter a changed module instead of the one on disk."""
-
-    def __init__(self, module: str, tree: ast.Module) -> None:
-        self.name, self.tree = "truerank." + module.removesuffix(".py").replace("/", "."), tree
-        self.path = str(ROOT / "src/truerank" / module)
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
-
-    def get_code(self, fullname: str) -> Any:
-        return compile(self.tree, self.path, "exec")
-
-    def get_source(self, fullname: str) -> str:
-        return Path(self.path).read_text()
-
-
-def is_noticed(module: str, tree: ast.Module) -> bool:
-    """Run the tests of a module in a forked process, which has loaded all but truerank."""
-    child = os.fork()
-    if not child:
-        _test(module, tree)
-    return os.waitpid(child, 0)[1] != 0
-
-
-def _test(module: str, tree: ast.Module) -> None:
-    import pytest
-
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    sys.meta_path.insert(0, _Loader(module, tree))
-    files = [str(ROOT / "tests" / each) for each in TESTS[module]]
-    options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile", "quick"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    os._exit(int(pytest.main([*options, *files])))
 
 
 def chosen(each: int, modules: list[str], seed: int) -> Iterator[tuple[str, int]]:
     """Return modules and places, one of each module after the other."""
     orders = [np.random.default_rng(seed).permutation(n_places(module)) for module in modules]
-    for at in range(each):
+    for at in range(min(each, max(map(len, orders)))):
         yield from ((module, int(order[at])) for module, order in zip(modules, orders, strict=True) if at < len(order))
+
+
+def put(module: str, tree: ast.Module, functions: list[FunctionType]) -> None:
+    """Give the functions of a loaded module the code of a changed one."""
+    path = str(CODE / module)
+    before = compile(ast.parse(Path(path).read_text()), path, "exec")
+    new = {old: code for old, code in _pairs(before, compile(tree, path, "exec")) if old != code}
+    there = [each for each in functions if each.__code__.co_filename == path and each.__code__ in new]
+    assert there, "no function has the code that changes"
+    for each in there:
+        each.__code__ = new[each.__code__]
+
+
+def _pairs(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    for old, new in zip(before.co_consts, after.co_consts, strict=False):
+        if isinstance(old, CodeType) and isinstance(new, CodeType):
+            yield old, new
+            yield from _pairs(old, new)
+
+
+class Reach(NamedTuple):
+    """How long each test takes, and which tests reach each line of each module."""
+
+    seconds: dict[str, float]
+    tests: dict[str, dict[str, list[str]]]
+
+    def ordered(self, change: Change, items: list[pytest.Item], seconds: float) -> list[pytest.Item]:
+        """Return the tests that reach a change, the fastest first; those that the map does not know come before."""
+        lines = self.tests[change.module]
+        reached = set(lines[str(max(line for line in map(int, lines) if line <= change.line))])
+        there = [item for item in items if item.nodeid in reached or item.nodeid not in self.seconds]
+        there.sort(key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        spent = itertools.accumulate(self.seconds.get(item.nodeid, 0.0) for item in there)
+        return [item for item, total in zip(there, spent, strict=True) if total <= seconds]
+
+
+class Trials:
+    """Plugin of pytest that tries changes instead of running the tests once."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if not REACH.exists() and (failed := _forked(partial(_map, session))):
+            raise SystemExit(f"a test fails without a change: {failed}")
+        reach, rows = Reach(**json.loads(REACH.read_text())), read()
+        functions = [each for each in gc.get_objects() if isinstance(each, FunctionType)]
+        gc.freeze()
+        each = sys.maxsize if self.given.again else self.given.each
+        for module, place in chosen(each, self.given.module or MODULES, self.given.seed):
+            tree, change = changed(module, place)
+            row = rows.get(change)
+            if row["noticed by"] or not self.given.again if row else self.given.again:
+                continue
+            tests = reach.ordered(change, session.items, 1e9 if self.given.again else SECONDS)
+            by = _forked(partial(_test, tests, partial(put, module, tree, functions)))
+            rows[change] = {"noticed by": by, "why not": row["why not"] if row and not by else ""}
+            print(*change, "->", by or f"survived {len(tests)} tests", flush=True)
+            write(rows)
+        return True
+
+
+def read() -> dict[Change, dict[str, str]]:
+    """Return the changes that were tried, each with the test that noticed it."""
+    found = csv.DictReader(RESULTS.read_text().splitlines()) if RESULTS.exists() else []
+    return {
+        Change(
+            row.pop("module"), int(row.pop("line")), int(row.pop("column")), row.pop("before"), row.pop("after")
+        ): row
+        for row in found
+    }
+
+
+def write(rows: dict[Change, dict[str, str]]) -> None:
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*Change._fields, "noticed by", "why not"])
+        writer.writerows([*change, *rows[change].values()] for change in sorted(rows))
+
+
+def _forked(call: Callable[[], str]) -> str:
+    """Call a function in a process of its own, without output; return its result, or what ended the process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        try:
+            os.write(writing, call().encode())
+            os._exit(0)
+        except BaseException:
+            os.write(writing, traceback.format_exc()[-10_000:].encode())
+        finally:
+            os._exit(1)
+    os.close(writing)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with os.fdopen(reading) as file:
+        result = file.read()
+    if status > 0:
+        raise RuntimeError(result)
+    return signal.Signals(-status).name if status else result
+
+
+def _test(tests: list[pytest.Item], change: Callable[[], None]) -> str:
+    """Make a change, and return the first test that fails, if any: within limits of time and memory."""
+    seconds = 30 + 3 * SECONDS
+    resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    signal.alarm(10 * seconds)
+    change()
+    return next((test.nodeid for test, after in _in_order(tests) if _fails(test, after)), "")
+
+
+def _in_order(tests: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    """Return each test with the next one, which may need the same fixtures."""
+    return zip(tests, [*tests[1:], None], strict=True)
+
+
+def _fails(test: pytest.Item, after: pytest.Item | None) -> bool:
+    test.config.hook.pytest_runtest_protocol(item=test, nextitem=after)
+    return bool(test.session.testsfailed)
+
+
+def _map(session: pytest.Session) -> str:
+    """Run all tests once, and write down where each comes and how long it takes; return the first that fails."""
+    import coverage
+
+    traced = coverage.Coverage(data_file=None, config_file=False, include=[str(CODE / module) for module in MODULES])
+    seconds: dict[str, float] = {}
+    traced.start()
+    for test, after in _in_order(session.items):
+        traced.switch_context(test.nodeid)
+        start = time.perf_counter()
+        if _fails(test, after):
+            return test.nodeid
+        seconds[test.nodeid] = time.perf_counter() - start
+    traced.stop()
+    tests = {module: traced.get_data().contexts_by_lineno(str(CODE / module)) for module in MODULES}
+    REACH.parent.mkdir(exist_ok=True)
+    REACH.write_text(json.dumps({"seconds": seconds, "tests": tests}))
+    return ""
+
+
+def preload() -> None:
+    """Import what takes long, so that forked processes need not."""
+    for name in ("optimize", "special", "stats", "sparse", "linalg", "interpolate", "fft"):
+        importlib.import_module(f"scipy.{name}")
+    for module in CODE.glob("[cdefmrs]*/[a-z]*.py"):
+        importlib.import_module(f"truerank.{module.parent.name}.{module.stem}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=20, help="changes per module")
-    parser.add_argument("--module", choices=TESTS, action="append")
+    parser.add_argument("--module", choices=MODULES, action="append")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    done = {(row["module"], row["place"]) for row in csv.DictReader(RESULTS.open())} if RESULTS.exists() else set()
+    parser.add_argument("--again", action="store_true", help="try again what survived")
+    options = ["-s", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile", "quick"]
     preload()
-    modules = given.module or list(TESTS)
-    for module, place in chosen(given.each, modules, given.seed):
-        if (module, str(place)) in done:
-            continue
-        tree, change = changed(module, place)
-        outcome = "noticed" if is_noticed(module, tree) else "survived"
-        print(outcome, *change, flush=True)
-        with RESULTS.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(
-                [[*Change._fields, "outcome"]] * (not file.tell()) + [[*change, outcome]]
-            )
-
-    survivors = {row["module"] for row in csv.DictReader(RESULTS.open()) if row["outcome"] == "survived"}
-    for module in sorted(set(modules) - survivors):  # where one survives, the tests pass
-        assert not is_noticed(module, ast.parse(source_of(module))), f"tests of {module} fail without a change"
-
-
-def preload() -> None:
-    """Import what takes long, so that forked processes need not."""
-    for name in ("hypothesis.strategies", "hypothesis.extra.numpy", "mpmath", "pandas", "pyarrow.parquet"):
-        importlib.import_module(name)
-    for name in ("pytest", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "click", "lazy_loader"):
-        importlib.import_module(name)
+    folders = [str(ROOT / "tests" / name) for name in TESTS]
+    pytest.main([*options, *folders], plugins=[Trials(parser.parse_args())])
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
     main()

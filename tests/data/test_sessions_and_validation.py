@@ -43,6 +43,11 @@ def test_targets(targets: Any, repeats: Any) -> None:
     assert (note in split.notes) == (targets != "all")
 
 
+def test_targets_that_leave_nothing_out_are_not_noted() -> None:
+    events = pd.DataFrame({"user": [1, 2, 1, 2], "item": [1, 2, 3, 4], "time": [1, 1, 9, 9]})
+    assert tr.split_by_time(events, 5, targets="last").notes == tr.split_by_time(events, 5).notes
+
+
 @pytest.mark.parametrize("targets", ["first", "last"])
 def test_targets_of_windows(targets: Any) -> None:
     windows = tr.rolling_splits(LOG, 15, 2, targets=targets)

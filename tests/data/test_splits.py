@@ -247,6 +247,55 @@ def test_what_is_no_saved_split(tmp_path: Path) -> None:
         tr.Split.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("file", "column", "values", "message"),
+    [
+        ("users", "user", [1, 1, 3], r"users\.parquet' must name each user once"),
+        ("train", "user", [1, 2, 9], r"train\.parquet', row 3: user 9 is not in users\.parquet"),
+        ("train", "user", ["1", "2", "3"], "has users of type string, but users.parquet has type int64"),
+        ("train", "item", [1, 2, None], "it must have one complete column 'item'"),
+        ("test", "time", ["x", "y", "z"], "must have numbers in the column 'time', got string"),
+        ("test", "weight", [1.0, 2.0, np.inf], "must have finite numbers in the column 'weight'"),
+    ],
+)
+def test_damaged_files_of_a_saved_split(
+    file: str, column: str, values: list[Any], message: str, tmp_path: Path
+) -> None:
+    tr.leave_last_out(interactions([(user, item, item) for user in (1, 2, 3) for item in (1, 2)])).save(tmp_path)
+    table = pq.read_table(path := tmp_path / f"{file}.parquet")
+    changed = table.set_column(table.column_names.index(column), column, [values])
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+    with pytest.raises(tr.InputError, match=message):
+        tr.Split.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "about", "message"),
+    [
+        ("users", '{"named": {"user": true}}', r"was not written by Split\.save\.$"),
+        ("users", "[]", r"was not written by Split\.save\.$"),
+        ("test", '["a note", 1]', "its notes must be strings"),
+        ("test", "no JSON", r"was not written by Split\.save\.$"),
+    ],
+)
+def test_damaged_words_of_a_saved_split(file: str, about: str, message: str, tmp_path: Path) -> None:
+    tr.leave_k_out(full(3), rng=0).save(tmp_path)
+    table = pq.read_table(path := tmp_path / f"{file}.parquet")
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"truerank": about}), path)
+    with pytest.raises(tr.InputError, match=message):
+        tr.Split.load(tmp_path)
+
+
+def test_parts_must_be_interactions() -> None:
+    with pytest.raises(tr.InputError, match=r"`train` must be Interactions, as `Interactions.of` makes them, got \[\]"):
+        tr.Split([], full(3))  # type: ignore[arg-type]
+
+
+def test_notebooks_show_both_parts() -> None:
+    shown = tr.leave_last_out(interactions([(1, 1, 1), (1, 2, 2), (2, 1, 5)]))._repr_html_()
+    assert [word for word in ("train", "test", "events", "users") if word not in shown] == []
+
+
 def test_files_of_a_split(tmp_path: Path) -> None:
     (tmp_path / "ml-1m.train.rating").write_text("5\t1\t3\t10\n7\t2\t4\t11\n7\t3\t4\t12\n")
     (tmp_path / "ml-1m.test.rating").write_text("5\t9\t3\t20\n")

@@ -45,6 +45,9 @@ def test_what_the_text_means() -> None:
         ("ndgc@10~cls", "did you mean 'ndcg@10'"),
         ("ap~zzz", "unknown correction 'zzz'; choose from bv, cls, em"),
         ("ap~rnk", "did you mean 'rank'"),
+        ("ap~mes(0)", r"the eta of ~mes\(eta\) must be above 0, got 0"),
+        ("ap~em(0)", r"the steps of ~em\(steps\) must be at least 1, got 0"),
+        ("ap~smooth(0)", r"the penalty of ~smooth\(penalty\) must be above 0, got 0"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, message: str) -> None:
@@ -155,6 +158,13 @@ def test_metrics_of_ones_own_are_corrected_too() -> None:
         )
 
 
+def test_a_learned_prior_is_reversed_with_the_ranks() -> None:
+    """Counts from below instead of above, where the catalogue has as many counts as the points of all parts."""
+    one, other = (tr.Ranks.from_sampled(ranks, m=10, n=32) for ranks in ([1, 2, 4], [11, 10, 8]))
+    priors = [tr.estimators.learn_prior(ranks, parts=4) for ranks in (one, other)]
+    np.testing.assert_allclose(priors[0], priors[1][::-1], rtol=1e-9)
+
+
 def test_priors() -> None:
     top_heavy = tr.estimators.as_prior(1.0 / np.arange(1, 200))
     corrected = tr.estimators.Corrected(AP(), tr.estimators.BiasVariance(0.1, prior=top_heavy))
@@ -163,6 +173,7 @@ def test_priors() -> None:
     uniform = tr.estimators.Corrected(AP(), tr.estimators.BiasVariance(0.1, prior=tr.estimators.as_prior([1, 1, 1])))
     np.testing.assert_allclose(tr.values(sampled, uniform), tr.values(sampled, "ap~bv(0.1)"), rtol=1e-9)
     assert np.all(tr.values(sampled, corrected) != tr.values(sampled, "ap~bv(0.1)"))
+    assert tr.estimators.as_prior([0, 1, 3]) == (0.0, 0.25, 0.75)
     for bad in ([], [-1, 2], [0, 0], [np.nan]):
         with pytest.raises(tr.InputError, match="a prior must be a list of weights"):
             tr.estimators.as_prior(bad)

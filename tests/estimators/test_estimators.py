@@ -13,12 +13,15 @@ import pytest
 import truerank as tr
 from tests.sampling.test_every_design import looked_at
 from truerank.estimators import rank_laws as posteriors
+from truerank.estimators.bias_variance import _cases
+from truerank.estimators.pooled import Smooth, _quantiles, sampled_again
 from truerank.estimators.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
 from truerank.estimators.unbiased import unbiased_reciprocal
 from truerank.papers.krichene_rendle_2020.movielens import embedded
+from truerank.sampling.laws import HYPERGEOMETRIC
 
 UNBIASED = ["ap", "rr", "auc", "mean-rank"]
-POOLED = ["em", "monotone", "smooth", "smooth(10)", "em(5)"]
+POOLED = ["em", "monotone", "smooth", "smooth(0.5)", "em(5)"]
 
 
 def every_draw(n: int, above: list[int], hits: int) -> Iterator[tr.Ranks]:
@@ -307,7 +310,7 @@ def test_pooled_estimators_have_no_tables() -> None:
         tr.risk(exact, "ap", tr.InverseSampling(2))
 
 
-def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
+def test_shapes_that_differ_are_noted_and_part_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks stand around 300, which a law that never rises can't follow; a cap leaves much open."""
     rng = np.random.default_rng(0)
     exact = tr.Ranks.from_ranks(rng.integers(280, 320, 3_000), n=2_000)
@@ -323,5 +326,52 @@ def test_shapes_that_differ_are_noted_and_part_of_the_error() -> None:
     note = f"ndcg@100~smooth and ndcg@100~monotone ({monotone:.4f}) differ by more than twice their error"
     assert note in found.notes
     assert found.standard_error > abs(smooth - monotone)
+    apart = abs(smooth - monotone)
+    for error, is_noted in ((apart / 2.1, True), (apart / 1.9, False)):
+        monkeypatch.setattr(Smooth, "statistical_error", lambda *_, error=error: error)
+        assert (note in chosen.notes(sampled)) == is_noted
+    monkeypatch.undo()
     falling = tr.InverseSampling(2).draw(embedded().ranks["X"], rng=1)
     assert not any("differ by more" in note for note in tr.estimate(falling, "ap~smooth").notes)
+
+
+def test_quantiles_are_interpolated_within_a_cell() -> None:
+    cumulative = np.array([[0.2, 0.5, 1.0], [0.0, 0.5, 0.5]])
+    column, inside = _quantiles(cumulative, np.array([0, 0, 1, 0]), np.array([0.35, 0.1, 0.5, 0.75]))
+    assert column.tolist() == [1, 0, 1, 2]
+    np.testing.assert_allclose(inside, [0.5, 0.5, 0.5, 0.5], rtol=1e-12)
+
+
+def test_typical_items_are_of_all_sizes() -> None:
+    """The items that represent a group are quantiles of its numbers of candidates, and add a bias and a variance."""
+    n = np.array([100, 900, 300, 800, 200, 700, 400, 600, 500])
+    ranks = tr.UniformSampling(20).draw(tr.Ranks.from_ranks(n // 10, n=n), rng=0)
+    (part,) = tr.metric("ap").terms(ranks)
+    cases = _cases(part, ranks, HYPERGEOMETRIC)
+    assert sorted(typical.case.n for typical in cases) == [200, 500, 800]
+    law, shown, table = np.array([0.25, 0.75]), np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([1.0, 4.0])
+    one = cases[0]._replace(law=law, shown=shown, exact=np.array([2.0, 3.0]), weight=2.0, single=0.5)
+    bias = 0.25 * (2.5 - 2.0) + 0.75 * (3.7 - 3.0)
+    variance = 0.25 * 0.5 * 0.5 * 9 + 0.75 * 0.1 * 0.9 * 9
+    assert one.moments(table) == pytest.approx((2 * bias, 2 * 0.5 * variance), rel=1e-12)
+
+
+def test_possible_values_need_draws_item_by_item() -> None:
+    with pytest.raises(tr.InputError, match=r"known item by item, but these were sampled by uniform\(9\)"):
+        tr.values(tr.Ranks.from_sampled([1, 3], m=9, n=30), "ap~possible")
+
+
+@pytest.mark.parametrize("design", [tr.InverseSampling(2), tr.UniformSampling(7)], ids=str)
+def test_samples_drawn_again_are_of_the_same_kind(design: tr.InverseSampling | tr.UniformSampling) -> None:
+    exact = tr.Ranks.from_ranks([3, 40, 80], n=100)
+    sampled = design.draw(exact, rng=0)
+    again = sampled_again(exact, sampled, rng=np.random.default_rng(1))
+    assert again.design == design
+    assert (again.drawn is None) == (sampled.drawn is None)
+    np.testing.assert_array_equal(again.draws, sampled.draws if sampled.drawn is None else again.draws)
+
+
+def test_instances_without_relevant_items_do_not_count_in_fitted_means() -> None:
+    some, others = (tr.Ranks.from_sampled(ranks, m=9, n=30) for ranks in ([[1], [], [3]], [[1], [3]]))
+    one, other = (Smooth().mean(tr.metric("ap").terms(ranks), ranks) for ranks in (some, others))
+    assert one == pytest.approx(other, rel=1e-9)

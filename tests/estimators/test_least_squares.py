@@ -5,7 +5,8 @@ import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, term_of
 from truerank.estimators import solvers
-from truerank.estimators.least_squares import rank_estimate
+from truerank.estimators.corrected import Case, Correction
+from truerank.estimators.least_squares import ConstrainedLeastSquares, LeastSquares, rank_estimate
 from truerank.metrics import AP, AUC, MeanRank, Recall
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
@@ -28,6 +29,14 @@ def test_minimal_bias_agrees_with_fifty_digits_where_determined(replace: bool) -
     assert not result.ill_conditioned
     assert result.determined == m + 1
     np.testing.assert_allclose(result.values, exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("correction", [LeastSquares(), ConstrainedLeastSquares()], ids=str)
+def test_tables_of_several_cases_equal_single_solves(correction: Correction, replace: bool) -> None:
+    cases, law, term = [Case(1, 1, n, 6) for n in (30, 90, 31)], law_of(replace), Recall(5)
+    for case, table in zip(cases, correction.tables(term, law, cases), strict=True):
+        np.testing.assert_allclose(table, correction.solve(term, law, case).values, rtol=1e-6)
 
 
 def test_minimal_bias_says_when_it_is_ill_conditioned() -> None:

@@ -134,3 +134,12 @@ def test_a_prior_that_drives_the_result_is_noted() -> None:
         assert any(note.startswith("the prior drives ap~bv(") for note in notes)
     flat = tr.estimators.Corrected(tr.metric("ap"), BiasVariance(0.1, tr.estimators.as_prior(np.ones(N + 1))))
     assert not any("prior" in note for note in tr.estimate(ranks, flat).notes)
+
+
+def test_priors_in_parts_are_spread_over_all_counts() -> None:
+    parts, counts = (MultinomialTable(tr.estimators.as_prior(np.ones(size)), 300) for size in (3, 60))
+    one, other = (
+        tr.estimators.correction_table(tr.estimators.Corrected(tr.metric("ap"), correction), design=10, n=60)
+        for correction in (parts, counts)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-9)

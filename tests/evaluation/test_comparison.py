@@ -23,6 +23,7 @@ from truerank.evaluation.paired_tests import (
     StudentOutcome,
     StudentTest,
     TestName,
+    _around,
     adjusted,
 )
 
@@ -235,6 +236,15 @@ def test_not_worse_is_a_one_sided_t_test() -> None:
         assert found.worse(margin) == worse
 
 
+def test_instances_needed_by_the_formula_for_small_differences() -> None:
+    rng = np.random.default_rng(3)
+    ranks = {name: tr.Ranks.from_ranks(rng.integers(1, most, 200), n=50) for name, most in (("A", 20), ("B", 30))}
+    found = tr.compare(ranks, "rr")[0]
+    quantiles = stats.norm.ppf([0.95, 0.8]).sum()
+    wanted = (quantiles * found.standard_error * np.sqrt(200) / found.gain) ** 2
+    assert found.instances_needed(level=0.95, power=0.8) == np.ceil(wanted)
+
+
 def test_instances_needed_settle_the_question_with_the_promised_power() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(1, 40, (2, 300))
@@ -372,3 +382,12 @@ def test_progress_is_shown_on_a_terminal_only(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     tr.compare(some_ranks(200), "ap", test=test, replicates=300, rng=0, progress=True)
     assert bars[0] == (300, False)
+
+
+def test_differences_without_each_unit() -> None:
+    """Users with several instances weigh as many: what the acceleration of the bootstrap rests on."""
+    sums, sizes = np.array([[1.0, 0.5], [2.0, 1.0], [0.3, 0.9]]), np.array([1.0, 3.0, 2.0])
+    whole, without = _around(PairedSample(sums, sizes), (0, 1))
+    rest = [np.delete(np.arange(3), left) for left in range(3)]
+    assert whole == pytest.approx((3.3 - 2.4) / 6, rel=1e-12)
+    np.testing.assert_allclose(without, [(sums[own, 0] - sums[own, 1]).sum() / sizes[own].sum() for own in rest])

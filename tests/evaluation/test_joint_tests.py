@@ -115,3 +115,12 @@ def test_tukey_refuses_fitted_metrics() -> None:
     sample = PairedSample(np.zeros((4, 2)), np.ones(4), hidden=np.array([0.1, 0.0]))
     with pytest.raises(tr.InputError, match="fitted metrics"):
         RandomisedTukey(LikelihoodTest()).outcomes(sample, [(0, 1)])
+
+
+def test_tukey_refuses_sampled_ranks_and_several_runs() -> None:
+    exact = {name: tr.Ranks.from_ranks([1, 2, place], n=30) for name, place in (("A", 3), ("B", 4), ("C", 5))}
+    sampled = {name: tr.UniformSampling(9).draw(ranks, rng=0) for name, ranks in exact.items()}
+    repeated = {name: [ranks, ranks] for name, ranks in exact.items()}
+    for given in (sampled, repeated):
+        with pytest.raises(tr.InputError, match="needs one run of exact ranks for each recommender"):
+            tr.compare(given, "ap", adjustment="tukey")

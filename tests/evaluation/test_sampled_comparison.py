@@ -275,3 +275,10 @@ def test_totals_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(found[1], found[3])
     assert found[0].mean() == pytest.approx(10_000, rel=0.01)
     assert found[1].mean() == pytest.approx(5_000, rel=0.01)
+
+
+def test_tables_show_the_parts_of_the_error() -> None:
+    exact = {name: tr.Ranks.from_ranks([1, 2, place, 7], n=30) for name, place in (("A", 3), ("B", 14))}
+    found = tr.compare({name: tr.UniformSampling(9).draw(one, rng=0) for name, one in exact.items()}, "auc")
+    parts = f"{found[0].user_error:.4f}, {found[0].sampling_error:.4f}"
+    assert parts in found.to_markdown()

@@ -357,3 +357,8 @@ def test_values_that_cannot_be_compared_are_not_bold() -> None:
     assert not bold(tr.evaluate({"A": ranks["A"][:200], "B": ranks["B"]}, "auc"))
     assert not bold(tr.evaluate(ranks["B"], "auc"))
     assert not bold(tr.evaluate(ranks, "auc", convention="recbole"))
+
+
+@pytest.mark.parametrize("how", ["none", "holm", "benjamini-hochberg"])
+def test_levels_stay_where_nothing_is_tested(how: Adjustment) -> None:
+    assert adjusted_levels([math.nan, math.nan], how, 0.9).tolist() == [0.9, 0.9]

@@ -77,6 +77,8 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("rbp", r"rbp is written 'rbp\(p\)'"),
         ("rbp(x)", r"rbp is written 'rbp\(p\)'"),
         ("rbp(1.5)", "the p of rbp.* must lie between 0 and 1, got 1.5"),
+        ("err(0)", r"the p of err\(p\) must be above 0 and at most 1, got 0"),
+        ("f-beta(0)@5", "must be a number above 0, got 0"),
         ("ndcg@0", "must be a whole number from 1, got 0"),
         ("ndcg@1.5", r"ndcg is written 'ndcg@k' or 'ndcg\(form\)@k'"),
         ("ndcg@", "can't read the metric 'ndcg@'"),
@@ -91,6 +93,7 @@ def test_other_names(text: str, metric: tr.Metric) -> None:
         ("ndcg(fixed)", r"ndcg\(fixed\) needs a cut-off, as in 'ndcg\(fixed\)@10'"),
         ("marp@5 10", "can't read the metric|marp is written"),
         ("ndcg@9999999999999999999", "must be a whole number from 1"),
+        ("marp@9999999999999999999", "marp"),
         ("a" * 32_000, "can't read the metric 'aaaaaaaaaaaaaaaaaaaa...'"),
     ],
 )

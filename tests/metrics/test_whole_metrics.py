@@ -77,6 +77,13 @@ def test_other_tie_policies(how: Any) -> None:
     assert mean(one, "median-rank", ties=how) == np.median(broken)
 
 
+@pytest.mark.parametrize("tied", [[1, 2], [1, 2, 1], [4, 0, 9, 1], [0, 0]])
+def test_the_median_as_pykeen_computes_it_is_that_of_mean_ranks(tied: list[int]) -> None:
+    ranks = tr.Ranks(above=[0] * len(tied), tied=tied, n_candidates=20)
+    found = tr.evaluate(ranks, "median-rank", convention="pykeen")["median-rank"]
+    assert found.mean == np.median(1 + np.array(tied) / 2)
+
+
 def test_z_scores_by_enumeration() -> None:
     """The moments of the mean over all combinations of ranks."""
     ranks = tr.Ranks.from_ranks([1, 3, 2], n=[3, 5, 4])
@@ -131,6 +138,12 @@ def test_in_tables() -> None:
     winner = tr.evaluate({"A": tr.Ranks.from_ranks([1] * 61, n=50), "B": other}, ["rr", "median-rank"])
     assert winner.to_markdown().count("**1.0000") == 1
     assert tr.evaluate({"A": ranks, "B": other}, "gmr").to_markdown().count("**") == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_instances_without_relevant_items_change_nothing(name: str) -> None:
+    some, others = tr.Ranks.from_ranks([[2], [], [4]], n=[5, 9, 7]), tr.Ranks.from_ranks([[2], [4]], n=[5, 7])
+    assert mean(some, name) == mean(others, name)
 
 
 def test_no_relevant_items() -> None:

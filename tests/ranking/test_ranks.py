@@ -221,3 +221,8 @@ def test_instances_are_worked_on_in_stretches(monkeypatch: pytest.MonkeyPatch) -
         tr.Ranks(above=[*ranks.above, 30], n_candidates=30, indptr=[*ranks.indptr, size + 1])
     with pytest.raises(tr.InputError, match=rf"got 5 after 7 with 0 tied, at position {size + 1}\.$"):
         tr.Ranks(above=[*ranks.above, 7, 5], n_candidates=30, indptr=[*ranks.indptr, size + 2])
+
+
+@pytest.mark.parametrize("ids", [[1, 3, 3], [3, 3, 1], [3, 1, 3]])
+def test_instances_of_one_user_are_found_wherever_they_stand(ids: list[int]) -> None:
+    assert tr.estimate(tr.Ranks.from_ranks([1, 2, 5], n=9, ids=ids), "rr").n_users == 2

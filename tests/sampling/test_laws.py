@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import truerank as tr
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, law_of
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
@@ -93,3 +94,28 @@ def test_tied_law_is_the_mean_over_the_places_in_the_block(N: int, m: int) -> No
         slow = HYPERGEOMETRIC.rows(np.arange(first, first + more + 1), m, N).mean(axis=0)
         # a difference of sums up to 1, times N / m
         np.testing.assert_allclose(row, slow, atol=1e-14 * (N + 1) / (m + 1))
+
+
+def test_how_many_candidates_are_too_many_to_draw_without_replacement() -> None:
+    rng, none, m = np.random.default_rng(0), np.array([0]), np.array([3])
+    assert HYPERGEOMETRIC.draw(np.array([10**9 - 1]), none, m, rng) == 3
+    for inside, beyond in [(np.array([10**9]), none), (none, np.array([10**9]))]:
+        with pytest.raises(tr.InputError, match=r"needs fewer than 1,000,000,000 candidates .* got 1,000,000,000"):
+            HYPERGEOMETRIC.draw(inside, beyond, m, rng)
+        assert BINOMIAL.draw(inside, beyond, m, rng) == 3 * (inside > 0)
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_mean_rows_are_means_of_rows(replace: bool) -> None:
+    law, last = law_of(replace), np.array([0, 3, 4, 11, 12])
+    rows = law.rows(np.arange(13.0), 4, 12)
+    np.testing.assert_allclose(law.mean_rows(last, 4, 12), [rows[: end + 1].mean(axis=0) for end in last], atol=1e-14)
+
+
+def test_spread_is_the_variance_of_a_share_relative_to_one_draw() -> None:
+    N, g, m = 50, 15, 10
+    one = m**2 * g / N * (1 - g / N)
+    assert BINOMIAL.spread(N, m) == pytest.approx(stats.binom.var(m, g / N) / one, rel=1e-12)
+    finite = (N - 1) / N  # the variance of a population divides by N, not by N - 1
+    assert HYPERGEOMETRIC.spread(N, m) == pytest.approx(finite * stats.hypergeom.var(N, g, m) / one, rel=1e-12)
+    assert [law.distinct for law in (BINOMIAL, HYPERGEOMETRIC)] == [False, True]
