@@ -282,12 +282,13 @@ DRAWN: dict[str, Any] = {
 def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> None:
     given = {"excluded": [3], "taken": [5], "items": [0, 0, 0], "found": [0, 1], "begin": [0, 1, 3], "draws": [0, 1]}
     given |= DRAWN[wrong] if wrong else {}
-    rows: Any = [library.RowsArgument.of(np.array([0, 1, 1]), np.array(given[name])) for name in ("excluded", "taken")]
-    arrays = [np.array(given[name], np.int64) for name in ("items", "begin", "found")]
-    drawn = library.DrawnArgument.of(7, *rows, *arrays, np.zeros(0, np.uint64))
+    ends = np.array([0, 1, 1])
+    excluded, taken = (library.RowsArgument.of(ends, np.array(given[name])) for name in ("excluded", "taken"))
+    items, begin, found = (np.array(given[name], np.int64) for name in ("items", "begin", "found"))
+    drawn = library.DrawnArgument.of(7, excluded, taken, items, begin, found, np.zeros(0, np.uint64))
     if wrong is None:
         library.call("add_draws", drawn, np.array([2, 6]), 2)
-        assert arrays[0].tolist() == [2, 0, 6]
+        assert items.tolist() == [2, 0, 6]
         return
     with pytest.raises(ValueError, match="not within their arrays"):
         library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
@@ -296,9 +297,10 @@ def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> Non
 def kept_draws(**others: Any) -> tuple[Any, Any]:
     """Return room for one item of seven that is not 3 or 5, and where it is written."""
     given: dict[str, Any] = {"found": [0], "begin": [0, 1], "excluded": [3], "kept": [0]} | others
-    rows: Any = [library.RowsArgument.of(np.array([0, 1]), np.array(each)) for each in (given["excluded"], [5])]
+    ends, kept = np.array([0, 1]), np.array(given["kept"], np.uint64)
+    excluded, taken = (library.RowsArgument.of(ends, np.array(each)) for each in (given["excluded"], [5]))
     items, begin, found = (np.array(each, np.int64) for each in ([9], given["begin"], given["found"]))
-    return library.DrawnArgument.of(7, *rows, items, begin, found, np.array(given["kept"], np.uint64)), items
+    return library.DrawnArgument.of(7, excluded, taken, items, begin, found, kept), items
 
 
 def test_items_are_written_once_a_kept_set_is_complete() -> None:

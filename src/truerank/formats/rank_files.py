@@ -129,7 +129,8 @@ def _values(name: str, column: pa.ChunkedArray) -> AnyArray:
         raise InputError(f"the column {name!r} of a table of ranks must not have missing values.")
     if pa.types.is_nested(column.type):
         raise InputError(f"the column {name!r} of a table of ranks must hold one value per entry, got {column.type}.")
-    return frozen(column.to_numpy())
+    chunks = column.chunks or [pa.array([], column.type)]
+    return frozen(np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in chunks]))
 
 
 _NAMES = ("biufUOTM", "numbers or text")
