@@ -166,6 +166,17 @@ def test_all_pairs_share_the_adjustment() -> None:
     assert [(each.recommender, each.baseline) for each in some.differences] == [("A", "B"), ("C", "B")]
 
 
+@pytest.mark.parametrize(("names", "header"), [("AB", "p"), ("ABC", "p (holm)")])
+def test_the_header_names_an_adjustment_if_there_is_one(names: str, header: str) -> None:
+    assert header in tr.compare(some_ranks(40, names), "rr").to_table().header
+
+
+@pytest.mark.parametrize("n", [29, 30])
+def test_few_instances_are_noted(n: int) -> None:
+    notes = tr.compare(some_ranks(n), "rr").notes
+    assert any("independent instances: intervals and p-values are rough" in note for note in notes) == (n < 30)
+
+
 def test_reversed_pairs() -> None:
     result = tr.compare(some_ranks(50), "ap", test="bootstrap", rng=0)
     one, other = result["B", "A", "AP"], result["A", "B"]

@@ -190,6 +190,14 @@ def test_tied_share() -> None:
     assert tr.Ranks.from_ranks([], n=3).tied_share == 0.0
 
 
+def test_broken_ties_leave_no_equal_scores() -> None:
+    graded = tr.Ranks(above=[0, 0], tied=[1, 1], n_candidates=9, indptr=[0, 2], grades=[1, 2], same_score=[False, True])
+    broken = graded.break_ties("random", rng=0)
+    assert broken.same_score is not None
+    assert broken.same_score.tolist() == [False, False]
+    assert sample().break_ties("random", rng=0).same_score is None
+
+
 def test_unknown_way_to_break_ties() -> None:
     with pytest.raises(tr.InputError, match="`how` must be"):
         sample().break_ties("alphabetical")  # type: ignore[arg-type]
