@@ -203,12 +203,13 @@ environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.inst
 	touch $@
 
 # these need newer versions than RecTools; torch comes first, so that nothing else chooses a larger build of it, and
-# RecBole without its dependencies, because it wants an old version of ray
+# RecBole without its dependencies, because it wants an old version of ray; all but torch are compiled to bytecode, which
+# each process of Ray would do again, and RecBole with warnings
 .venv-models/.installed: .venv/.installed constraints-models.txt
 	$(PYTHON) -m venv .venv-models
 	.venv-models/bin/python $(INSTALL) torch==2.13.0
-	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --editable '.[models]'
-	.venv-models/bin/python $(INSTALL) --constraint constraints-models.txt --no-deps recbole
+	.venv-models/bin/python $(INSTALL) --compile --constraint constraints-models.txt --editable '.[models]'
+	.venv-models/bin/python $(INSTALL) --compile --constraint constraints-models.txt --no-deps recbole
 	touch $@
 
 LOWEST := import re, tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
