@@ -1,7 +1,9 @@
 """Work shared among threads: order, errors, progress and interrupts."""
 
+import sys
 import threading
 import time
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -160,3 +162,18 @@ def test_the_number_of_threads_is_checked() -> None:
     for wrong in (0, -1, 1.5, True, "2"):
         with pytest.raises(tr.InputError, match="`threads` must be"):
             check_threads(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is on the address space, which Linux counts")
+@pytest.mark.parametrize(("megabytes", "threads"), [(100, 1), (500, 3), (10_000, 16)])
+def test_few_addresses_are_for_few_threads(megabytes: int, threads: int) -> None:
+    import resource
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + megabytes * 10**6, most))
+    try:
+        found = check_threads(16)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, most))
+    assert found == threads

@@ -27,6 +27,7 @@ Memory = str | int
 """A size as text, such as "2GB", or a number of bytes."""
 
 _PATIENCE = 0.5  # seconds to wait for threads after an interrupt; later they end by themselves
+_ADDRESSES_PER_THREAD = 72 << 20  # which Linux reserves for the heap and the stack of a thread
 _WAIT = 0.2  # seconds until an interrupt is noticed if it does not end the wait, as on Windows
 
 
@@ -38,17 +39,24 @@ def available_threads() -> int:
 
 
 def check_threads(threads: int | None) -> int:
-    """Return the requested number of threads, or the number available if it is None.
+    """Return the requested number of threads, or the number available if it is None; fewer if addresses are scarce.
 
     Examples
     --------
     >>> check_threads(3)
     3
     """
-    if threads is None:
-        return available_threads()
-    check_whole("threads", threads)
-    return int(threads)
+    if threads is not None:
+        check_whole("threads", threads)
+    wanted = available_threads() if threads is None else int(threads)
+    return max(min([wanted, *(left // 2 // _ADDRESSES_PER_THREAD for left in _addresses_left())]), 1)
+
+
+def _addresses_left() -> Iterator[int]:
+    """Yield how many bytes this process may add to its address space, if that is limited, as by ``ulimit -v``."""
+    with suppress(OSError):  # only Linux says how large it is
+        for limit in _of_address_space():
+            yield limit - int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
