@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST = 100 };
+enum { MOST = 100, ARGUMENTS = 11 };
 
 static char *arrays[MOST];
 static int64_t sizes[MOST], n_arrays;
@@ -33,7 +33,7 @@ static int64_t read_array(int64_t size) {
 
 /* Read arguments, or the fields of a structure, which are all as long as a number. */
 static int64_t *read_values(void) {
-    int64_t count = read_number(), *values = calloc(count + 8, sizeof *values);
+    int64_t count = read_number(), *values = calloc(count + ARGUMENTS, sizeof *values);
     for (int64_t i = 0; i < count; i++) {
         int64_t size = read_number();
         values[i] = size == 0 ? read_number() : size > 0 ? read_array(size) : (int64_t)(intptr_t)read_values();
@@ -42,14 +42,16 @@ static int64_t *read_values(void) {
 }
 
 int main(int count, char **words) {
-    typedef int64_t Entry(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+    typedef int64_t Entry(
+        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
     void *library = count == 3 ? dlopen(words[1], RTLD_NOW) : NULL;
     Entry *entry = library ? (Entry *)dlsym(library, words[2]) : NULL;
     if (!entry) {
         fprintf(stderr, "%s\n", dlerror());
         return 2;
     }
-    int64_t *v = read_values(), result = entry(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
+    int64_t *v = read_values();
+    int64_t result = entry(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]);
     fwrite(&result, sizeof result, 1, stdout);
     for (int64_t i = 0; i < n_arrays; i++)
         fwrite(arrays[i], 1, sizes[i], stdout);
