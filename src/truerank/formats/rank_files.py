@@ -97,9 +97,13 @@ def _joined(
     if len(set(names)) < len(names):
         raise InputError(f"a table of ranks must have distinct columns, found {some(names)}.")
     extra = _extra((metadata or {}).get(b"truerank", b"{}"))
-    fields: dict[str, Any] = {"indptr": frozen(bounds(_sizes("above", column("above"))))}
-    for name in (name for name in PER_ITEM if name in names):
-        fields[name] = _checked(name, _flattened(name, column(name), fields["indptr"]))
+    fields: dict[str, Any] = {}
+    for name in (name for name in PER_ITEM if name in names):  # 'above' comes first
+        lists = column(name)
+        if name == "above":
+            fields["indptr"] = frozen(bounds(_sizes(name, lists)))
+        fields[name] = _checked(name, _flattened(name, lists, fields["indptr"]))
+        del lists  # before the next one is read
     for name in (name for name in PER_INSTANCE if _COLUMNS.get(name, name) in names):
         fields[name] = _checked(name, _values(_COLUMNS.get(name, name), column(_COLUMNS.get(name, name))))
     return _from_fields(fields | extra)
