@@ -59,6 +59,25 @@ def test_metrics_are_those_of_full_ranks_or_refused(name: str, graded: bool) -> 
             tr.evaluate(top, metric)
 
 
+class Hasty(tr.ScoreMatrix):
+    """Counts no further than it must: `depth` candidates above, no ties, and the order left as it is."""
+
+    def count_top(self, train: Any, test: Any, depth: int, **options: Any) -> Any:
+        counts = self.count(train, test, **options)
+        deep = counts.above >= depth
+        return counts._replace(above=np.minimum(counts.above, depth), tied=np.where(deep, 0, counts.tied))
+
+
+def test_equal_scores_are_looked_for_within_the_depth_alone() -> None:
+    """Counts of the last item of the first user differ when it is counted again: that says nothing of the next user."""
+    scores = np.array([[9, 9, 8, 1, 0, *[5] * 20], [9, 9, 7, 6, 6, *[5] * 20]])
+    test = sp.csr_array(([1, 2, 3, 1, 2, 2, 1, 3, 2, 1], ([0] * 5 + [1] * 5, [*range(5)] * 2)), shape=scores.shape)
+    full, top = tr.rank(scores, test=test), tr.rank(Hasty(scores), test=test, depth=4)
+    assert full.same_score is not None
+    np.testing.assert_array_equal(top.same_score, full.same_score)
+    np.testing.assert_array_equal(tr.values(top, "ndcg@4"), tr.values(full, "ndcg@4"))
+
+
 def test_listed_candidates_and_several_scorers() -> None:
     rng = np.random.default_rng(2)
     both, (train, test) = scorers(rng), held_out(rng, graded=False)

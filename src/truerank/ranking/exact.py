@@ -352,7 +352,8 @@ def same_scores(
     unclear = np.isin(users, users[alike & (counts.tied == 0)])
     if not unclear.any():
         return alike
-    again = np.flatnonzero(unclear & (place % 2 == 0))
+    counted = unclear if depth is None else unclear & (counts.above < depth)
+    again = np.flatnonzero(counted & (place % 2 == 0))
     enough = None if depth is None else depth + int(place.max())  # one more candidate for each item at an odd place
     more = _count_again(scorer, train, test, counts.order[again], threads, enough)
     higher, tied = more.above - counts.above[again], more.tied - counts.tied[again]
@@ -361,7 +362,7 @@ def same_scores(
     same[again] = higher < before
     after = again[higher + tied > before] + 1
     same[after] = True
-    return same if depth is None else same & (counts.above < depth)
+    return same
 
 
 def _count_again(
