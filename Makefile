@@ -3,6 +3,9 @@ PYTHON ?= python3
 # what is imported is compiled to bytecode then: most of a large package never is
 INSTALL := -m pip --disable-pip-version-check install --quiet --no-compile
 
+# what was compiled is kept: tests start hundreds of processes, each of which would do it again
+unexport PYTHONDONTWRITEBYTECODE
+
 CODE := hatch_build.py $(wildcard src/truerank/kernels/*.[chi]*)
 TARGETS := linux-x86_64 linux-aarch64 linux-musl-x86_64 linux-musl-aarch64 macos-arm64 macos-x86_64 windows-amd64
 SPARK := $(if $(or $(JAVA_HOME),$(shell command -v java)),.venv-spark/.installed)
