@@ -40,8 +40,8 @@ def test_files_of_ranks(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text("rank,n\n" + "".join(f"{rank},10000\n" for rank in ranks.rank))
     else:
         ranks.save(tmp_path / name)
-    done = truerank("evaluate", tmp_path / name, "-m", "auc", "-m", "ap")
-    assert done.returncode == 0
+    done = run_here("evaluate", tmp_path / name, "-m", "auc", "-m", "ap")
+    assert done.exit_code == 0
     assert "0.8431" in done.stdout
     assert "0.1014" in done.stdout
     assert "note: only 5 instances" in done.stdout
@@ -205,8 +205,8 @@ def test_bad_input(lists: tuple[Path, Path], arguments: list[str], message: str)
     [(["-m", "ap@2", "--ties", "alphabetical"], "'alphabetical' is not one of"), ([], "Missing option '-m'")],
 )
 def test_bad_usage(lists: tuple[Path, Path], arguments: list[str], message: str) -> None:
-    done = truerank("evaluate", lists[0], "-t", lists[1], *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run_here("evaluate", lists[0], "-t", lists[1], *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 

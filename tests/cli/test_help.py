@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.running import truerank
+from tests.cli.running import run_here, truerank
 from tests.cli.test_program import COMMANDS
 from truerank.cli import program
 
@@ -21,8 +21,8 @@ def command(name: str) -> click.Command:
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])
 def test_every_command_has_help(arguments: list[str]) -> None:
-    done = truerank(*arguments, "--help")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_here(*arguments, "--help")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage:")
 
 

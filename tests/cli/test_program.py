@@ -343,5 +343,8 @@ def test_a_file_of_definitions_that_exits(ranks: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion(shell: str) -> None:
     assert "truerank" in truerank(_TRUERANK_COMPLETE=f"{shell}_source").stdout
+
+
+def test_shell_completion_of_metrics() -> None:
     done = truerank(_TRUERANK_COMPLETE="bash_complete", COMP_WORDS="truerank evaluate -m nd", COMP_CWORD="3")
     assert "ndcg" in done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 import truerank as tr
 from tests import reference
-from tests.cli.running import truerank
+from tests.cli.running import run_here, truerank
 from truerank.metrics import MARp
 from truerank.papers.vlnet import CUTOFFS, read_vlnet
 
@@ -184,9 +184,9 @@ def test_malformed_solutions(files: Files, line: str, message: str) -> None:
 
 def test_the_command_answers_malformed_lines_with_one_sentence(files: Files) -> None:
     solution, submission = files("1:0:5|3\n", "1: 5\r\n")
-    done = truerank("marp", "--solution", solution, "--submission", submission, "--task", "2")
+    done = run_here("marp", "--solution", solution, "--submission", submission, "--task", "2")
     message = "the line ends in CR LF, as on Windows; convert the file to LF line ends."
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"truerank: {str(submission)!r}, line 1: {message}\n"
 
 
@@ -211,9 +211,9 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     assert values[0] == ["instance", "marp@5,10", "rp@5", "rp@10"]
     assert [float(cell) for cell in values[2]] == pytest.approx([2, 17 / 35, 2 / 5, 4 / 7])
     assert values[3] == ["3", "", "", ""]
-    shown = truerank(*names, "--task", "2").stdout
+    shown = run_here(*names, "--task", "2").stdout
     assert shown.splitlines()[1].split()[:4] == ["all", "0.5929", "±", "0.1071"]
-    assert "marp@5,10,15,20,25,30" in truerank(*names, "--task", "1").stdout
+    assert "marp@5,10,15,20,25,30" in run_here(*names, "--task", "1").stdout
 
 
 @pytest.mark.parametrize(
@@ -228,6 +228,6 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
 )
 def test_bad_options(files: Files, options: list[str], message: str) -> None:
     solution, submission = files(SECOND_SOLUTION, SECOND_SUBMISSION)
-    done = truerank("marp", "--solution", solution, "--submission", submission, *options)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run_here("marp", "--solution", solution, "--submission", submission, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
