@@ -45,9 +45,9 @@ def opened(visit: Visit, explorer: Path) -> Opened:
     return visit(explorer, permissions=["clipboard-read", "clipboard-write"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def laws(browser: Browser) -> Iterator[Opened]:
-    """An empty page that has imported the explorer's laws from their files."""
+    """An empty page that has imported the explorer's laws from their files; they keep no state."""
     with browser.new_context() as context:
         page = context.new_page()
         page.route("http://modules.test/*", serve)
