@@ -79,11 +79,13 @@ test-lowest test-newest:
 	.$(subst test,venv,$@)/bin/truerank --version
 	.$(subst test,venv,$@)/bin/python -m pytest -n auto --hypothesis-profile quick $(READING)
 
+# all of the modules of tests/mutations.py, and 95 % of everything; benchmarks/results/coverage.csv keeps the shares
 coverage: export OPENBLAS_NUM_THREADS := 1
-coverage: .venv/.test ## measures which lines and branches the main tests reach
+coverage: .venv/.test ## measures which lines and branches the main tests reach, and fails if they are too few
 	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
-	.venv/bin/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered \
+	.venv/bin/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-report=json:build/coverage.json \
 	  --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	.venv/bin/python -m tests.reached build/coverage.json
 
 # all targets of tests/fuzzing.py, RUNS inputs each; what it finds worth keeping goes into tests/corpora
 RUNS := 100000

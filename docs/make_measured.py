@@ -456,14 +456,38 @@ def history() -> str:
     return markdown(("path / limit", *(f"{date}, {commit}" for date, commit in times)), lines)
 
 
+def coverage() -> str:
+    """Return how many lines and branches of each folder the tests reach."""
+    names = ("lines", "lines reached", "branches", "branches reached")
+    lines = []
+    for row in rows("coverage.csv"):
+        n_lines, reached, branches, taken = (int(row[name]) for name in names)
+        shares = _percent(reached / n_lines), _percent(taken / branches) if branches else ""
+        lines.append((row["part"], f"{n_lines:,}", shares[0], f"{branches:,}", shares[1]))
+    return markdown(("part", "lines", "reached", "branches", "reached"), lines)
+
+
 def mutations() -> str:
-    """Return how many small changes to each module were tried, and how many a test noticed."""
+    """Return how many small changes to each module were tried, and how many a test notices."""
     found = rows("mutations.csv")
     modules = list(dict.fromkeys(row["module"] for row in found))
     parts = [(module, [bool(row["noticed by"]) for row in found if row["module"] == module]) for module in modules]
     parts.append(("all", [bool(row["noticed by"]) for row in found]))
     lines = [(name, str(len(own)), str(sum(own)), _percent(sum(own) / len(own))) for name, own in parts]
     return markdown(("module", "changes", "noticed", "share"), lines)
+
+
+def samples() -> str:
+    """Return how many changes of each sample were noticed at first, and how many are now."""
+    found = rows("mutations.csv")
+    lines = []
+    for seed in sorted({row["seed"] for row in found}):
+        own = [row for row in found if row["seed"] == seed]
+        first = [row["at first"] == "noticed" for row in own if row["at first"]]
+        now = [bool(row["noticed by"]) for row in own]
+        shares = [_percent(sum(each) / len(each)) if each else "not recorded" for each in (first, now)]
+        lines.append((seed, str(len({row["module"] for row in own})), str(len(own)), *shares))
+    return markdown(("seed", "modules", "changes", "noticed at first", "noticed now"), lines)
 
 
 def survivors() -> str:
@@ -797,7 +821,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "races": races,
     "real races": real_races,
     "history": history,
+    "coverage": coverage,
     "mutations": mutations,
+    "samples": samples,
     "survivors": survivors,
 }
 """Tables by the name in their comment; those of docs/results/estimators.md are in benchmarks/estimator_tables.py."""

@@ -3,8 +3,8 @@
 A change swaps an operator or a comparison, negates a condition, or adds one to a number, inside a function. All tests
 are collected once. A first run maps each line to the tests that reach it, and to how long they take (build/reach.json);
 then each change is made in a forked process, which runs the tests that reach it, the fastest first, until one fails.
-benchmarks/results/mutations.csv keeps all changes that were tried, each with the test that noticed it, or with the
-reason why none can.
+benchmarks/results/mutations.csv keeps all changes that were tried, each with the seed that drew it, whether a test
+noticed it at first, and the test that notices it now, or the reason why none can.
 
     python tests/mutations.py --each 20
     python tests/mutations.py --each 20 --module sampling/laws.py --seed 1
@@ -41,9 +41,11 @@ MODULES = [
     "metrics/definitions.py",
     "core/ranks.py",
     "sampling/laws.py",
+    *(f"sampling/{name}.py" for name in ("designs", "expectations", "pools", "sums")),
     *(f"estimators/{name}.py" for name in ("corrected", "bias_variance", "least_squares", "literature", "unbiased")),
-    *(f"estimators/{name}.py" for name in ("rank_laws", "pooled", "bounds")),
+    *(f"estimators/{name}.py" for name in ("rank_laws", "pooled", "bounds", "draws", "solvers", "worst_laws")),
     *(f"evaluation/{name}.py" for name in ("per_instance", "differences", "comparisons", "paired_tests")),
+    *(f"evaluation/{name}.py" for name in ("intervals", "exact_ranges", "joint_tests", "orders")),
     *("data/splits.py", "data/splitting.py"),
 ]
 TESTS = ["metrics", "core", "sampling", "estimators", "evaluation", "data", "ranking", "analysis"]
@@ -191,14 +193,15 @@ class Trials:
                 continue
             tests = reach.ordered(change, session.items, 1e9 if self.given.again else SECONDS)
             by = _forked(partial(_test, tests, partial(put, module, tree, functions)))
-            rows[change] = {"noticed by": by, "why not": row["why not"] if row and not by else ""}
+            first = row or {"seed": self.given.seed, "at first": "noticed" if by else "survived", "why not": ""}
+            rows[change] = {**first, "noticed by": by, "why not": "" if by else first["why not"]}
             print(*change, "->", by or f"survived {len(tests)} tests", flush=True)
             write(rows)
         return True
 
 
-def read() -> dict[Change, dict[str, str]]:
-    """Return the changes that were tried, each with the test that noticed it."""
+def read() -> dict[Change, dict[str, Any]]:
+    """Return the changes that were tried, each with what became of it."""
     found = csv.DictReader(RESULTS.read_text().splitlines()) if RESULTS.exists() else []
     return {
         Change(
@@ -208,11 +211,12 @@ def read() -> dict[Change, dict[str, str]]:
     }
 
 
-def write(rows: dict[Change, dict[str, str]]) -> None:
+def write(rows: dict[Change, dict[str, Any]]) -> None:
     with RESULTS.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Change._fields, "noticed by", "why not"])
-        writer.writerows([*change, *rows[change].values()] for change in sorted(rows))
+        names = [*Change._fields, "seed", "at first", "noticed by", "why not"]
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(change._asdict() | rows[change] for change in sorted(rows))
 
 
 def _forked(call: Callable[[], str]) -> str:

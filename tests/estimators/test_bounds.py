@@ -50,6 +50,21 @@ def test_bounds_hold_at_every_count(metric: str, case: Case, law: Law) -> None:
         assert excess(metric, case, law, upper=upper).min() >= -1e-9 * scale
 
 
+class Odd(Term):
+    """Counts odd ranks only, so that no other place of the item gives a multiple of its values."""
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return (rank % 2) / n_relevant
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_places_that_share_no_table_have_their_own(upper: bool) -> None:
+    case, sign = Case(37, 40, 340, 20), 1 if upper else -1
+    (table,) = Bound(upper).tables(Odd(), HYPERGEOMETRIC, [case])
+    found = HYPERGEOMETRIC.rows(every_count(case), case.m, case.N) @ table
+    assert np.all(sign * (found - (every_count(case) + 37) % 2 / 40) >= -1e-9)
+
+
 @pytest.mark.parametrize("law", LAWS, ids=["without", "with"])
 @pytest.mark.parametrize("case", [Case(1, 1, 500, 37), Case(1, 4, 3_541, 100), Case(1, 1, 9_999, 300)], ids=str)
 @pytest.mark.parametrize("metric", ["recall@10", "ndcg@10", "ap"])

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from tests.arrays import Floats, Ints
 from tests.sampling import reference
 from tests.sampling.terms import LAWS, METRICS, law_of, plain, problem_of, term_of
 from truerank.estimators import solvers
 from truerank.estimators.corrected import Case, Correction
 from truerank.estimators.least_squares import ConstrainedLeastSquares, LeastSquares, rank_estimate
-from truerank.metrics import AP, AUC, MeanRank, Recall
+from truerank.metrics import AP, AUC, MeanRank, Recall, Term
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC
 
 
@@ -37,6 +38,21 @@ def test_tables_of_several_cases_equal_single_solves(correction: Correction, rep
     cases, law, term = [Case(1, 1, n, 6) for n in (30, 90, 31)], law_of(replace), Recall(5)
     for case, table in zip(cases, correction.tables(term, law, cases), strict=True):
         np.testing.assert_allclose(table, correction.solve(term, law, case).values, rtol=1e-6)
+
+
+class Odd(Term):
+    """Counts odd ranks only: at ranks that are not whole it means nothing."""
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return (rank % 2 == 1) * 1.0
+
+
+def test_a_metric_of_any_shape_is_fitted_at_every_count() -> None:
+    N, m = 20_000, 3
+    counts = np.arange(N + 1)
+    expected = np.linalg.lstsq(BINOMIAL.rows(counts, m, N), (counts + 1.0) % 2, rcond=None)[0]
+    found = LeastSquares().solve(Odd(), BINOMIAL, Case(1, 1, N + 1, m)).values
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
 def test_minimal_bias_says_when_it_is_ill_conditioned() -> None:

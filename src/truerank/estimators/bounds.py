@@ -85,13 +85,13 @@ class Bound(Correction):
     def tables(self, term: Term, law: Law, cases: list[Case]) -> list[Floats]:
         columns = np.array(cases, dtype=np.int64).reshape(-1, 4)
         found: list[Floats] = [np.empty(0)] * len(cases)
-        for m, group, rows in self._grouped(term, law, columns):
+        for group, rows in self._grouped(term, law, columns):
             for place, row in zip(group.tolist(), rows, strict=True):
-                found[place] = row[: m + 1]
+                found[place] = row
         return found
 
-    def _grouped(self, term: Term, law: Law, columns: Ints) -> Iterator[tuple[int, Ints, Floats]]:
-        """Yield m, some cases with it, and their tables."""
+    def _grouped(self, term: Term, law: Law, columns: Ints) -> Iterator[tuple[Ints, Floats]]:
+        """Yield cases with the same m, and their tables."""
         i, n_relevant, n, m = columns.T
         N = n - n_relevant
         known = np.full(N.size, term.shape == "affine") | ((m == N) & law.distinct)
@@ -101,12 +101,11 @@ class Bound(Correction):
         first, which = distinct_columns(known.astype(np.int64), m, candidates, i == 1)
         for at, start in enumerate(first.tolist()):
             group = np.flatnonzero(which == at)
-            size = int(m[start])
             if known[start]:
-                yield size, group, _scaled(term, columns[group])
+                yield group, _scaled(term, columns[group])
             else:
                 shared = FixedDraws(int(candidates[start]), int(draws[start]), law)
-                yield size, group, _SharedTables(self, term, shared, columns[group]).tables()
+                yield group, _SharedTables(self, term, shared, columns[group]).tables()
 
 
 def _scaled(term: Term, columns: Ints) -> Floats:
