@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 import truerank as tr
 from tests.arrays import Floats, Ints
+from truerank.estimators import worst_laws
 from truerank.estimators.bounds import Bound
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case
 from truerank.estimators.draws import thinned
@@ -150,6 +151,32 @@ def test_under_smooth_laws_bounds_hold_for_each_of_them(metric: str, case: Case,
         assert over[top.size :].min() >= -1e-9
         uniform = np.cumsum(top) / np.arange(1, top.size + 1)
         assert uniform.min() < -1e-5  # no bound if ranks only fall
+
+
+def test_bounds_hold_if_too_many_laws_are_violated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the table falls short of is added to it, so that it is less sharp."""
+    case, term = Case(1, 1, 500, 37), cast("Term", tr.metric("recall@10"))
+    solved = Bound(True, "smooth").tables(term, HYPERGEOMETRIC, [case])[0]
+    monkeypatch.setattr(worst_laws, "_MOST_LAWS", 1)
+    over = excess("recall@10", case, HYPERGEOMETRIC, upper=True, assume="smooth")
+    assert least_smooth_mean(over[: case.N // 10 + 1]) >= -1e-7
+    assert over[case.N // 10 + 1 :].min() >= -1e-9
+    rough = Bound(True, "smooth").tables(term, HYPERGEOMETRIC, [case])[0]
+    assert not np.allclose(rough, solved)
+
+
+def test_the_first_guess_of_the_worst_law_is_allowed_and_no_better_than_uniform(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worst_laws, "_ROUNDS", 0)
+    numbers = np.random.default_rng(4).normal(size=40)
+    assert is_smooth(worst_law(numbers))
+    assert worst_law(numbers) @ numbers <= numbers.mean()
+
+
+def test_a_programme_that_has_no_least_value_is_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        minimise(np.ones(2), -1e9 * np.eye(2), np.eye(2), np.zeros(2))
 
 
 def test_a_stronger_assumption_gives_a_sharper_bound() -> None:

@@ -165,6 +165,17 @@ def test_smooth_law_is_a_maximum(n: int) -> None:
             assert goal(coefficients + size * direction) < best + 1e-6
 
 
+def test_a_smooth_law_after_one_step_is_likelier_or_that_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step for the second of these observations goes too far, and is not taken."""
+    monkeypatch.setattr(posteriors, "_MOST_STEPS", 1)
+    likely = np.linspace(2.0, 1.0, 25)
+    gentle, uniform = Seen(cells(24), np.ones(30), np.tile(likely, (30, 1))), np.full(25, 1 / 25)
+    law = smooth_law(gentle, 500.0).law
+    assert law.sum() == pytest.approx(1.0)
+    assert gentle.log_likelihood(law) > gentle.log_likelihood(uniform)
+    np.testing.assert_allclose(smooth_law(small(24, seed=2), 5.0).law, uniform, rtol=1e-12)
+
+
 def test_cells_cover_all_counts_once() -> None:
     for largest in (0, 3, 24, 25, 26, 100, 41_000):
         found = cells(largest)

@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import truerank as tr
 from tests.reference import lower_end
+from truerank.evaluation import intervals
 from truerank.evaluation.intervals import Interval, Units, attainable, student_interval, student_quantile
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
@@ -25,6 +26,13 @@ def test_students_quantile_far_out(df: float) -> None:
     """There SciPy's argument, close to 1, has few digits; its probability of lower values has all of them."""
     found = student_quantile(df, 1 - 2**-30)
     assert 2 * special.stdtr(df, -found) == pytest.approx(2**-30, rel=1e-6)
+
+
+def test_ends_that_are_not_found_in_time_are_possible_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "_STEPS", 2)
+    ranks = tr.Ranks.from_ranks([1] * 3 + [50] * 40, n=50)
+    low, high = tr.estimate(ranks, "rr").confidence_interval(0.95)
+    assert 1 / 50 <= low <= tr.values(ranks, "rr").mean() <= high <= 1
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -104,12 +104,11 @@ def _student(df: float, t: float) -> tuple[float, float]:
 
 def _beta_series(b: float, y: float) -> float:
     """Return the series of the incomplete beta function of 1/2 and b (DLMF 8.17.8), all of whose terms are positive."""
-    part = total = 1.0
-    for n in range(1, 100_000):
+    part, total, n = 1.0, 1.0, 0
+    while part >= 1e-17 * total:
+        n += 1
         part *= (b + n - 0.5) * y / (n + 0.5)
         total += part
-        if part < 1e-17 * total:
-            break
     return total
 
 
@@ -126,15 +125,15 @@ def _log_gamma_ratio(a: float) -> float:
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Return the continued fraction of the incomplete beta function (DLMF 8.17.22), by the method of Lentz."""
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    total = d
-    for m in range(1, 100_000):
+    total, change, m = d, math.inf, 0
+    while abs(change) > 1e-15:
+        m += 1
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for part in (even, odd):
             d, c = 1 / (1 + part * d), 1 + part / c
             total *= c * d
-        if abs(c * d - 1) < 1e-16:
-            break
+        change = c * d - 1
     return total
 
 
