@@ -456,17 +456,6 @@ def history() -> str:
     return markdown(("path / limit", *(f"{date}, {commit}" for date, commit in times)), lines)
 
 
-def coverage() -> str:
-    """Return how many lines and branches of each folder the tests reach."""
-    names = ("lines", "lines reached", "branches", "branches reached")
-    lines = []
-    for row in rows("coverage.csv"):
-        n_lines, reached, branches, taken = (int(row[name]) for name in names)
-        shares = _percent(reached / n_lines), _percent(taken / branches) if branches else ""
-        lines.append((row["part"], f"{n_lines:,}", shares[0], f"{branches:,}", shares[1]))
-    return markdown(("part", "lines", "reached", "branches", "reached"), lines)
-
-
 def mutations() -> str:
     """Return how many small changes to each module were tried, and how many a test notices."""
     found = rows("mutations.csv")
@@ -821,7 +810,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "races": races,
     "real races": real_races,
     "history": history,
-    "coverage": coverage,
     "mutations": mutations,
     "samples": samples,
     "survivors": survivors,

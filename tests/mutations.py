@@ -256,7 +256,7 @@ def _test(tests: list[pytest.Item], change: Callable[[], None]) -> str:
 
 def _in_order(tests: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
     """Return each test with the next one, which may need the same fixtures."""
-    return zip(tests, [*tests[1:], None], strict=True)
+    return itertools.zip_longest(tests, tests[1:])
 
 
 def _fails(test: pytest.Item, after: pytest.Item | None) -> bool:

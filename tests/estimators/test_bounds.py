@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import truerank as tr
 from tests.arrays import Floats, Ints
 from truerank.estimators import worst_laws
-from truerank.estimators.bounds import Bound
+from truerank.estimators.bounds import Bound, possible
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case
 from truerank.estimators.draws import thinned
 from truerank.estimators.worst_laws import minimise, worst_law
@@ -49,6 +49,13 @@ def test_bounds_hold_at_every_count(metric: str, case: Case, law: Law) -> None:
     scale = np.abs(exact(metric, case)).max()
     for upper in (False, True):
         assert excess(metric, case, law, upper=upper).min() >= -1e-9 * scale
+
+
+def test_what_is_possible_depends_on_all_candidates() -> None:
+    """Of 30 irrelevant candidates 10 were drawn, 2 of them above: between 2 and 22 are."""
+    ranks, auc = tr.Ranks.from_sampled([3], m=10, n=31), cast("Term", tr.metric("auc"))
+    assert possible(auc, ranks, upper=True).values == pytest.approx([1 - 2 / 30], rel=1e-15)
+    assert possible(auc, ranks, upper=False).values == pytest.approx([1 - 22 / 30], rel=1e-15)
 
 
 class Odd(Term):

@@ -72,3 +72,8 @@ def test_few_counts_stand_for_all(N: int, whole: int, growth: float) -> None:
     smooth: list[Callable[[Floats], Floats]] = [lambda g: 1 / (g + 1), lambda g: 1 / np.log2(g + 2), lambda g: g + 1]
     for function in smooth:
         np.testing.assert_allclose(few @ function(counts), weight @ function(every), rtol=1e-12)
+
+
+def test_small_catalogues_keep_every_count() -> None:
+    (kept,) = kept_counts(5, whole=10, growth=0.1)
+    assert kept.tolist() == [0, 1, 2, 3, 4, 5]

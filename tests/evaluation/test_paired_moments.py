@@ -1,5 +1,6 @@
 """Moments of differences that merge, against SciPy and tests of all values at once."""
 
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
+import truerank as tr
 from tests.arrays import Floats
+from truerank.evaluation.exact_ranges import UnknownOutcome, bound_values, bounded_outcome
 from truerank.evaluation.intervals import Interval
-from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, likelihood_outcome
+from truerank.evaluation.paired_tests import LikelihoodTest, PairedSample, StudentTest, likelihood_outcome
 from truerank.evaluation.paired_values import PairedPart, PairedValues, Task, parts_of_blocks
 
 PAIRS = [(1, 0), (2, 0), (2, 1)]
@@ -66,3 +69,19 @@ def test_nothing_and_a_single_instance() -> None:
     assert (nothing + single).differences.mean == 0
     assert np.isnan((single + nothing).differences.standard_error)
     assert (single + single).outcome.p_value == 1.0
+
+
+def test_only_likelihoods_without_hidden_errors_merge() -> None:
+    sample = PairedSample.of(np.random.default_rng(2).random((9, 2)), largest=np.ones(2))
+    likelihood, (student,) = likelihood_outcome(sample, (1, 0)), StudentTest().outcomes(sample, [(1, 0)])
+    unseen = replace(likelihood, hidden=0.1)
+    for one, other in ((likelihood, student), (student, likelihood), (unseen, likelihood), (likelihood, unseen)):
+        with pytest.raises(tr.InputError, match="a test of parts of the instances must be 'likelihood'"):
+            one.merged(other, 1.0)
+
+
+def test_what_is_unknown_for_one_part_is_unknown_for_all() -> None:
+    sampled = tr.Ranks.from_sampled([1, 5, 9], m=20, n=100)
+    bounds = bound_values(sampled, tr.metric("recall@10"), "nothing")
+    found, nothing = bounded_outcome(bounds, bounds, None), bounded_outcome(None, bounds, None)
+    assert nothing == UnknownOutcome() == found.merged(nothing, 1.0) == nothing.merged(found, 1.0)

@@ -83,10 +83,6 @@ class PairedSample:
         """Number of all instances, or their weight; NaN if there are none."""
         return float(self.sizes.sum()) or math.nan
 
-    def means(self) -> Floats:
-        """Return the mean over all instances of each column."""
-        return self.sums.sum(axis=0) / self.total
-
     def deviations(self, pair: Pair) -> Floats:
         """Return the deviation of each unit from the mean difference; they sum to 0."""
         difference = self.sums[:, pair[0]] - self.sums[:, pair[1]]
