@@ -63,7 +63,7 @@ test-variants: export OPENBLAS_NUM_THREADS := 1
 test-variants: .venv/.test ## runs what computes as on other processors
 	@native=$$(.venv/bin/truerank --version | sed -n 's/.*loops //p'); \
 	own=$$(OPENBLAS_VERBOSE=2 .venv/bin/python -c 'import numpy' 2>&1 | sed -n 's/^Core: //p'); \
-	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
+	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen x86-64-v4-vnni:SkylakeX; do \
 	  loops=$${pair%:*} core=$${pair#*:} tests="$(NUMERIC)"; \
 	  if [ $$loops = "$$native" ] || ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; then loops=$$native tests="$(ROUNDED)"; fi; \
 	  if [ $$loops:$$core = "$$native:$$own" ]; then echo "skipped: loops $$loops, BLAS as on $$core, as in make test"; continue; fi; \

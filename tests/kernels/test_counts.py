@@ -264,7 +264,7 @@ def count_by_int16(*arguments: Any, **options: Any) -> bool:
 @needs_int16
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("columns", [1, 2, 5, 31, 64, 4097])
+@pytest.mark.parametrize("columns", [1, 2, 5, 31, 64, 1023, 4097])
 def test_whole_numbers_change_no_count(biased: bool, kind: str, columns: int) -> None:
     users, items, train, test, bias = catalogue(kind, columns)
     single = users.astype(np.float32), items.astype(np.float32)

@@ -106,6 +106,9 @@ def results() -> dict[str, Any]:
             patch.setattr(factor_loops, "COLUMNS_FOR_INT16", 1)
             patch.setattr(factor_loops, "WORK_FOR_INT16", 0)
             found[f"whole numbers {name}"] = count_factors(users, items, *lists, item_bias=items[:, 0])
+            apart = items * np.linspace(1, 2, 5000, dtype=number)[:, None]  # no ties
+            found[f"sieve {name}"] = count_factors(users, apart, *lists, depth=7)
+            found[f"best sieve {name}"] = best_factors(users, apart, np.arange(80), lists[0], 30)
         found[f"scores {name}"] = count_scores(scores.__getitem__, 5000, *lists)
         everyone = np.arange(80)
         found[f"best factors {name}"] = best_factors(users, items, everyone, lists[0], 30, item_bias=items[:, 0])
@@ -150,15 +153,15 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_best_variant_is_loaded(load: Any) -> None:
-    levels = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "arm64": 0, "native": 0}
-    assert load().processor_level() in (0, 1, 3, 4)
+    levels = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4, "x86-64-v4-vnni": 5, "arm64": 0, "native": 0}
+    assert load().processor_level() in (0, 1, 3, 4, 5)
     assert max(library.runnable(), key=levels.__getitem__) == library.variant()
 
 
 @pytest.mark.parametrize("name", library.runnable())
 def test_the_environment_chooses_a_variant(name: str, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUERANK_LOOPS", name)
-    assert Path(load()._name).name == f"kernels-{name}{library.SUFFIX}"
+    assert Path(load()._name).name == f"kernels-{name.removesuffix('-vnni')}{library.SUFFIX}"
     assert library.variant() == name
 
 

@@ -17,6 +17,14 @@
 
 #include <stdint.h>
 
+/* With AVX-512, the files of these functions are compiled once more, for processors with VNNI (see hatch_build.py). */
+#ifdef DOT_PRODUCTS
+#define count_int16 count_int16_vnni
+#define count_sieve count_sieve_vnni
+#define best_sieve best_sieve_vnni
+#define int16_lanes int16_lanes_vnni
+#endif
+
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
 #else
@@ -62,7 +70,8 @@ typedef struct {
     int64_t *above, *tied;
 } Block;
 
-/* Return the x86-64 level that this processor and operating system support: 1, 3 or 4; 0 on other processors. */
+/* Return the x86-64 level that this processor and operating system support: 1, 3 or 4, or 5 for level 4 with
+   VNNI; 0 on other processors. */
 EXPORT int64_t processor_level(void);
 
 /* Count the items start..stop - 1 for all users of the block; return DONE, INVALID or NO_MEMORY.

@@ -1,9 +1,12 @@
 /* Keys: scores by products of whole numbers, of which a register holds two or four times as many as of float32.
 
    Include with ROUNDED_BITS defined as 16 or 8. Factors are scaled and rounded to whole numbers of so many bits, so that
-   their sums of products are exact, and differ from the scores by no more than a known margin. A sum, or its upper half,
+   their sums of products are exact, and differ from the scores by no more than a known margin. A sum, or its upper part,
    is a key of 16 bits; keys tell on which side of a target a score is, unless it is closer than the margin. Items are
-   in the order of falling lengths, because those of a chunk share a scale. */
+   in the order of falling lengths, because those of a chunk share a scale.
+
+   With DOT_PRODUCTS one instruction (of AVX-512 VNNI) multiplies and adds to sums of 32 bits, which leave room for larger
+   numbers of 8 bits, and so for a smaller margin. */
 
 #ifndef KEYS_H
 #define KEYS_H
@@ -22,29 +25,47 @@ typedef int16_t keys __attribute__((vector_size(VECTOR_BYTES)));
 
 #if ROUNDED_BITS == 16
 typedef int16_t rounded;
-typedef int32_t pair;
-typedef wholes sums;
 enum {
-    TILE = KEYS, /* items of a tile */
     OFFSET = 0,
     LONGEST_USER = 46340, LONGEST_ITEM = 46340, /* lengths of rounded rows, whose product is below 2^31 */
     LARGEST_USER = 32767, LARGEST_ITEM = 32767,
-    UNIT = 1 << 16, /* of a key */
+    SHIFT = 16, /* from a sum to its key */
     MOST_COLUMNS = 1 << 16, /* with more, rounding could add too much to the length of a row */
+};
+#elif defined(DOT_PRODUCTS)
+typedef int8_t rounded;
+enum {
+    OFFSET = 128, /* is added to the factors of users, because one side of the products is unsigned */
+    LONGEST_USER = 1024, LONGEST_ITEM = 1023, /* their product is below 2^20 */
+    LARGEST_USER = 127, LARGEST_ITEM = 127,
+    SHIFT = 5,
+    MOST_COLUMNS = 1 << 10,
 };
 #else
 typedef int8_t rounded;
-typedef int16_t pair;
-typedef uint16_t sums __attribute__((vector_size(VECTOR_BYTES)));
 enum {
-    TILE = 2 * KEYS,
-    OFFSET = 64, /* is added to the factors of users, because one side of the products is unsigned */
+    OFFSET = 64,
     LONGEST_USER = 128, LONGEST_ITEM = 255, /* their product is below 2^15 */
     LARGEST_USER = 63, LARGEST_ITEM = 127, /* the sum of two products, offset included, is below 2^15 */
-    UNIT = 1,
+    SHIFT = 0,
     MOST_COLUMNS = 1 << 10,
 };
 #endif
+
+#if ROUNDED_BITS == 16 || defined(DOT_PRODUCTS)
+typedef int32_t bundle; /* of factors that are multiplied and added by one instruction */
+typedef wholes sums;
+enum { TILE = KEYS }; /* items of a tile */
+#else
+typedef int16_t bundle;
+typedef uint16_t sums __attribute__((vector_size(VECTOR_BYTES)));
+enum { TILE = 2 * KEYS };
+#endif
+enum {
+    UNIT = 1 << SHIFT,
+    BUNDLED = sizeof(bundle) / sizeof(rounded),
+    IS_SHORTENED = sizeof(bundle) > sizeof(int16_t), /* whether a sum has more bits than its key */
+};
 
 #if defined(__AVX512BW__)
 typedef __m512i raw;
@@ -69,19 +90,26 @@ INLINE uint64_t bits_of(keys hits) {
 }
 #endif
 
-/* Products of neighbours are added in pairs; sums of 32 bits are shortened lane by lane of 16 bytes. */
 INLINE wholes multiply(wholes a, wholes b) {
     return (wholes)INTRINSIC(madd_epi16)((raw)a, (raw)b);
 }
-INLINE sums multiply_pairs(wholes users, sums items) {
-#if ROUNDED_BITS == 16
-    return multiply(users, items);
+
+/* Add the products of the factors in bundles. */
+INLINE sums add_products(sums totals, wholes users, sums items) {
+#if ROUNDED_BITS == 16 && defined(DOT_PRODUCTS)
+    return (sums)INTRINSIC(dpwssd_epi32)((raw)totals, (raw)users, (raw)items);
+#elif defined(DOT_PRODUCTS)
+    return (sums)INTRINSIC(dpbusd_epi32)((raw)totals, (raw)users, (raw)items);
+#elif ROUNDED_BITS == 16
+    return totals + multiply(users, items);
 #else
-    return (sums)INTRINSIC(maddubs_epi16)((raw)users, (raw)items);
+    return totals + (sums)INTRINSIC(maddubs_epi16)((raw)users, (raw)items);
 #endif
 }
+
+/* Return the keys of sums of 32 bits, lane by lane of 16 bytes. */
 INLINE keys shorten(wholes a, wholes b) {
-    return (keys)INTRINSIC(packs_epi32)((raw)(a >> 16), (raw)(b >> 16));
+    return (keys)INTRINSIC(packs_epi32)((raw)(a >> SHIFT), (raw)(b >> SHIFT));
 }
 
 /* A row of factors in whole numbers: row * scale, rounded. */
@@ -92,12 +120,12 @@ typedef struct {
 
 typedef struct {
     Top top;
-    int64_t pairs;      /* of factors, with a zero if their number is odd */
+    int64_t bundles;    /* of the factors of a row, with zeros at the end of the last one */
     Rounded *rounded;   /* of each user */
-    pair *users;        /* rows of pairs */
-    int32_t *panel;     /* pairs of USERS users side by side */
-    pair *items;        /* panels of TILE items side by side */
-    int16_t *bases;     /* of items: what the sums start from, to make up for the offset */
+    bundle *users;      /* rows of bundles */
+    int32_t *panel;     /* bundles of USERS users side by side */
+    bundle *items;      /* panels of TILE items side by side */
+    bundle *bases;      /* of items: what the sums start from, to make up for the offset */
     int16_t *keys;      /* of one panel of users: rows of length ROW */
     int16_t *highs, *lows; /* per target of a user: keys above the first are above it, up to the second below it */
     int64_t waiting[CHAINS], n_waiting; /* items whose scores are to be computed, together */
@@ -133,13 +161,13 @@ static double measure(const Matrix *rows, int64_t row, const number *bias, doubl
 }
 
 /* Return a scale with which a row stays within the limits; rounding adds at most half a unit to each of its numbers. */
-static double scale_of(double length, double largest, int64_t pairs, double longest, double limit) {
-    return length > 0 ? fmin((longest - sqrt(pairs / 2.0)) / length, limit / largest) : 1;
+static double scale_of(double length, double largest, int64_t bundles, double longest, double limit) {
+    return length > 0 ? fmin((longest - sqrt(BUNDLED * bundles) / 2) / length, limit / largest) : 1;
 }
 
 /* Write a row of factors, times the scale, in whole numbers; return the length of what rounding adds, in their unit. */
 static double round_row(
-    const Matrix *rows, int64_t row, const number *bias, double scale, int64_t pairs, rounded offset, rounded *out) {
+    const Matrix *rows, int64_t row, const number *bias, double scale, int64_t bundles, int32_t offset, rounded *out) {
     double squares[PARTS] = {0}, total = 0, middle = 0x1.8p52; /* adding and subtracting it rounds */
     int64_t columns = rows->columns + (bias != NULL), k = 0;
     if (rows->column_step == 1)
@@ -154,8 +182,8 @@ static double round_row(
         squares[0] += (value - whole) * (value - whole);
         out[k] = (rounded)((int32_t)whole + offset);
     }
-    if (columns < 2 * pairs)
-        out[columns] = 0;
+    for (; k < BUNDLED * bundles; k++)
+        out[k] = 0;
     for (int j = 0; j < PARTS; j++)
         total += squares[j];
     return sqrt(total) * (1 + 0x1p-36) + 0x1p-30;
@@ -164,21 +192,21 @@ static double round_row(
 /* Round the users that are left; return whether there is memory. */
 static int new_keyed(Keyed *all) {
     Top *top = &all->top;
-    int64_t users = top->block->users, pairs = all->pairs = (top->users->columns + 1) / 2, longest = 0;
+    int64_t users = top->block->users, bundles = all->bundles = (top->users->columns + BUNDLED - 1) / BUNDLED, longest = 0;
     for (int64_t user = 0; user < users; user++)
         longest = most(longest, top->open[user]);
     int64_t places = top->tiles.chunk + TILE;
     all->memory = malloc(
-        users * sizeof *all->rounded + USERS * pairs * sizeof *all->panel +
-        (users + places) * pairs * sizeof(pair) + (places + USERS * ROW + 2 * (longest + 1)) * sizeof(int16_t) + 64);
+        users * sizeof *all->rounded + USERS * bundles * sizeof *all->panel +
+        ((users + places) * bundles + places) * sizeof(bundle) + (USERS * ROW + 2 * (longest + 1)) * sizeof(int16_t) + 64);
     if (!all->memory)
         return 0;
-    all->items = (pair *)(((uintptr_t)all->memory + 63) / 64 * 64);
-    all->rounded = (Rounded *)(all->items + places * pairs);
+    all->items = (bundle *)(((uintptr_t)all->memory + 63) / 64 * 64);
+    all->rounded = (Rounded *)(all->items + places * bundles);
     all->panel = (int32_t *)(all->rounded + users);
-    all->users = (pair *)(all->panel + USERS * pairs);
-    all->bases = (int16_t *)(all->users + users * pairs);
-    all->keys = all->bases + places;
+    all->users = (bundle *)(all->panel + USERS * bundles);
+    all->bases = all->users + users * bundles;
+    all->keys = (int16_t *)(all->bases + places);
     all->highs = all->keys + USERS * ROW;
     all->lows = all->highs + longest + 1;
     for (int64_t user = 0; user < users; user++) {
@@ -186,9 +214,9 @@ static int new_keyed(Keyed *all) {
         if (!top->open[user])
             continue;
         double largest = measure(top->users, user, NULL, &own->length);
-        own->scale = scale_of(own->length, largest, pairs, LONGEST_USER, LARGEST_USER);
-        rounded *out = (rounded *)(all->users + user * pairs);
-        own->error = round_row(top->users, user, NULL, own->scale, pairs, OFFSET, out) / own->scale;
+        own->scale = scale_of(own->length, largest, bundles, LONGEST_USER, LARGEST_USER);
+        rounded *out = (rounded *)(all->users + user * bundles);
+        own->error = round_row(top->users, user, NULL, own->scale, bundles, OFFSET, out) / own->scale;
     }
     return 1;
 }
@@ -196,15 +224,15 @@ static int new_keyed(Keyed *all) {
 /* Return which of the places side by side in a tile holds an item, so that shortening brings all into their order. */
 INLINE int64_t slot_of(int64_t item) {
     int64_t within = item % 8;
-    return ROUNDED_BITS == 8 ? item : item / 8 * 4 + within % 4 + (within < 4 ? 0 : LANES);
+    return !IS_SHORTENED ? item : item / 8 * 4 + within % 4 + (within < 4 ? 0 : LANES);
 }
 
 /* Return what the sums of an item start from. */
-static int16_t base_of(const rounded *row, int64_t pairs) {
+static bundle base_of(const rounded *row, int64_t bundles) {
     int32_t total = 0;
-    for (int64_t k = 0; k < 2 * pairs; k++)
+    for (int64_t k = 0; k < BUNDLED * bundles; k++)
         total += row[k];
-    return (int16_t)(-OFFSET * total);
+    return (bundle)(-OFFSET * total);
 }
 
 /* Round the items at places low..high - 1 into panels; return what they have in common. */
@@ -217,17 +245,17 @@ static Rounded round_items(Keyed *all, int64_t low, int64_t high) {
         largest = fmax(largest, measure(top->items, chosen[place], top->bias, &length));
         common.length = fmax(common.length, length);
     }
-    common.scale = scale_of(common.length, largest, all->pairs, LONGEST_ITEM, LARGEST_ITEM);
-    pair *row = (pair *)all->panel; /* for users later */
-    int64_t last = (high - low) / TILE * TILE * all->pairs;
-    memset(all->items + last, 0, TILE * all->pairs * sizeof *all->items);
+    common.scale = scale_of(common.length, largest, all->bundles, LONGEST_ITEM, LARGEST_ITEM);
+    bundle *row = (bundle *)all->panel; /* for users later */
+    int64_t last = (high - low) / TILE * TILE * all->bundles;
+    memset(all->items + last, 0, TILE * all->bundles * sizeof *all->items);
     for (int64_t place = low; place < high; place++) {
-        int64_t item = place - low;
-        pair *panel = all->items + item / TILE * TILE * all->pairs + slot_of(item % TILE);
-        double error = round_row(top->items, chosen[place], top->bias, common.scale, all->pairs, 0, (rounded *)row);
+        int64_t item = place - low, first = item / TILE * TILE, slot = slot_of(item % TILE);
+        bundle *panel = all->items + first * all->bundles + slot;
+        double error = round_row(top->items, chosen[place], top->bias, common.scale, all->bundles, 0, (rounded *)row);
         common.error = fmax(common.error, error / common.scale);
-        all->bases[item] = base_of((rounded *)row, all->pairs);
-        for (int64_t k = 0; k < all->pairs; k++)
+        all->bases[first + slot] = base_of((rounded *)row, all->bundles);
+        for (int64_t k = 0; k < all->bundles; k++)
             panel[k * TILE] = row[k];
     }
     return common;
@@ -240,45 +268,43 @@ INLINE sums load_sums(const void *from) {
 }
 
 /* Compute the keys of one panel of users with one panel of items. */
-static void key_tile(const int32_t *users, const pair *items, const int16_t *bases, int64_t pairs, int16_t *out) {
+static void key_tile(const int32_t *users, const bundle *items, const bundle *bases, int64_t bundles, int16_t *out) {
     sums totals[USERS][2];
     UNROLLED for (int row = 0; row < USERS; row++) {
         totals[row][0] = OFFSET == 0 ? (sums){0} : load_sums(bases);
-        totals[row][1] = OFFSET == 0 ? (sums){0} : load_sums(bases + KEYS);
+        totals[row][1] = OFFSET == 0 ? (sums){0} : load_sums(bases + TILE / 2);
     }
-    for (int64_t k = 0; k < pairs; k++) {
+    for (int64_t k = 0; k < bundles; k++) {
         sums left = load_sums(items + k * TILE), right = load_sums(items + k * TILE + TILE / 2);
-        __builtin_prefetch(items + (pairs + k) * TILE); /* of the next tile */
+        __builtin_prefetch(items + (bundles + k) * TILE); /* of the next tile */
         UNROLLED for (int row = 0; row < USERS; row++) {
             wholes user = users[k * USERS + row] - (wholes){0};
-            totals[row][0] += multiply_pairs(user, left);
-            totals[row][1] += multiply_pairs(user, right);
+            totals[row][0] = add_products(totals[row][0], user, left);
+            totals[row][1] = add_products(totals[row][1], user, right);
         }
     }
     UNROLLED for (int row = 0; row < USERS; row++) {
-#if ROUNDED_BITS == 16
-        keys key = shorten(totals[row][0], totals[row][1]);
-        memcpy(out + row * ROW, &key, sizeof key);
-#else
-        memcpy(out + row * ROW, totals[row], sizeof totals[row]);
-#endif
+        keys both[2] = {(keys)totals[row][0], (keys)totals[row][1]};
+        if (IS_SHORTENED)
+            both[0] = shorten((wholes)totals[row][0], (wholes)totals[row][1]);
+        memcpy(out + row * ROW, both, TILE * sizeof *out);
     }
 }
 
-/* Return a pair as often as it fits into 32 bits. */
-INLINE int32_t repeated(pair two) {
-    return ROUNDED_BITS == 16 ? two : (int32_t)((uint16_t)two * 0x10001u);
+/* Return a bundle as often as it fits into 32 bits. */
+INLINE int32_t repeated(bundle factors) {
+    return IS_SHORTENED ? factors : (int32_t)((uint16_t)factors * 0x10001u);
 }
 
 /* Compute the keys of some chosen users, at most USERS, with all items of the chunk. */
 static void key_panel(Keyed *all, const int32_t *chosen, int64_t size, int64_t n_items) {
     for (int64_t i = 0; i < USERS; i++) {
-        const pair *row = all->users + chosen[least(i, size - 1)] * all->pairs;
-        for (int64_t k = 0; k < all->pairs; k++)
+        const bundle *row = all->users + chosen[least(i, size - 1)] * all->bundles;
+        for (int64_t k = 0; k < all->bundles; k++)
             all->panel[k * USERS + i] = repeated(row[k]);
     }
     for (int64_t item = 0; item < n_items; item += TILE)
-        key_tile(all->panel, all->items + item * all->pairs, all->bases + item, all->pairs, all->keys + item);
+        key_tile(all->panel, all->items + item * all->bundles, all->bases + item, all->bundles, all->keys + item);
 }
 
 /* Mask items that are not counted, and up to a whole vector; return its end. */

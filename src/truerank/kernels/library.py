@@ -22,8 +22,10 @@ FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 LOOPS_VARIABLE, NUMPY = "TRUERANK_LOOPS", "numpy"
-LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1, "arm64": 0, "native": 0}
+LEVELS = {"x86-64-v4-vnni": 5, "x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1, "arm64": 0, "native": 0}
 """The variants of the library, each with the `processor_level` that it needs."""
+
+_VNNI = "-vnni"  # ends the name of a variant that is in the library of another one: some functions are there twice
 
 DONE, GAVE_UP, INVALID, NO_MEMORY = 0, 1, -2, -3
 """Status codes of functions; some functions return an index instead."""
@@ -389,7 +391,7 @@ def _wrong_choice(wanted: str, names: list[str]) -> str:
 def variant() -> str:
     """Return the name of the loops in use: a variant of the library, or numpy."""
     loaded = load()
-    return NUMPY if loaded is None else Path(loaded._name).stem.removeprefix("kernels-")
+    return NUMPY if loaded is None else str(loaded.variant)
 
 
 def runnable() -> list[str]:
@@ -401,7 +403,7 @@ def runnable() -> list[str]:
 
 def load_variant(name: str) -> ctypes.CDLL | None:
     """Return the library with this name and all types declared; None if it is missing or not for this system."""
-    path = FOLDER / f"kernels-{name}{SUFFIX}"
+    path = FOLDER / f"kernels-{name.removesuffix(_VNNI)}{SUFFIX}"
     if not path.exists():
         return None
     try:
@@ -409,8 +411,11 @@ def load_variant(name: str) -> ctypes.CDLL | None:
     except OSError:
         return None
     for entry, arguments in ENTRIES.items():
-        function = getattr(library, entry)
+        is_twice = name.endswith(_VNNI) and hasattr(library, entry + "_vnni")
+        function = library[entry + "_vnni" if is_twice else entry]
         function.argtypes, function.restype = arguments, ctypes.c_int64
+        setattr(library, entry, function)
+    library.variant = name
     return library
 
 

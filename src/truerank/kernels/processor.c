@@ -14,6 +14,8 @@ enum {
     LEVEL_3_LATER = 1 << 5,
     /* leaf 7, EBX: AVX-512 F, DQ, CD, BW, VL */
     LEVEL_4_EXTENDED = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | (int)(1u << 31),
+    /* leaf 7, ECX: AVX-512 VNNI */
+    DOT_PRODUCTS_EXTENDED = 1 << 11,
     /* registers that the operating system saves: SSE and AVX; masks and wide registers of AVX-512 */
     SAVES_AVX = 0x06,
     SAVES_AVX512 = 0xe6,
@@ -30,15 +32,17 @@ static unsigned int saved_registers(void) {
 }
 
 int64_t processor_level(void) {
-    unsigned int a, b, basic, extended, later, d;
+    unsigned int a, b, basic, extended, more, later, d;
     if (!__get_cpuid(1, &a, &b, &basic, &d) || !has_all(basic, LEVEL_3_BASIC))
         return 1;
-    if (!__get_cpuid_count(7, 0, &a, &extended, &b, &d) || !__get_cpuid(0x80000001, &a, &b, &later, &d))
+    if (!__get_cpuid_count(7, 0, &a, &extended, &more, &d) || !__get_cpuid(0x80000001, &a, &b, &later, &d))
         return 1;
     unsigned int saved = saved_registers();
     if (!has_all(extended, LEVEL_3_EXTENDED) || !has_all(later, LEVEL_3_LATER) || !has_all(saved, SAVES_AVX))
         return 1;
-    return has_all(extended, LEVEL_4_EXTENDED) && has_all(saved, SAVES_AVX512) ? 4 : 3;
+    if (!has_all(extended, LEVEL_4_EXTENDED) || !has_all(saved, SAVES_AVX512))
+        return 3;
+    return has_all(more, DOT_PRODUCTS_EXTENDED) ? 5 : 4;
 }
 
 #else
