@@ -363,8 +363,14 @@ def _length(given: Any) -> int:
     return given.count if isinstance(given, RowsArgument) else np.size(given)
 
 
+class Loops(ctypes.CDLL):
+    """A loaded library, and the name of the variant that it is loaded as."""
+
+    variant: str
+
+
 @cache
-def load() -> ctypes.CDLL | None:
+def load() -> Loops | None:
     """Return the library that the environment variable TRUERANK_LOOPS names, or else the best for this processor.
 
     None means that NumPy computes, because the variable says so or, after one warning, because there is no library.
@@ -391,7 +397,7 @@ def _wrong_choice(wanted: str, names: list[str]) -> str:
 def variant() -> str:
     """Return the name of the loops in use: a variant of the library, or numpy."""
     loaded = load()
-    return NUMPY if loaded is None else str(loaded.variant)
+    return NUMPY if loaded is None else loaded.variant
 
 
 def runnable() -> list[str]:
@@ -401,13 +407,13 @@ def runnable() -> list[str]:
     return [name for name, least in LEVELS.items() if least <= level and load_variant(name)]
 
 
-def load_variant(name: str) -> ctypes.CDLL | None:
+def load_variant(name: str) -> Loops | None:
     """Return the library with this name and all types declared; None if it is missing or not for this system."""
     path = FOLDER / f"kernels-{name.removesuffix(_VNNI)}{SUFFIX}"
     if not path.exists():
         return None
     try:
-        library = ctypes.CDLL(str(path))
+        library = Loops(str(path))
     except OSError:
         return None
     for entry, arguments in ENTRIES.items():
