@@ -33,6 +33,7 @@ MORE_FLAGS = {
 DOT_PRODUCTS = ["-DDOT_PRODUCTS", "-mavx512vnni"]
 WITH_DOT_PRODUCTS = ["int16.c", "sieve.c"]  # for AVX-512, also compiled without
 SMALL = "-fno-unroll-loops -fno-unwind-tables -fno-asynchronous-unwind-tables"  # a third less code, not slower
+LINUX = "-nostdlib -lc -Wl,-z,defs"  # without the support library of zig: nothing needs it, and it is compiled first
 
 
 class Target(NamedTuple):
@@ -92,7 +93,8 @@ class Compiler(NamedTuple):
 
     def _link(self, objects: list[Future[str]], path: Path, folder: str) -> Path:
         library = Path(folder, path.name)
-        self._run("-shared", "-O3", "-s", *(each.result() for each in objects), "-lm", "-o", str(library))
+        own = LINUX.split() if self.zig and path.suffix == ".so" else []
+        self._run("-shared", "-O3", "-s", *(each.result() for each in objects), *own, "-lm", "-o", str(library))
         replacement = shutil.copy(library, path.with_name(path.name + ".new"))
         Path(replacement).replace(path)  # processes that have loaded the old library keep it
         return path
