@@ -2,9 +2,12 @@
 
    Each array has exactly the size that kernels.h asks for, so the address sanitizer sees every read or write beside it.
    Factors are small whole numbers, whose scores are exact; where the lists are right, counts and best items must be
-   those of a slow definition. `make fuzz-loops` builds and runs it. */
+   those of a slow definition. `make fuzz-loops` builds and runs it, with what the loops allocate taken from here. */
 
 #include <math.h>
+#ifndef REPLAYED
+#include <sanitizer/asan_interface.h>
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,41 @@ static uint64_t state;
 static void *rooms[ROOMS];
 static int n_rooms, wide, is_damaged;
 static int64_t n_users, n_items, calls, further; /* and how many inputs were run, and went past the first check */
+
+static size_t n_live; /* large blocks that the loops have not freed */
+
+#ifndef REPLAYED
+/* Memory for the loops. The sanitizer maps large blocks anew each time, which would take most of the time; here they are
+   parts of one array that is poisoned everywhere else, until all of them are free. */
+enum { LARGE = 1 << 17, GAP = 64 };
+static _Alignas(64) char pool[1 << 26];
+static size_t n_used;
+
+void *malloc_fuzzed(size_t size) {
+    if (size < LARGE)
+        return malloc(size);
+    if (!n_used)
+        ASAN_POISON_MEMORY_REGION(pool, n_used = GAP);
+    char *memory = pool + n_used;
+    n_used += (size + 2 * GAP - 1) / GAP * GAP;
+    n_live++;
+    CHECK(n_used < sizeof pool);
+    ASAN_POISON_MEMORY_REGION(memory, pool + n_used - memory);
+    ASAN_UNPOISON_MEMORY_REGION(memory, size);
+    return memory;
+}
+
+void free_fuzzed(void *memory) {
+    if ((char *)memory < pool || (char *)memory >= pool + sizeof pool) {
+        free(memory);
+        return;
+    }
+    if (--n_live)
+        return;
+    ASAN_POISON_MEMORY_REGION(pool, n_used);
+    n_used = 0;
+}
+#endif
 
 /* A decision below `size`, one byte of the input; 0 when there are no more. */
 static int64_t choose(int64_t size) {
@@ -284,6 +322,7 @@ static int64_t fuzz_count_top(void) {
             ? count_int16(&made.users, &made.items, made.bias, &counts, &order, depth, low, high)
             : BOTH(count_top, &made.users, &made.items, made.bias, &counts, &order, depth, low, high);
     }
+    CHECK(bits != 16 || int16_lanes() || status != DONE);
     if (status == DONE && !is_damaged)
         check_counts(&given, made.scores, depth);
     return status;
@@ -383,21 +422,74 @@ static int64_t fuzz_pairs(void) {
     return status;
 }
 
+/* The slow definition of counts among samples, where each relevant and each sampled item has its score. */
+static void check_sampled(
+    const Rows *own, const Rows *others, const void *own_scores, const void *scores, const int64_t *order,
+    const int64_t *above, const int64_t *tied) {
+    for (int64_t user = 0; user < n_users; user++)
+        for (int64_t j = own->begin[user]; j < own->begin[user + 1]; j++) {
+            int64_t higher = 0, equal = 0;
+            for (int64_t i = others->begin[user]; i < others->begin[user + 1]; i++) {
+                higher += get(scores, i) > get(own_scores, order[j]);
+                equal += get(scores, i) == get(own_scores, order[j]);
+            }
+            CHECK(above[j] == higher && tied[j] == equal);
+        }
+}
+
 static int64_t fuzz_sampled(void) {
     Rows own = rows(n_users, n_items, 4), others = rows(n_users, n_items, 2);
     void *own_scores = numbers(own.size, 0), *scores = numbers(others.size, 0), *targets = numbers(own.size, 0);
     Sampled sampled = {n_users, own_scores, own.size, own.begin, scores, others.size, others.begin};
     int64_t *order = sizes(own.size), *above = sizes(own.size), *tied = sizes(own.size);
     int64_t status = BOTH(count_sampled, &sampled, targets, order, above, tied);
-    for (int64_t user = 0; user < n_users && status == DONE; user++)
-        for (int64_t j = own.begin[user]; j < own.begin[user + 1]; j++) {
-            int64_t higher = 0, equal = 0;
-            for (int64_t i = others.begin[user]; i < others.begin[user + 1]; i++) {
-                higher += get(scores, i) > get(own_scores, order[j]);
-                equal += get(scores, i) == get(own_scores, order[j]);
-            }
-            CHECK(above[j] == higher && tied[j] == equal);
+    if (status == DONE)
+        check_sampled(&own, &others, own_scores, scores, order, above, tied);
+    return status;
+}
+
+/* Factors in whole numbers of 16 bits, with the bias as their last column; the input can leave out some rows. */
+static WholeRows whole_rows(const Matrix *matrix, const void *bias) {
+    int64_t columns = matrix->columns + (bias != NULL), is_partial = choose(3) == 2;
+    int64_t padded = (columns + WHOLE_COLUMNS - 1) / WHOLE_COLUMNS * WHOLE_COLUMNS;
+    int16_t *whole = room(matrix->rows * padded, sizeof *whole);
+    void *units = numbers(matrix->rows, 0);
+    for (int64_t row = 0; row < matrix->rows; row++) {
+        double exact[64], squares = 0, largest = 0;
+        for (int64_t k = 0; k < columns; k++) {
+            exact[k] = k < matrix->columns ? get(matrix->numbers, row * matrix->columns + k) : get(bias, row);
+            squares += exact[k] * exact[k];
+            largest = fmax(largest, fabs(exact[k]));
         }
+        double unit = fmax(sqrt(squares) / (LONGEST_WHOLE - sqrt(columns)), largest / 32766);
+        for (int64_t k = 0; k < columns; k++)
+            whole[row * padded + k] = (int16_t)lrint(exact[k] / (unit > 0 ? unit : 1));
+        set(units, row, is_partial && draw(4) == 0 ? NAN : unit);
+    }
+    return (WholeRows){whole, units, matrix->rows, padded};
+}
+
+/* The score of each entry of rows of items. */
+static void *scores_of(const Rows *given, const double *all) {
+    void *made = numbers(given->size, 0);
+    for (int64_t user = 0; user < n_users; user++)
+        for (int64_t i = given->begin[user]; i < given->begin[user + 1]; i++)
+            set(made, i, all[user * n_items + given->columns[i]]);
+    return made;
+}
+
+static int64_t fuzz_among(void) {
+    Factors made = factors();
+    WholeRows users = whole_rows(&made.users, NULL), items = whole_rows(&made.items, made.bias);
+    Rows own = rows(n_users, n_items, 4), others = rows(n_users, n_items, 1 + choose(9));
+    int64_t *order = sizes(own.size), *above = sizes(own.size), *tied = sizes(own.size);
+    items.rows -= is_damaged && choose(16) == 15;
+    users.columns -= is_damaged && choose(16) == 15;
+    int64_t status = BOTH(
+        count_among, &made.users, &made.items, made.bias, &users, &items, &own, &others, numbers(own.size, 0), order,
+        above, tied);
+    if (status == DONE)
+        check_sampled(&own, &others, scores_of(&own, made.scores), scores_of(&others, made.scores), order, above, tied);
     return status;
 }
 
@@ -475,9 +567,10 @@ static int64_t fuzz_inverse(void) {
 
 static int64_t (*const LOOPS[])(void) = {
     fuzz_count_factors, fuzz_count_top, fuzz_best_factors, fuzz_scores, fuzz_histories, fuzz_pairs,
-    fuzz_sampled, fuzz_draws, fuzz_together, fuzz_least_squares, fuzz_inverse,
+    fuzz_sampled, fuzz_among, fuzz_draws, fuzz_together, fuzz_least_squares, fuzz_inverse,
 };
 
+/* Write how many inputs were run and went past the first check, for tests/fuzzing.py to add. */
 static void report(void) {
     const char *path = getenv("FUZZ_COUNTS");
     FILE *file = path ? fopen(path, "w") : NULL;
@@ -488,21 +581,33 @@ static void report(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    if (!calls)
-        atexit(report);
     data = bytes;
     left = size;
     int64_t loop = choose(sizeof LOOPS / sizeof *LOOPS), large = choose(64) == 63;
     wide = (int)choose(2);
     is_damaged = choose(2) == 1;
     state = 1 + (uint64_t)choose(256) * 0x9E3779B97F4A7C15;
-    n_users = 1 + choose(USERS);
+    n_users = 1 + choose(large ? 2 : USERS);
     n_items = 1 + choose(40) + (large ? 16 * choose(64) : 0);
     int64_t status = LOOPS[loop]();
-    calls++;
+    CHECK((status >= DONE || status == INVALID) && !n_live);
     further += status != INVALID;
-    CHECK(status >= DONE || status == INVALID);
+    if (++calls % 1000 == 0)
+        report();
     while (n_rooms)
         free(rooms[--n_rooms]);
     return 0;
 }
+
+#ifdef REPLAYED
+/* Run inputs from the standard input, each after a byte that says how long it is. */
+int main(void) {
+    CHECK(processor_level() >= 0);
+    for (int size; (size = getchar()) != EOF;) {
+        uint8_t bytes[256];
+        CHECK(fread(bytes, 1, size, stdin) == (size_t)size);
+        LLVMFuzzerTestOneInput(bytes, size);
+    }
+    printf("%lld %lld", (long long)calls, (long long)further);
+}
+#endif
