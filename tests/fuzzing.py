@@ -261,12 +261,12 @@ def fuzz_loops(_: str, runs: int, folder: Path) -> int:
     Memory is used again soon, because pages that are new take long.
     """
     build = Path(__file__).parents[1] / "build"
-    program = [build / "fuzzed-loops", "-max_len=64", "-entropic=0", f"-artifact_prefix={build}/"]
+    program = [str(build / "fuzzed-loops"), "-max_len=64", "-entropic=0", f"-artifact_prefix={build}/"]
     settings = {"FUZZ_COUNTS": str(_counts_in(folder)), "ASAN_OPTIONS": "quarantine_size_mb=1"}
-    status = subprocess.run([*program, f"-runs={runs}", folder], check=False, env=os.environ | settings).returncode
+    status = subprocess.run([*program, f"-runs={runs}", str(folder)], check=False, env=os.environ | settings).returncode
     found = folder.rename(folder.with_name(folder.name + ".found"))
     folder.mkdir()
-    subprocess.run([*program, "-merge=1", "-use_counters=0", folder, found], check=True)
+    subprocess.run([*program, "-merge=1", "-use_counters=0", str(folder), str(found)], check=True)
     shutil.rmtree(found)
     return status
 
