@@ -7,10 +7,12 @@ truerank's: results/exact_ranks.csv. Also: how time grows with each size, the fi
 memory.
 
 With --data, a folder with train and test files: the same ratios for models trained on it, of full ranks, of ranks known
-down to a depth and of lists, by CPU time of one thread. They replace those of the same models in
-results/below_product.csv.
+down to a depth and of lists, by CPU time of one thread. They replace those of the same models, processor and loops in
+results/below_product.csv. --models names a folder in which trained factors are kept, so that other loops can rank the
+same ones; those for AVX2 are compared with a product for AVX2:
 
-    python benchmarks/exact_ranks.py [--quick | --contest] [--threads 1 2] [--repeats 3] [--data DIR]
+    python benchmarks/exact_ranks.py [--quick | --contest] [--threads 1 2] [--repeats 3] [--data DIR [--models DIR]]
+    TRUERANK_LOOPS=x86-64-v3 OPENBLAS_CORETYPE=Haswell python benchmarks/exact_ranks.py --data DIR --models DIR
 """
 
 import argparse
@@ -285,6 +287,7 @@ def trained(train: Any) -> dict[str, Callable[[], tuple[Any, Any]]]:
     models: dict[str, Callable[[], tuple[Any, Any]]] = {}
     for factors in (64, 128):
         models[f"iALS {factors}"] = partial(ials, factors)
+        models[f"softmax {factors}"] = partial(softmax, train.matrix, factors)
         if importlib.util.find_spec("implicit"):
             models[f"implicit ALS {factors}"] = partial(implicit, "implicit.als", "AlternatingLeastSquares", factors)
             settings = {"iterations": 150, "learning_rate": 0.05}
@@ -294,22 +297,58 @@ def trained(train: Any) -> dict[str, Callable[[], tuple[Any, Any]]]:
     return models
 
 
-def below_product(folder: Path, repeats: int) -> None:
+def softmax(train: Any, factors: int, *, epochs: int = 10, batch: int = 1024, rate: float = 0.1) -> tuple[Any, Any]:
+    """Return factors trained by Adagrad on the softmax over the items of a batch, corrected for how often they come."""
+    rng, (users, items) = np.random.default_rng(0), train.nonzero()
+    parts = [rng.normal(0, 0.1, (size, factors)).astype(np.float32) for size in train.shape]
+    squares = [np.full_like(part, 0.01) for part in parts]
+    logs = np.log(np.bincount(items, minlength=train.shape[1]) + 1).astype(np.float32)
+    for _ in range(epochs):
+        for some in np.array_split(rng.permutation(len(users)), -(-len(users) // batch)):
+            rows = users[some], items[some]
+            own, other = (part[row] for part, row in zip(parts, rows, strict=True))
+            errors = own @ other.T - logs[rows[1]]
+            errors = np.exp(errors - errors.max(axis=1, keepdims=True))
+            errors /= errors.sum(axis=1, keepdims=True)
+            errors[np.diag_indices(len(some))] -= 1
+            for part, square, row, slope in zip(parts, squares, rows, (errors @ other, errors.T @ own), strict=True):
+                distinct, place = np.unique(row, return_inverse=True)
+                total = np.zeros((len(distinct), factors), np.float32)
+                np.add.at(total, place, slope)
+                square[distinct] += total**2
+                part[distinct] -= rate * total / np.sqrt(square[distinct])
+    return parts[0], parts[1]
+
+
+def kept(path: Path | None, train: Callable[[], tuple[Any, Any]]) -> list[NDArray[np.float32]]:
+    """Return the factors in a file, after training and writing them if they are not there."""
+    if path is not None and path.exists():
+        with np.load(path) as found:
+            return [found["users"], found["items"]]
+    users, items = (np.asarray(each, np.float32) for each in train())
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, users=users, items=items)
+    return [users, items]
+
+
+def below_product(folder: Path, models: Path | None, repeats: int) -> None:
     """Measure ranks and lists of trained models relative to the product; each model is saved at once."""
     import truerank as tr
+    from history import processor
 
     split, data = tr.read_split(folder), DATA.get(folder.name, folder.name)
     print(f"\n{data}: CPU time of one thread relative to the product; best of {repeats} rounds")
     for model, train in trained(split.train).items():
-        factors = [np.asarray(each, np.float32) for each in train()]
+        factors = kept(models and models / f"{data}, {model}.npz", train)
         with threadpool_limits(1, "blas"):
             costs = best_costs(trained_runs(tr.Factors(*factors), split), repeats)
         limit = costs.pop("product").cpu
-        row = [data, model, f"{limit:.3f}", *(f"{cost.cpu / limit:.2f}" for cost in costs.values())]
+        row = [data, model, processor(), f"{limit:.3f}", *(f"{cost.cpu / limit:.2f}" for cost in costs.values())]
         print(*row, sep="  ", flush=True)
         with (RESULTS / "below_product.csv").open(newline="") as file:
             header, *rows = csv.reader(file)
-        save("below_product.csv", header, [*(other for other in rows if other[:2] != row[:2]), row])
+        save("below_product.csv", header, [*(other for other in rows if other[:3] != row[:3]), row])
 
 
 def trained_runs(scorer: Any, split: Any) -> dict[str, Callable[[], object]]:
@@ -431,11 +470,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", type=Path, help="only rank models trained on this data")
+    parser.add_argument("--models", type=Path, help="where trained factors are kept")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(versions())
     if options.data:
-        below_product(options.data, options.repeats)
+        below_product(options.data, options.models, options.repeats)
         return
     rows = []
     for shape in (SMALL,) if options.quick else (SMALL, BIG):

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean
@@ -578,13 +579,16 @@ def below_product() -> str:
     """Return how long ranks and lists of trained models take relative to the product."""
     columns = {"@10": "`depth=10`", "@20": "20", "@100": "100", "one item": "full, one", "all items": "full, all"}
     columns |= {"best 10": "10 best", "best 100": "100 best"}
-    found = sorted(rows("below_product.csv"), key=lambda row: row["data"])
-    lines = [(f"{row['data']}, {row['model']}", *(row[column] for column in columns)) for row in found]
-    return markdown(("model", *columns.values()), lines)
+    found = sorted(rows("below_product.csv"), key=lambda row: (row["processor"], row["data"]))
+    tables = []
+    for processor, own in groupby(found, key=lambda row: row["processor"]):
+        lines = [(f"{row['data']}, {row['model']}", *(row[column] for column in columns)) for row in own]
+        tables.append(f"{processor}:\n\n{markdown(('model', *columns.values()), lines)}")
+    return "\n\n".join(tables)
 
 
 def _below(model: str, column: str) -> str:
-    found = _one(rows("below_product.csv"), data="Gowalla", model=model)
+    found = _one(rows("below_product.csv"), data="Gowalla", model=model)  # on the processor that was measured first
     assert found, model
     return found[column]
 
