@@ -12,7 +12,11 @@
 
 enum {
     FREE = 16,   /* close calls per user that are always allowed: the longest items have more than others */
+#ifdef DOT_PRODUCTS
+    SHARE = 50, /* dot products save more time, so more of it may be spent on close calls */
+#else
     SHARE = 100, /* beyond these, at most one close call in so many keys */
+#endif
     STRIP = 16,  /* vectors of keys that are searched together for close calls; a chunk has at most 64 strips */
 };
 
