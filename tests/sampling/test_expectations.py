@@ -133,3 +133,15 @@ def test_risk_of_an_unreachable_unknown_value() -> None:
     table: Sequence[float] = [1.0, 0.5, np.nan]
     assert np.isfinite(table_moments(table, [0, 1], 9, HYPERGEOMETRIC)).all()
     assert np.isnan(table_moments(table, [2], 9, HYPERGEOMETRIC)[0]).all()
+
+
+@pytest.mark.parametrize("replace", LAWS)
+def test_pooled_laws_are_sums_of_the_laws_of_their_groups(replace: bool) -> None:
+    rng, law, m = np.random.default_rng(5), law_of(replace), 30
+    N, group, weight = rng.integers(30, 200, 40), rng.integers(0, 3, 40), rng.random(40)
+    g = rng.integers(0, N + 1)
+    expected = np.zeros((3, m + 1))
+    for at in range(40):
+        expected[group[at]] += weight[at] * law.rows(g[at : at + 1], m, int(N[at]))[0]
+    found = expectations.pooled_laws(law, g.astype(float), m, N, weight=weight, group=group, n_groups=3)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
