@@ -130,6 +130,8 @@ def test_held_out_items_with_both_zeros_tie(path: str, number: Any, held_out: in
 SPREADS: dict[str, Any] = {
     "even": lambda rng, shape: rng.standard_normal(shape),
     "ties": lambda rng, shape: rng.integers(-40, 40, shape) / 16,
+    "few ties": lambda rng, shape: rng.standard_normal(shape).round(4),
+    "close": lambda rng, shape: rng.standard_normal(shape) + rng.choice([0, 1e-7, 1e-15], shape),
     "one far away": lambda rng, shape: np.where(np.arange(shape[1]) == 7, 1e30, rng.standard_normal(shape)),
     "all equal": lambda _, shape: np.full(shape, -0.5),
     "both ends": lambda rng, shape: rng.choice([-3.4e38, -1.0, -0.0, 0.0, 1e-40, 3.4e38], shape),
@@ -139,7 +141,7 @@ SPREADS: dict[str, Any] = {
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("spread", SPREADS)
-@pytest.mark.parametrize("held_out", [15, 16, 31, 32, 300])
+@pytest.mark.parametrize("held_out", [15, 16, 31, 32, 63, 64, 300])
 def test_many_held_out_items_at_any_distance(number: Any, spread: str, held_out: int) -> None:
     rng, n_items = np.random.default_rng(held_out), 9_000
     scores = SPREADS[spread](rng, (3, n_items)).astype(number)
