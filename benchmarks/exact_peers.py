@@ -218,6 +218,17 @@ def by_argpartition(data: Data, threads: int) -> Evaluation:
     return _numpy(data, threads, top)
 
 
+def by_topk(data: Data, threads: int) -> Evaluation:
+    torch: Any = importlib.import_module("torch")
+
+    def top(scores: Array) -> Array:
+        torch.set_num_threads(1)  # the threads are those of blocks; others may have changed it
+        best: Array = torch.topk(torch.from_numpy(scores), K, dim=1).indices.numpy()
+        return best
+
+    return _numpy(data, threads, top)
+
+
 def _numpy(data: Data, threads: int, top: Callable[[Array], Array]) -> Evaluation:
     """Score a block of users, mask their training items, and look up the held-out items in the top of the list."""
 
@@ -285,6 +296,7 @@ PEERS = {
     "recometrics": Peer(by_recometrics, "recometrics", (ALL, 1_000)),
     "numpy argpartition": Peer(by_argpartition, "numpy", (ALL, 3_072)),
     "numpy argsort": Peer(by_argsort, "numpy", (ALL, 1_024)),
+    "torch.topk": Peer(by_topk, "torch", (ALL, 3_072)),
     "RecBole": Peer(by_recbole, "recbole", (ALL, 3_000)),
     "Cornac": Peer(by_cornac, "cornac", (1_500, 300)),
     "LensKit": Peer(by_lenskit, "lenskit", (600, 200), "its ndcg discounts by max(log2(rank), 1)"),

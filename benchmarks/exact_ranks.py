@@ -3,15 +3,16 @@
 Two shapes, one and two threads. All contenders run in one process, alternating, several times, on the same factors;
 the best time of each counts, and only ratios within a table are meaningful. truerank is timed from sparse matrices to
 ranks; the objects of the others are built beforehand. Each library's recall and ndcg at 10 are compared with
-truerank's: results/exact_ranks.csv. Also: how time grows with each size, the first call in a fresh process, and peak
-memory.
+truerank's: results/exact_ranks.csv. Also: how CPU time grows with each size and with the number of threads
+(results/growth.csv), the first call in a fresh process, and peak memory.
 
 With --data, a folder with train and test files: the same ratios for models trained on it, of full ranks, of ranks known
 down to a depth and of lists, by CPU time of one thread. They replace those of the same models, processor and loops in
 results/below_product.csv. --models names a folder in which trained factors are kept, so that other loops can rank the
 same ones; those for AVX2 are compared with a product for AVX2:
 
-    python benchmarks/exact_ranks.py [--quick | --contest] [--threads 1 2] [--repeats 3] [--data DIR [--models DIR]]
+    python benchmarks/exact_ranks.py [--quick | --contest | --growth] [--threads 1 2] [--repeats 3]
+    python benchmarks/exact_ranks.py --data DIR [--models DIR] [--repeats 3]
     TRUERANK_LOOPS=x86-64-v3 OPENBLAS_CORETYPE=Haswell python benchmarks/exact_ranks.py --data DIR --models DIR
 """
 
@@ -28,6 +29,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +40,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from exact_peers import PEERS, SAMPLED_PEERS, Data, Evaluation, Means, Peer
-from real_ranks import RESULTS, save
+from real_ranks import RESULTS, processor, save
 
 DATA = {"ml-1m-leave-last-out": "MovieLens 1M", "gowalla": "Gowalla"}  # what folders hold
 BLOCKINGS = ((512, 1024), (512, 10**9), (256, 10**9), (1024, 2048))  # users x items of one product
@@ -61,6 +63,7 @@ class Shape(NamedTuple):
 SMALL, BIG = Shape(6_040, 3_706, 16, 165, 1), Shape(30_000, 40_000, 64, 50, 10)
 MAPPED = Shape(1_000_000, 1_000_000, 16, 20, 1)
 GOALS = {SMALL: 1.0, BIG: 0.85}  # times the product
+STEPS = (0.25, 0.5, 1, 2, 4)
 MIDDLE, QUICK_MIDDLE = Shape(4_096, 16_384, 64, 50, 4), Shape(2_048, 4_096, 32, 20, 4)
 
 
@@ -169,12 +172,12 @@ class Contest(NamedTuple):
 
     def rows(self, shape: Shape, threads: int) -> list[list[object]]:
         """Return the costs as rows of a table."""
-        found = []
+        found, about = [], measured_here()
         for name, cost in self.costs.items():
             of_users = self.users.get(name, shape.users)
             seconds = [f"{each:.4f}" for each in cost]
             found.append(
-                [f"{shape.users} x {shape.items}", threads, name, of_users, *seconds, self.notes.get(name, "")]
+                [f"{shape.users} x {shape.items}", threads, name, of_users, *seconds, self.notes.get(name, ""), *about]
             )
         return found
 
@@ -252,23 +255,40 @@ def judge(ours: Cost, other: Cost, *, most: float) -> str:
     return f"{wall:.2f} ({cpu:.2f} by CPU time), {'met' if wall <= most else 'MISSED'}"
 
 
-def print_growth(middle: Shape, threads: int, repeats: int) -> None:
-    """Vary one size at a time by factors of two, and fit time ~ size ** exponent."""
+def growth(middle: Shape, repeats: int) -> list[list[str]]:
+    """Vary one size at a time by factors of two, or the threads, and fit CPU time ~ size ** exponent.
+
+    A row has the times of all steps in milliseconds, the exponent, and its standard error by the scatter around it.
+    """
     sizes = {"users": "users", "items": "items", "factors": "factors", "held-out items": "held_out"}
-    steps = (0.25, 0.5, 1, 2, 4)
-    shapes = {
-        (label, step): middle._replace(**{field: int(getattr(middle, field) * step)})
+    cases = {
+        (label, step): (middle._replace(**{field: int(getattr(middle, field) * step)}), 1)
         for label, field in sizes.items()
-        for step in steps
+        for step in STEPS
     }
-    runs = {f"{label} {step}": by_rank(make_data(shape), threads) for (label, step), shape in shapes.items()}
-    costs = best_costs(runs, repeats)
-    print(f"\nTime around {middle}; {threads} thread{'s' * (threads > 1)}; best of {repeats} rounds, ms of CPU")
-    print(f"{'':16}" + "".join(f"{f'x {step}':>9}" for step in steps) + f"{'exponent':>10}")
-    for label in sizes:
-        seconds = np.array([costs[f"{label} {step}"].cpu for step in steps])
-        exponent = np.polyfit(np.log(steps), np.log(seconds), 1)[0]
-        print(f"{label:16}" + "".join(f"{second * 1e3:9.1f}" for second in seconds) + f"{exponent:10.2f}")
+    cases |= {("threads", step): (middle, step) for step in (1, 2, 4)}
+    made = {shape: make_data(shape) for shape, _ in cases.values()}
+    costs = best_costs({str(case): by_rank(made[shape], threads) for case, (shape, threads) in cases.items()}, repeats)
+    found = []
+    for label in dict.fromkeys(label for label, _ in cases):
+        seconds = {step: costs[str((label, step))].cpu for one, step in cases if one == label}
+        times = [f"{seconds[step] * 1e3:.1f}" if step in seconds else "" for step in STEPS]
+        exponent, error = fitted(np.log(list(seconds)), np.log(list(seconds.values())))
+        found.append([label, *times, f"{exponent:.2f}", f"{error:.2f}", *measured_here()])
+    return found
+
+
+def fitted(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the slope of the least-squares line and its standard error."""
+    away = x - x.mean()
+    slope = away @ y / (away @ away)
+    scatter = y - y.mean() - slope * away
+    return slope, np.sqrt(scatter @ scatter / (x.size - 2) / (away @ away))
+
+
+def measured_here() -> tuple[str, str]:
+    """Return the date, and the processor with the variant of the loops."""
+    return datetime.now(UTC).date().isoformat(), processor()
 
 
 def trained(train: Any) -> dict[str, Callable[[], tuple[Any, Any]]]:
@@ -335,7 +355,6 @@ def kept(path: Path | None, train: Callable[[], tuple[Any, Any]]) -> list[NDArra
 def below_product(folder: Path, models: Path | None, repeats: int) -> None:
     """Measure ranks and lists of trained models relative to the product; each model is saved at once."""
     import truerank as tr
-    from history import processor
 
     split, data = tr.read_split(folder), DATA.get(folder.name, folder.name)
     print(f"\n{data}: CPU time of one thread relative to the product; best of {repeats} rounds")
@@ -463,10 +482,24 @@ def versions() -> str:
     return ", ".join([f"Python {sys.version.split()[0]}", *(text for name in names for text in one(name))])
 
 
+def contests(quick: bool, threads: Iterable[int], repeats: int) -> None:
+    """Compare with other libraries, and save what was found unless it is for the small shape only."""
+    rows = []
+    for shape in (SMALL,) if quick else (SMALL, BIG):
+        for n_threads in threads:
+            contest = compare(shape, n_threads, repeats)
+            print_contest(shape, n_threads, contest, repeats)
+            rows += contest.rows(shape, n_threads)
+    if not quick:
+        columns = ("shape", "threads", "contender", "users", "seconds", "CPU seconds", "means", "date", "processor")
+        save("exact_ranks.csv", columns, rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small shape, small sizes for growth, no memory")
     parser.add_argument("--contest", action="store_true", help="only the contest with other libraries")
+    parser.add_argument("--growth", action="store_true", help="only how CPU time grows")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", type=Path, help="only rank models trained on this data")
@@ -477,17 +510,16 @@ def main() -> None:
     if options.data:
         below_product(options.data, options.models, options.repeats)
         return
-    rows = []
-    for shape in (SMALL,) if options.quick else (SMALL, BIG):
-        for threads in options.threads:
-            contest = compare(shape, threads, options.repeats)
-            print_contest(shape, threads, contest, options.repeats)
-            rows += contest.rows(shape, threads)
-    if not options.quick:
-        save("exact_ranks.csv", ("shape", "threads", "contender", "users", "seconds", "CPU seconds", "means"), rows)
-    if options.contest:
+    if not options.growth:
+        contests(options.quick, options.threads, options.repeats)
+    if not options.contest:
+        grown = growth(QUICK_MIDDLE if options.quick else MIDDLE, options.repeats)
+        print(*(" ".join(map(str, row)) for row in grown), sep="\n")
+        if not options.quick:
+            times = [f"x {step}" for step in STEPS]
+            save("growth.csv", ("size", *times, "exponent", "error", "date", "processor"), grown)
+    if options.contest or options.growth:
         return
-    print_growth(QUICK_MIDDLE if options.quick else MIDDLE, options.threads[0], options.repeats)
     print_first_call(options.repeats)
     if not options.quick:
         print_memory(options.threads[-1])

@@ -12,7 +12,6 @@ the processor, and docs/results/history.md shows them.
 import argparse
 import csv
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -25,7 +24,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 
 import truerank as tr
-from truerank.kernels import library
+from real_ranks import processor
 
 HISTORY = Path(__file__).with_name("results") / "history.csv"
 COLUMNS = ["date", "commit", "processor", "path", "ratio"]
@@ -72,14 +71,6 @@ class Timed:
                 call()
                 self.best[at] = min(self.best[at], time.process_time() - start)
         return self.best[0] / self.best[1]
-
-
-def processor() -> str:
-    """Return the processor's name, and the variant of the loops that runs on it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{[*names, platform.processor()][0]}, {library.variant()}"
 
 
 def last(history: list[dict[str, str]]) -> dict[str, float]:

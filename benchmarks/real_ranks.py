@@ -4,6 +4,7 @@ MovieLens 1M is that of the paper, and comes with the package. Gowalla is read f
 """
 
 import csv
+import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 import truerank as tr
 from truerank.core.checks import Floats
+from truerank.kernels import library
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 Pairs = dict[str, dict[str, tr.Ranks]]
@@ -49,3 +51,11 @@ def save(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Non
     """Write a table to the folder of results."""
     with (RESULTS / name).open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def processor() -> str:
+    """Return the processor's name, and the variant of the loops that runs on it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{[*names, platform.processor()][0]}, {library.variant()}"

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
@@ -24,6 +25,7 @@ ROOT = DOCS.parent
 BENCHMARKS = ROOT / "benchmarks"
 PAGES = (ROOT / "README.md", BENCHMARKS / "README.md", *sorted(DOCS.rglob("*.md")))
 _NUMBER = r"[0-9]+(?:[.,][0-9]+)*"
+_WORDS = {"processor": r"[^()]+?", "date": r"\d+\s+\w+\s+\d{4}"}  # what stands for figures that are no numbers
 _SLOT = re.compile(r"\{([^}]+)\}")
 _TABLE = re.compile(r"(<!-- ([\w ,]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
@@ -31,8 +33,9 @@ Row = Mapping[str, str]
 
 SENTENCES: dict[str, Sequence[str]] = {
     "README.md": (
-        "exact ranks of 6,040 users among 3,706 items took {rank, ms} ms of CPU time, and the matrix product alone "
-        "{product, ms} ms.",
+        "On {date, contest}, on one core of a busy virtual machine ({processor, contest}, [benchmarks]): exact ranks "
+        "of 6,040 users among 3,706 items took {rank, ms} ms of CPU time, and the matrix product alone {product, ms} "
+        "ms.",
         "implicit, RecBole, Cornac or LensKit took {small, least} to {small, most} times as long as `tr.rank`, and "
         "with 30,000 users and 40,000 items {big, least} to {big, most} times as long.",
         "`depth=10` took {iALS @10} of the product for iALS factors of Gowalla and {BPR @10} for BPR factors, and full "
@@ -92,6 +95,8 @@ SENTENCES: dict[str, Sequence[str]] = {
         "is correct from {figure 6} candidates on, and from {figure 6, corrected} on if corrected",
     ),
     "benchmarks/README.md": (
+        "Contenders ran on {date, contest} ({processor, contest}).",
+        "Measured on {date, growth} ({processor, growth}).",
         "takes {switch, ms} ms until another metric is shown, the median of {switches} switches, and {switch, CPU} ms "
         "of processor time for each, at a load of {switch, load} on two cores.",
     ),
@@ -110,7 +115,8 @@ def filled(page: Path, shown: Callable[[str], str] = str) -> str:
 def _corrected(text: str, sentence: str, shown: Callable[[str], str]) -> str:
     """Return a text in which a sentence, which must be there once, has the numbers of the results."""
     words = [r"\s+".join(map(re.escape, part.split(" "))) for part in _SLOT.split(sentence)[::2]]
-    found = list(re.finditer(f"({_NUMBER})".join(words), text))
+    slots = [f"({_WORDS.get(name.split(', ')[0], _NUMBER)})" for name in _SLOT.findall(sentence)]
+    found = list(re.finditer("".join(part for pair in zip(words, [*slots, ""], strict=True) for part in pair), text))
     if len(found) != 1:
         raise ValueError(f"a page must have the sentence {sentence!r} once, but has it {len(found)} times.")
     for at, name in reversed(list(enumerate(_SLOT.findall(sentence), 1))):
@@ -420,6 +426,26 @@ def exact_contest() -> str:
     return _with_words(markdown(("", "small", "big", "Recall@10 and NDCG@10 (small)"), lines), 3)
 
 
+def growth() -> str:
+    """Return how CPU time grows with each size, and the fitted exponents."""
+    names = [name for name in rows("growth.csv")[0] if name.startswith("x ")]
+    lines = [
+        (row["size"], *(row[name] for name in names), f"{row['exponent']} ± {row['error']}")
+        for row in rows("growth.csv")
+    ]
+    return markdown(("", *names, "exponent"), lines)
+
+
+def _date(name: str) -> str:
+    """Return when the first row of a file was measured."""
+    return f"{date.fromisoformat(rows(name)[0]['date']):%-d %B %Y}"
+
+
+def _processor(name: str) -> str:
+    """Return on what the first row of a file was measured, and with which variant of the loops."""
+    return rows(name)[0]["processor"].replace("(R)", "")
+
+
 def _agreement(means: str) -> str:
     return means if "differs" in means else "agree" if means else ""
 
@@ -713,6 +739,10 @@ def readings() -> str:
 
 
 FIGURES: dict[str, Callable[[], str]] = {
+    "date, contest": partial(_date, "exact_ranks.csv"),
+    "processor, contest": partial(_processor, "exact_ranks.csv"),
+    "date, growth": partial(_date, "growth.csv"),
+    "processor, growth": partial(_processor, "growth.csv"),
     "rank, ms": lambda: f"{1e3 * _cpu(_contest(_SMALL)['truerank.rank']):.1f}",
     "product, ms": lambda: f"{1e3 * _cpu(_contest(_SMALL)['product']):.1f}",
     "small, least": partial(_of_libraries, _SMALL, min),
@@ -791,6 +821,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "evaluators, first": lambda: evaluators(0, _IN_FIRST),
     "evaluators, others": lambda: evaluators(_IN_FIRST, None),
     "exact contest": exact_contest,
+    "growth": growth,
     "below product": below_product,
     "limits": limits,
     "metrics from lists": metrics_from_lists,
