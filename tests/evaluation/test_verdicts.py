@@ -362,3 +362,11 @@ def test_values_that_cannot_be_compared_are_not_bold() -> None:
 @pytest.mark.parametrize("how", ["none", "holm", "benjamini-hochberg"])
 def test_levels_stay_where_nothing_is_tested(how: Adjustment) -> None:
     assert adjusted_levels([math.nan, math.nan], how, 0.9).tolist() == [0.9, 0.9]
+
+
+def test_of_three_the_conclusion_says_which_may_be_best() -> None:
+    rng = np.random.default_rng(0)
+    good = rng.integers(1, 20, 200)
+    drawn = {"A": good, "B": rng.permutation(good), "C": rng.integers(30, 100, 200)}
+    result = tr.compare({name: tr.Ranks.from_ranks(own, n=100) for name, own in drawn.items()}, "rr")
+    assert conclusions(result)[0].endswith("no difference from B was found. One of A, B is best (95 %).")
