@@ -158,9 +158,11 @@ wheels: .venv/.tools ## builds wheels for all platforms into dist
 	for target in $(TARGETS); do TRUERANK_TARGET=$$target .venv/bin/python -m build --wheel --no-isolation || exit 1; done
 	.venv/bin/python -m pytest tests/wheels
 
-# all of a release but publishing it: metadata, then one of the wheels in an empty environment, and what came with it
+# all of a release but publishing it: its version and changelog, metadata, then one of the wheels in an empty environment,
+# and what came with it
 release: wheels ## tries a release: builds, checks, installs and uses it, and writes its bill of materials
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,release]'
+	.venv/bin/python -m pytest tests/test_dependencies.py
 	.venv/bin/python -m twine check --strict dist/*
 	$(PYTHON) -m venv --clear .venv-release
 	.venv-release/bin/python $(INSTALL) --no-index --no-deps --find-links dist truerank
