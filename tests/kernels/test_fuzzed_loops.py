@@ -24,9 +24,12 @@ def test_every_function_is_fuzzed() -> None:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.skipif(library.load() is None, reason="needs the compiled loops")
 def test_replay(tmp_path: Path) -> None:
-    built, loops = tmp_path / "replayed", library.FOLDER / f"kernels-{library.variant()}{library.SUFFIX}"
+    loaded = library.load()
+    assert loaded is not None
+    built, loops = tmp_path / "replayed", Path(loaded._name)
     sanitized = ["-fsanitize=address,undefined"] if b"__asan_init" in loops.read_bytes() else []
-    options = ["-std=c11", "-O1", "-DREPLAYED", *sanitized]
+    dot_products = ["-DDOT_PRODUCTS"] if library.variant().endswith("-vnni") else []
+    options = ["-std=c11", "-O1", "-DREPLAYED", *sanitized, *dot_products]
     subprocess.run(["cc", *options, SOURCE, loops, f"-Wl,-rpath,{loops.parent}", "-lm", "-o", built], check=True)
     inputs = [each[:64] for each in seeds("loops")]
     given = b"".join(bytes([len(each)]) + each for each in inputs)
