@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from history import processor
+from real_ranks import processor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "large_files.csv"
 STEP = 5_000_000
