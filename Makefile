@@ -57,15 +57,16 @@ test-models: .venv-models/.installed ## runs the tests of other libraries' model
 test-spark: $(SPARK) ## runs the tests on Spark, if there is Java
 	$(if $(SPARK),.venv-spark/bin/python -m pytest tests/engines,@echo 'skipped: tests/engines/test_spark.py needs Java 17')
 
-# what computes, with the loops for other processors and with BLAS rounding as it does on them; where the loops are those
-# that `make test` runs anyway, or can't run here, only what depends on rounding, unless BLAS rounds so anyway
+# what computes, with the loops for other processors and with BLAS rounding as it does on them; where the loops can't run
+# here, or `make test` runs most of them anyway, only they and what depends on rounding, unless BLAS rounds so anyway
 test-variants: export OPENBLAS_NUM_THREADS := 1
 test-variants: .venv/.test ## runs what computes as on other processors
 	@native=$$(.venv/bin/truerank --version | sed -n 's/.*loops //p'); \
 	own=$$(OPENBLAS_VERBOSE=2 .venv/bin/python -c 'import numpy' 2>&1 | sed -n 's/^Core: //p'); \
-	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen x86-64-v4-vnni:SkylakeX; do \
+	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
 	  loops=$${pair%:*} core=$${pair#*:} tests="$(NUMERIC)"; \
-	  if [ $$loops = "$$native" ] || ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; then loops=$$native tests="$(ROUNDED)"; fi; \
+	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; then loops=$$native tests="$(ROUNDED)"; \
+	  elif [ $$loops = "$${native%-vnni}" ]; then tests="$(ROUNDED) tests/kernels"; fi; \
 	  if [ $$loops:$$core = "$$native:$$own" ]; then echo "skipped: loops $$loops, BLAS as on $$core, as in make test"; continue; fi; \
 	  echo "loops $$loops, BLAS as on $$core"; \
 	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $$tests || exit 1; \
