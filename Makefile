@@ -20,6 +20,8 @@ SANITIZED := tests/kernels --ignore tests/kernels/test_interrupts.py \
 NUMERIC := $(addprefix tests/,analysis core estimators evaluation kernels metrics ranking recommenders recommending sampling scoring) \
   src docs README.md --ignore docs/how-to --ignore docs/tutorials --ignore tests/kernels/test_interrupts.py
 ROUNDED := $(addprefix tests/,analysis estimators evaluation recommenders)
+# what users call, where NumPy computes because there are no compiled loops
+FALLBACK := $(addprefix tests/,core evaluation metrics ranking recommending scoring) README.md
 READING := $(addprefix tests/,core data formats ranking recommending scoring) src README.md
 
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
@@ -71,6 +73,7 @@ test-variants: .venv/.test ## runs what computes as on other processors
 	  echo "loops $$loops, BLAS as on $$core"; \
 	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $$tests || exit 1; \
 	done
+	TRUERANK_LOOPS=numpy .venv/bin/python -m pytest -n auto --hypothesis-profile quick $(FALLBACK)
 
 # what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
 test-lowest test-newest: export OPENBLAS_NUM_THREADS := 1
