@@ -2,7 +2,7 @@
 
 The compiler is the one in CC, or else `zig cc`, which comes as the Python package ziglang and needs nothing else.
 By default the library is for this computer; with zig, TRUERANK_TARGET selects another of `TARGETS`. For x86-64
-there are three libraries, of which the one for AVX-512 has some loops twice: the second time for processors with VNNI.
+there are two libraries, and on Linux a third for AVX-512 with VNNI.
 `truerank.kernels.library` loads the best one that the processor can run.
 """
 
@@ -28,10 +28,8 @@ SOURCES = Path("src/truerank/kernels")
 FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
 MORE_FLAGS = {
     "x86-64": ["-Os"],  # most of its time is spent in calls of fma, so all that counts is the size of the wheel
-    "x86-64-v4": ["-mprefer-vector-width=512"],
+    "x86-64-v4-vnni": ["-mavx512vnni", "-mprefer-vector-width=512"],
 }
-DOT_PRODUCTS = ["-DDOT_PRODUCTS", "-mavx512vnni"]
-WITH_DOT_PRODUCTS = ["int16.c", "sieve.c"]  # for AVX-512, also compiled without
 SMALL = "-fno-unroll-loops -fno-unwind-tables -fno-asynchronous-unwind-tables"  # a third less code, not slower
 LINUX = "-nostdlib -lc -Wl,-z,defs"  # without the support library of zig: nothing needs it, and it is compiled first
 
@@ -45,10 +43,10 @@ class Target(NamedTuple):
 
     @property
     def variants(self) -> list[str]:
-        """The names of its libraries; macOS hides the registers of level 4 until they are used."""
+        """The names of its libraries: macOS hides the registers of level 4, and on Windows each library is larger."""
         if self.zig.startswith("aarch64"):
             return ["arm64"]
-        return ["x86-64", "x86-64-v3"] + ["x86-64-v4"] * ("macos" not in self.zig)
+        return ["x86-64", "x86-64-v3"] + ["x86-64-v4-vnni"] * ("linux" in self.zig)
 
 
 TARGETS = {
@@ -81,14 +79,11 @@ class Compiler(NamedTuple):
         with ThreadPoolExecutor(os.cpu_count()) as pool, TemporaryDirectory() as scratch:
             sources = sorted(SOURCES.glob("*.c"))
             objects = {name: [pool.submit(self._compile, name, each, scratch) for each in sources] for name in variants}
-            for name in WITH_DOT_PRODUCTS if "x86-64-v4" in variants else ():
-                again = pool.submit(self._compile, "x86-64-v4", SOURCES / name, scratch, *DOT_PRODUCTS)
-                objects["x86-64-v4"].append(again)
             return [self._link(objects[name], folder / f"kernels-{name}{suffix}", scratch) for name in variants]
 
-    def _compile(self, variant: str, source: Path, folder: str, *more: str) -> str:
-        target = str(Path(folder, f"{source.stem}-{variant}{''.join(more)}.o"))
-        self._run(*shlex.split(f"{FLAGS} {SMALL}"), *self._flags(variant), *more, "-c", str(source), "-o", target)
+    def _compile(self, variant: str, source: Path, folder: str) -> str:
+        target = str(Path(folder, f"{source.stem}-{variant}.o"))
+        self._run(*shlex.split(f"{FLAGS} {SMALL}"), *self._flags(variant), "-c", str(source), "-o", target)
         return target
 
     def _link(self, objects: list[Future[str]], path: Path, folder: str) -> Path:
@@ -102,7 +97,8 @@ class Compiler(NamedTuple):
     def _flags(self, variant: str) -> list[str]:
         if not variant.startswith("x86"):
             return []
-        processor = "-mcpu=" + variant.replace("-", "_") if self.zig else "-march=" + variant
+        level = variant.removesuffix("-vnni")
+        processor = "-mcpu=" + level.replace("-", "_") if self.zig else "-march=" + level
         return [processor, *MORE_FLAGS.get(variant, [])]
 
     def _run(self, *arguments: str) -> None:

@@ -141,7 +141,7 @@ SPREADS: dict[str, Any] = {
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("spread", SPREADS)
-@pytest.mark.parametrize("held_out", [15, 16, 31, 32, 63, 64, 300])
+@pytest.mark.parametrize("held_out", [3, 4, 15, 16, 31, 32, 63, 64, 300])
 def test_many_held_out_items_at_any_distance(number: Any, spread: str, held_out: int) -> None:
     rng, n_items = np.random.default_rng(held_out), 9_000
     scores = SPREADS[spread](rng, (3, n_items)).astype(number)
@@ -157,6 +157,29 @@ def test_many_held_out_items_at_any_distance(number: Any, spread: str, held_out:
         above = len(others) - np.searchsorted(others, targets, "right")
         np.testing.assert_array_equal(counts.above[part], above)
         np.testing.assert_array_equal(counts.tied[part], len(others) - np.searchsorted(others, targets) - above)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("held_out", [1, 5, 20, 50, 90])
+def test_scores_of_training_items_change_no_count(number: Any, held_out: int) -> None:
+    rng, n_items = np.random.default_rng(held_out), 8_200
+    scores = rng.standard_normal((4, n_items)).astype(number)
+    train, test = (
+        Lists(np.arange(5) * size, np.sort([rng.choice(n_items, size, replace=False) for _ in scores]).ravel())
+        for size in (2_500, held_out)
+    )
+    counts = count_scores(lambda users: scores[users], n_items, train, test)
+    assert counts.seen.any() or held_out < 5
+    marked, rows = scores.copy(), np.repeat(np.arange(4), 2_500)
+    marked[rows, train.indices] = rng.choice([np.nan, np.inf, -np.inf, 1e30, -1e30], rows.size)
+    held = np.repeat(np.arange(4), held_out), test.indices
+    marked[held] = scores[held]
+    for before, after in zip(counts, count_scores(lambda users: marked[users], n_items, train, test), strict=True):
+        np.testing.assert_array_equal(before, after)
+    candidate = np.setdiff1d(np.arange(8_000, n_items), np.union1d(train.indices, test.indices))[0]
+    marked[3, candidate] = np.nan
+    with pytest.raises(tr.InputError, match=f"user 3 and item {candidate}"):
+        count_scores(lambda users: marked[users], n_items, train, test)
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -289,6 +312,29 @@ def test_whole_numbers_suffice_for_trained_factors_and_give_up_on_ties() -> None
     assert count_by_int16(*single, train, test)
     single[1][500:] = single[1][0]
     assert not count_by_int16(*single, train, test)
+
+
+@needs_int16
+@pytest.mark.parametrize(("columns", "sufficed"), [(32, True), (1024, False)])
+def test_a_sample_tells_whether_whole_numbers_would_leave_much_to_score(
+    columns: int, sufficed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, said, sweep = np.random.default_rng(12), [], factors._sweep
+    users, items = (rng.standard_normal((size, columns)).astype(np.float32) for size in (40, 2000))
+    test = Lists(np.arange(41) * 3, np.sort(rng.permuted(np.tile(np.arange(2000), (40, 1)), axis=1)[:, :3]).ravel())
+    nothing = Lists(np.zeros(41, int), np.zeros(0, int))
+
+    def watched(entry: str, *given: Any) -> bool:
+        said.append((entry, sweep(entry, *given)))
+        return said[-1][1]
+
+    monkeypatch.setattr(factors, "WORK_FOR_INT16", 0)
+    monkeypatch.setattr(factors, "_sweep", watched)
+    found = count_factors(users, items, nothing, test)
+    assert said[0] == ("count_int16", sufficed)
+    monkeypatch.setattr(factors, "COLUMNS_FOR_INT16", 2**40)
+    for one, other in zip(found, count_factors(users, items, nothing, test), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -160,9 +160,9 @@ def test_counts_of_samples_equal_loops(path: str, number: Any, most: int) -> Non
     counts = count_sampled(own, own_bounds, sampled, bounds)
     np.testing.assert_array_equal(counts.scores, own[counts.order])
     for (start, stop), span in zip(pairwise(own_bounds), pairwise(bounds), strict=True):
-        others = sampled[slice(*span)].tolist()
+        others = sampled[slice(*span)]
         assert counts.order[start:stop].tolist() == sorted(range(start, stop), key=lambda j: (-own[j], j))
         for j in range(start, stop):
             score = counts.scores[j]
-            assert counts.above[j] == sum(other > score for other in others)
-            assert counts.tied[j] == others.count(score)
+            assert counts.above[j] == np.count_nonzero(others > score)
+            assert counts.tied[j] == np.count_nonzero(others == score)

@@ -30,7 +30,7 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_candidate_is_equally_likely(kind: str) -> None:
     """Over seeds, and over users of one seed: each within five standard errors."""
     places, counts = np.arange(2), np.array([3, 3])
-    drawn, n_runs = np.zeros((2, 2, 12)), 1_000
+    drawn, n_runs = np.zeros((2, 2, 12)), 400
     for run in range(n_runs):
         for way, own in enumerate((pool(kind, run, np.arange(2)), pool(kind, 7, 2 * run + np.arange(2)))):
             for place, items in enumerate(own.distinct(places, counts, np.random.default_rng(0))):
@@ -56,3 +56,16 @@ def test_larger_draws_hold_smaller_ones(kind: str) -> None:
         assert np.array_equal(np.sort(np.concatenate([part[place] for part in parts])), draws[6][place])
     alone = own.part(1, 2).distinct(np.array([0]), np.array([4]), rng)
     assert np.array_equal(alone[0], draws[4][1])
+
+
+@pytest.mark.usefixtures("loops")
+@pytest.mark.parametrize("kind", ["all", "listed"])
+def test_repeated_draws_are_the_candidates_at_random_places(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    excluded = [np.sort(rng.choice(300, size, replace=False)) for size in (0, 1, 40, 299)]
+    listed = ItemLists.of([np.setdiff1d(np.arange(300), own) for own in excluded])
+    pool = Pool(300, excluded) if kind == "all" else ListedPool.of(300, listed)
+    drawn = pool.repeated(500, np.random.default_rng(3))
+    again = np.random.default_rng(3)
+    for items, own in zip(drawn, listed, strict=True):
+        np.testing.assert_array_equal(items, own[again.integers(0, own.size, 500)])

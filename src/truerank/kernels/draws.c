@@ -6,7 +6,10 @@
 
 #include "rows.h"
 
-enum { FEW = 16 }; /* draws that are looked up one by one */
+enum {
+    FEW = 16, /* draws that are looked up one by one */
+    ABREAST = 32, /* places that are searched for together */
+};
 
 /* A set of whole numbers: bit b of words[w] stands for 64 w + b, and bit b of any[a] for whether words[64 a + b] may
    not be 0, so that sparse sets of a large range are listed fast. */
@@ -183,5 +186,38 @@ int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size) {
     for (int64_t user = 0; user < users; user++)
         draws += add_user(&set, drawn, user, draws);
     free(set.words);
+    return DONE;
+}
+
+/* Add to each place, at most ABREAST of them, how many of the ascending numbers, less their indices, are not above it. Each
+   search has to wait for its own last step, so that several take hardly longer than one. */
+static void pass(const int32_t *ascending, int64_t size, int64_t *places, int64_t n_places) {
+    int64_t low[ABREAST] = {0};
+    for (int64_t half; size > 0; size -= half) {
+        half = (size + 1) / 2;
+        for (int64_t i = 0; i < n_places; i++) {
+            int64_t last = low[i] + half - 1;
+            low[i] += half & -(int64_t)(ascending[last] - last <= places[i]);
+        }
+    }
+    for (int64_t i = 0; i < n_places; i++)
+        places[i] += low[i];
+}
+
+int64_t items_at_places(const Rows *excluded, int64_t n_items, const int64_t *begin, int64_t *places, int64_t size) {
+    int64_t users = excluded->count;
+    if (begin[0] != 0 || begin[users] != size || !lies_within(excluded, 0, users, n_items))
+        return INVALID;
+    for (int64_t user = 0; user < users; user++) {
+        int64_t first = excluded->begin[user], n_excluded = excluded->begin[user + 1] - first;
+        int64_t is_span = begin[user] <= begin[user + 1] && begin[user + 1] <= size;
+        if (!is_span || n_excluded > n_items ||
+            !are_below(places + begin[user], begin[user + 1] - begin[user], n_items - n_excluded))
+            return INVALID;
+        for (int64_t i = begin[user]; i < begin[user + 1]; i += ABREAST) {
+            int64_t left = begin[user + 1] - i;
+            pass(excluded->columns + first, n_excluded, places + i, left < ABREAST ? left : ABREAST);
+        }
+    }
     return DONE;
 }

@@ -17,14 +17,6 @@
 
 #include <stdint.h>
 
-/* With AVX-512, the files of these functions are compiled once more, for processors with VNNI (see hatch_build.py). */
-#ifdef DOT_PRODUCTS
-#define count_int16 count_int16_vnni
-#define count_sieve count_sieve_vnni
-#define best_sieve best_sieve_vnni
-#define int16_lanes int16_lanes_vnni
-#endif
-
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
 #else
@@ -70,8 +62,8 @@ typedef struct {
     int64_t *above, *tied;
 } Block;
 
-/* Return the x86-64 level that this processor and operating system support: 1, 3 or 4, or 5 for level 4 with
-   VNNI; 0 on other processors. */
+/* Return the x86-64 level that this processor and operating system support: 1, 3, or 4 if there is VNNI, too; 0 on other
+   processors. */
 EXPORT int64_t processor_level(void);
 
 /* Count the items start..stop - 1 for all users of the block; return DONE, INVALID or NO_MEMORY.
@@ -205,6 +197,11 @@ typedef struct {
 /* Add draws from 0..n_items - 1, user by user as many as are missing, to the items if they are new; a user's items
    are ascending then. Return DONE, INVALID or NO_MEMORY. */
 EXPORT int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size);
+
+/* Overwrite places, counted from 0 among the items that are not in row u of `excluded`, which ascends, by these items: those
+   of user u are places[begin[u]] to places[begin[u + 1] - 1], and end at `size`. Return DONE or INVALID. */
+EXPORT int64_t items_at_places(
+    const Rows *excluded, int64_t n_items, const int64_t *begin, int64_t *places, int64_t size);
 
 /* Write to `total`, of width x width numbers, the sum of the outer products of the rows start..stop - 1 of
    `factors` with themselves; only the upper triangle is valid. `width` is a multiple of 16. `products`

@@ -5,7 +5,7 @@
    is a key of 16 bits; keys tell on which side of a target a score is, unless it is closer than the margin. Items are
    in the order of falling lengths, because those of a chunk share a scale.
 
-   With DOT_PRODUCTS one instruction (of AVX-512 VNNI) multiplies and adds to sums of 32 bits, which leave room for larger
+   With AVX-512 VNNI one instruction multiplies and adds to sums of 32 bits, which leave room for larger
    numbers of 8 bits, and so for a smaller margin. */
 
 #ifndef KEYS_H
@@ -32,7 +32,7 @@ enum {
     SHIFT = 16, /* from a sum to its key */
     MOST_COLUMNS = 1 << 16, /* with more, rounding could add too much to the length of a row */
 };
-#elif defined(DOT_PRODUCTS)
+#elif defined(__AVX512VNNI__)
 typedef int8_t rounded;
 enum {
     OFFSET = 128, /* is added to the factors of users, because one side of the products is unsigned */
@@ -52,7 +52,7 @@ enum {
 };
 #endif
 
-#if ROUNDED_BITS == 16 || defined(DOT_PRODUCTS)
+#if ROUNDED_BITS == 16 || defined(__AVX512VNNI__)
 typedef int32_t bundle; /* of factors that are multiplied and added by one instruction */
 typedef wholes sums;
 enum { TILE = KEYS }; /* items of a tile */
@@ -96,9 +96,9 @@ INLINE wholes multiply(wholes a, wholes b) {
 
 /* Add the products of the factors in bundles. */
 INLINE sums add_products(sums totals, wholes users, sums items) {
-#if ROUNDED_BITS == 16 && defined(DOT_PRODUCTS)
+#if ROUNDED_BITS == 16 && defined(__AVX512VNNI__)
     return (sums)INTRINSIC(dpwssd_epi32)((raw)totals, (raw)users, (raw)items);
-#elif defined(DOT_PRODUCTS)
+#elif defined(__AVX512VNNI__)
     return (sums)INTRINSIC(dpbusd_epi32)((raw)totals, (raw)users, (raw)items);
 #elif ROUNDED_BITS == 16
     return totals + multiply(users, items);
@@ -134,7 +134,10 @@ typedef struct {
     void *memory;
 } Keyed;
 
-enum { PARTS = 8 }; /* sums that are computed side by side */
+enum {
+    PARTS = 8, /* sums that are computed side by side */
+    AHEAD = 8, /* items that are fetched before they are read */
+};
 
 /* Return the largest absolute value and, in `size`, the length of a row, with the bias as an additional column. */
 static double measure(const Matrix *rows, int64_t row, const number *bias, double *size) {
@@ -235,6 +238,12 @@ static bundle base_of(const rounded *row, int64_t bundles) {
     return (bundle)(-OFFSET * total);
 }
 
+/* Fetch the factors of an item early: in the order of lengths, items are anywhere in memory. */
+INLINE void fetch_item(const Matrix *items, int64_t item) {
+    for (int64_t k = 0; k < least(items->columns, 128); k += 16)
+        __builtin_prefetch(row_of(items, item) + k * items->column_step);
+}
+
 /* Round the items at places low..high - 1 into panels; return what they have in common. */
 static Rounded round_items(Keyed *all, int64_t low, int64_t high) {
     const Top *top = &all->top;
@@ -242,6 +251,7 @@ static Rounded round_items(Keyed *all, int64_t low, int64_t high) {
     Rounded common = {0};
     double largest = 0, length;
     for (int64_t place = low; place < high; place++) {
+        fetch_item(top->items, chosen[least(place + AHEAD, high - 1)]);
         largest = fmax(largest, measure(top->items, chosen[place], top->bias, &length));
         common.length = fmax(common.length, length);
     }
@@ -354,8 +364,7 @@ INLINE int64_t sum_keys(keys counts) {
 INLINE int is_full_with(Keyed *all, int64_t place) {
     const Matrix *items = all->top.items;
     int64_t item = all->top.ordered->items[place];
-    for (int64_t k = 0; k < least(items->columns, 128); k += 16)
-        __builtin_prefetch(row_of(items, item) + k * items->column_step);
+    fetch_item(items, item);
     all->waiting[all->n_waiting++] = item;
     return all->n_waiting == CHAINS;
 }

@@ -22,10 +22,9 @@ FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 LOOPS_VARIABLE, NUMPY = "TRUERANK_LOOPS", "numpy"
-LEVELS = {"x86-64-v4-vnni": 5, "x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1, "arm64": 0, "native": 0}
+LEVELS = {"x86-64-v4-vnni": 4, "x86-64-v3": 3, "x86-64": 1, "arm64": 0, "native": 0}
 """The variants of the library, each with the `processor_level` that it needs."""
 
-_VNNI = "-vnni"  # ends the name of a variant that is in the library of another one: some functions are there twice
 
 DONE, GAVE_UP, INVALID, NO_MEMORY = 0, 1, -2, -3
 """Status codes of functions; some functions return an index instead."""
@@ -281,6 +280,7 @@ ENTRIES: dict[str, list[Any]] = {
     "int16_lanes": [],
     "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
     "add_draws": [_DRAWN, _SIZES, _SIZE],
+    "items_at_places": [_ROWS, _SIZE, _SIZES, _SIZES, _SIZE],
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [_ROWS, _SIZE, _SIZE, _NARROW, _DOUBLES, _DOUBLES, _DOUBLES],
@@ -339,6 +339,7 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
     "score_dense": lambda rows, similarity, scores: [(scores, rows.rows.count * similarity.columns)],
     "score_sparse": lambda rows, _similarity, width, scores: [(scores, rows.rows.count * width)],
     "add_draws": lambda _drawn, draws, size: [(draws, size)],
+    "items_at_places": lambda excluded, _n_items, begin, places, size: [(begin, excluded.count + 1), (places, size)],
     "sum_squares": lambda factors, width, _start, stop, total, products: [
         (factors, stop * width), (total, width**2), (products, width**2)
     ],
@@ -409,7 +410,7 @@ def runnable() -> list[str]:
 
 def load_variant(name: str) -> Loops | None:
     """Return the library with this name and all types declared; None if it is missing or not for this system."""
-    path = FOLDER / f"kernels-{name.removesuffix(_VNNI)}{SUFFIX}"
+    path = FOLDER / f"kernels-{name}{SUFFIX}"
     if not path.exists():
         return None
     try:
@@ -417,10 +418,8 @@ def load_variant(name: str) -> Loops | None:
     except OSError:
         return None
     for entry, arguments in ENTRIES.items():
-        is_twice = name.endswith(_VNNI) and hasattr(library, entry + "_vnni")
-        function = library[entry + "_vnni" if is_twice else entry]
+        function = getattr(library, entry)
         function.argtypes, function.restype = arguments, ctypes.c_int64
-        setattr(library, entry, function)
     library.variant = name
     return library
 

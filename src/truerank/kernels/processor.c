@@ -15,7 +15,7 @@ enum {
     /* leaf 7, EBX: AVX-512 F, DQ, CD, BW, VL */
     LEVEL_4_EXTENDED = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | (int)(1u << 31),
     /* leaf 7, ECX: AVX-512 VNNI */
-    DOT_PRODUCTS_EXTENDED = 1 << 11,
+    LEVEL_4_MORE = 1 << 11,
     /* registers that the operating system saves: SSE and AVX; masks and wide registers of AVX-512 */
     SAVES_AVX = 0x06,
     SAVES_AVX512 = 0xe6,
@@ -40,9 +40,7 @@ int64_t processor_level(void) {
     unsigned int saved = saved_registers();
     if (!has_all(extended, LEVEL_3_EXTENDED) || !has_all(later, LEVEL_3_LATER) || !has_all(saved, SAVES_AVX))
         return 1;
-    if (!has_all(extended, LEVEL_4_EXTENDED) || !has_all(saved, SAVES_AVX512))
-        return 3;
-    return has_all(more, DOT_PRODUCTS_EXTENDED) ? 5 : 4;
+    return has_all(extended, LEVEL_4_EXTENDED) && has_all(more, LEVEL_4_MORE) && has_all(saved, SAVES_AVX512) ? 4 : 3;
 }
 
 #else

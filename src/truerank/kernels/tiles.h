@@ -24,10 +24,15 @@ typedef struct {
     void *memory;
 } Tiles;
 
-static int new_tiles(Tiles *tiles, int64_t users, int64_t depth) {
+/* Return how many items are scored and counted at a time. */
+static int64_t items_per_chunk(int64_t depth) {
     int64_t fitting = CACHED / (depth * (int64_t)sizeof(number)) / LEAST_CHUNK * LEAST_CHUNK;
+    return most(LEAST_CHUNK, least(fitting, CHUNK));
+}
+
+static int new_tiles(Tiles *tiles, int64_t users, int64_t depth) {
     tiles->depth = depth;
-    tiles->chunk = most(LEAST_CHUNK, least(fitting, CHUNK));
+    tiles->chunk = items_per_chunk(depth);
     int64_t of_scores = USERS * ROW, of_items = (tiles->chunk + PANEL) * depth, of_users = (users + USERS) * depth;
     tiles->memory = malloc((of_scores + of_items + of_users) * sizeof(number) + 64);
     tiles->scores = (number *)(((uintptr_t)tiles->memory + 63) / 64 * 64);

@@ -203,7 +203,7 @@ def _rank_all(scorer: Scorer, held: HeldOut, depth: int | None, threads: int, pr
     if depth is not None:
         above, tied = cut_counts(depth, above, tied, test.indptr, n_candidates)
     same = None if held.grades is None else same_scores(scorer, training, test, counts, threads, depth)
-    notes = _notes(held)
+    notes = _notes(held, int(counts.seen.sum()) if held.left_out is None else held.n_trained)
     return held.ranks(counts.order, above, tied, n_candidates[held.users], same, depth=depth, notes=notes)
 
 
@@ -227,7 +227,7 @@ def _rank_among(scorer: Scorer, held: HeldOut, progress: bool) -> Ranks:
         grades = None if held.grades is None else held.grades[entry[block][relevant[block]]]
         scores = to_numpy(scorer.pairs(user, item), "scores")
         parts.append(rank_pairs(user, item, scores, relevant[block], grades))
-    ranks, notes = Ranks.concatenate(parts), _notes(held)
+    ranks, notes = Ranks.concatenate(parts), _notes(held, held.n_trained)
     items = None if ranks.items is None else test.item_names[ranks.items]
     return dataclasses.replace(ranks, ids=test.owners[held.users], items=items, notes=notes)
 
@@ -238,12 +238,12 @@ def _blocks(users: Ints, chosen: Ints) -> list[Ints]:
     return np.split(chosen, new_user[np.diff(new_user // fitting(_PAIRS, _BYTES_PER_PAIR), prepend=0) > 0])
 
 
-def _notes(held: HeldOut) -> tuple[str, ...]:
+def _notes(held: HeldOut, n_trained: int) -> tuple[str, ...]:
     """Return the notes on what is held out, on users left out, and on held-out items that are training items too."""
     counts = (
         (held.n_without, "user has no held-out item and is left out", "users have no held-out item and are left out"),
         (
-            held.n_trained,
+            n_trained,
             "held-out item is also a training item of its user and is ranked",
             "held-out items are also training items of their user and are ranked",
         ),

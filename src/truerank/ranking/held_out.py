@@ -135,7 +135,7 @@ class HeldOut:
         """Relevant items that are also training items; they are candidates nevertheless."""
         return 0 if self.keep_train or self.train is None else int(self.train.contains(self.test).sum())
 
-    @property
+    @cached_property
     def users(self) -> Ints:
         """Users with relevant items."""
         return np.flatnonzero(np.diff(self.test.indptr))

@@ -212,7 +212,7 @@ class UniformSampling(SamplingDesign):
         sizes, m = pool.sizes, self.size
         self.check(sizes, m)
         if self.replace:
-            return [pool.items_at(user, rng.integers(0, size, m)) for user, size in enumerate(sizes.tolist())]
+            return pool.repeated(m, rng)
         users = np.arange(len(pool))
         return pool.distinct(users, np.full(users.size, m), rng)
 

@@ -137,6 +137,27 @@ class Pool:
         excluded = self.excluded[user]
         return places + np.searchsorted(excluded - np.arange(excluded.size), places, side="right")
 
+    def repeated(self, m: int, rng: np.random.Generator) -> ItemLists:
+        """Return m candidates of each user, each equally likely every time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Pool(6, [np.array([1, 4]), np.array([0])]).repeated(4, np.random.default_rng(0)).items.tolist()
+        [5, 3, 3, 2, 2, 1, 1, 1]
+        """
+        places = [rng.integers(0, size, m) for size in self.sizes.tolist()]
+        return self._items_at(ItemLists.of(places))
+
+    def _items_at(self, places: ItemLists) -> ItemLists:
+        """Return the items at these positions among the candidates of each user."""
+        if library.load() is None:
+            return ItemLists.of([self.items_at(user, own) for user, own in enumerate(places)])
+        excluded = library.RowsArgument.of(self._lists.indptr, self._lists.items)
+        begin = np.ascontiguousarray(places.indptr, np.int64)
+        library.call("items_at_places", excluded, self.n_items, begin, places.items, len(places.items))
+        return places
+
     def distinct(
         self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
     ) -> ItemLists:
@@ -274,6 +295,9 @@ class ListedPool(Pool):
     def items_at(self, user: int, places: Ints) -> Ints:
         return self.listed[user][places]
 
+    def _items_at(self, places: ItemLists) -> ItemLists:
+        return ItemLists.of([self.items_at(user, own) for user, own in enumerate(places)])
+
     def distinct(
         self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
     ) -> ItemLists:
@@ -388,9 +412,7 @@ class ScoreOrder(Order):
 
 
 def _best(scores: Floats, size: int) -> Ints:
-    """Return the positions of the largest scores in descending order; of equal ones the first come first."""
-    if size == 0:
-        return np.zeros(0, dtype=np.int64)
+    """Return the positions of the largest scores, at least one, from the top; of equal ones the first come first."""
     least = np.partition(scores, scores.size - size)[scores.size - size]
     higher, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
     chosen = np.concatenate([higher, equal[: size - higher.size]])
