@@ -4,10 +4,11 @@ A change swaps an operator or a comparison, negates a condition, or adds one to 
 are collected once. A first run maps each line to the tests that reach it, and to how long they take (build/reach.json);
 then each change is made in a forked process, which runs the tests that reach it, the fastest first, until one fails.
 benchmarks/results/mutations.csv keeps all changes that were tried, each with the seed that drew it, whether a test
-noticed it at first, and the test that notices it now, or the reason why none can.
+noticed it at first, and the test that notices it now, or the reason why none can. Any place is as likely as any other;
+those that were tried before are not tried again.
 
-    python tests/mutations.py --each 20
-    python tests/mutations.py --each 20 --module sampling/laws.py --seed 1
+    python tests/mutations.py --changes 100 --seed 1
+    python tests/mutations.py --changes 20 --module sampling/laws.py
     python tests/mutations.py --again            # those that survived, on all tests that reach them
 """
 
@@ -25,7 +26,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -49,8 +51,10 @@ MODULES = [
     *("data/splits.py", "data/splitting.py"),
 ]
 TESTS = ["metrics", "core", "sampling", "estimators", "evaluation", "data", "ranking", "analysis"]
+"""Folders whose tests are tried, besides the examples in the modules themselves."""
 
-SECONDS = 60  # of tests for one change; a change that makes them take three times as long counts as noticed
+SECONDS = 120  # of tests for one change
+PATIENCE = 10  # a change counts as noticed if a test takes this many times as long, and as many seconds more
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult,
     ast.Mod: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -73,7 +77,8 @@ class Changer(ast.NodeTransformer):
     """Counts the places inside functions where something can be changed, and changes the one with a number."""
 
     def __init__(self, place: int = -1) -> None:
-        self.place, self.count, self.depth = place, 0, 0
+        self.place, self.depth = place, 0
+        self.places: list[tuple[int, int]] = []
         self.changed: ast.expr | None = None
         self.after: ast.expr | None = None
 
@@ -95,8 +100,8 @@ class Changer(ast.NodeTransformer):
         return self._change(node) if self.depth else node
 
     def _is_here(self, node: ast.expr) -> bool:
-        self.count += 1
-        if self.count - 1 != self.place:
+        self.places.append((node.lineno, node.col_offset))
+        if len(self.places) - 1 != self.place:
             return False
         self.changed = self.after = node
         return True
@@ -126,17 +131,24 @@ def changed(module: str, place: int) -> tuple[ast.Module, Change]:
     return tree, Change(module, line, column, source.splitlines()[line - 1].strip(), ast.unparse(changer.after))
 
 
-def n_places(module: str) -> int:
+def places(module: str) -> list[tuple[int, int]]:
+    """Return line and column of each place where a module can be changed."""
     changer = Changer()
     changer.visit(ast.parse((CODE / module).read_text()))
-    return changer.count
+    return changer.places
 
 
-def chosen(each: int, modules: list[str], seed: int) -> Iterator[tuple[str, int]]:
-    """Return modules and places, one of each module after the other."""
-    orders = [np.random.default_rng(seed).permutation(n_places(module)) for module in modules]
-    for at in range(min(each, max(map(len, orders)))):
-        yield from ((module, int(order[at])) for module, order in zip(modules, orders, strict=True) if at < len(order))
+def drawn(modules: list[str], seed: int) -> list[tuple[str, int]]:
+    """Return all modules and places in random order."""
+    there = [(module, place) for module in modules for place in range(len(places(module)))]
+    return [there[at] for at in np.random.default_rng(seed).permutation(len(there))]
+
+
+def survivors(rows: dict[Change, dict[str, Any]]) -> Iterator[tuple[str, int]]:
+    """Return modules and places of lines with a change that no test notices."""
+    for module in MODULES:
+        lines = {change.line for change, row in rows.items() if change.module == module and not row["noticed by"]}
+        yield from ((module, place) for place, (line, _) in enumerate(places(module)) if line in lines)
 
 
 def put(module: str, tree: ast.Module, functions: list[FunctionType]) -> None:
@@ -185,30 +197,56 @@ class Trials:
         reach, rows = Reach(**json.loads(REACH.read_text())), read()
         functions = [each for each in gc.get_objects() if isinstance(each, FunctionType)]
         gc.freeze()
-        each = sys.maxsize if self.given.again else self.given.each
-        for module, place in chosen(each, self.given.module or MODULES, self.given.seed):
-            tree, change = changed(module, place)
-            row = rows.get(change)
-            if row["noticed by"] or not self.given.again if row else self.given.again:
-                continue
+
+        def tried(found: tuple[ast.Module, Change]) -> tuple[Change, str]:
+            tree, change = found
             tests = reach.ordered(change, session.items, 1e9 if self.given.again else SECONDS)
-            by = _forked(partial(_test, tests, partial(put, module, tree, functions)))
-            first = row or {"seed": self.given.seed, "at first": "noticed" if by else "survived", "why not": ""}
-            rows[change] = {**first, "noticed by": by, "why not": "" if by else first["why not"]}
-            print(*change, "->", by or f"survived {len(tests)} tests", flush=True)
-            write(rows)
+            return change, _forked(partial(_test, tests, reach.seconds, partial(put, change.module, tree, functions)))
+
+        @cache
+        def check(test: str) -> None:
+            own = [item for item in session.items if item.nodeid == test]
+            if _forked(partial(_test, own, reach.seconds, lambda: None)):
+                raise SystemExit(f"a test fails without a change: {test}")
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for change, by in pool.map(tried, list(self._chosen(rows))):
+                check(by)
+                print(*change, "->", by or "survived", flush=True)
+                first = {"seed": self.given.seed, "at first": "noticed" if by else "survived", "why not": ""}
+                row = rows.get(change, first)
+                rows[change] = {**row, "noticed by": by, "why not": "" if by else row["why not"]}
+                write(rows)
         return True
+
+    def _chosen(self, rows: dict[Change, dict[str, Any]]) -> Iterator[tuple[ast.Module, Change]]:
+        """Return what is tried: changes that survived, or enough new ones that make up the sample of the seed."""
+        if self.given.again:
+            found = itertools.starmap(changed, survivors(rows))
+            yield from (each for each in found if each[1] in rows and not rows[each[1]]["noticed by"])
+            return
+        missing = self.given.changes - sum(row["seed"] == str(self.given.seed) for row in rows.values())
+        found = itertools.starmap(changed, drawn(self.given.module or MODULES, self.given.seed))
+        yield from itertools.islice((each for each in found if each[1] not in rows), max(missing, 0))
 
 
 def read() -> dict[Change, dict[str, Any]]:
-    """Return the changes that were tried, each with what became of it."""
-    found = csv.DictReader(RESULTS.read_text().splitlines()) if RESULTS.exists() else []
-    return {
-        Change(
-            row.pop("module"), int(row.pop("line")), int(row.pop("column")), row.pop("before"), row.pop("after")
-        ): row
-        for row in found
-    }
+    """Return the changes that were tried, where their lines are now, each with what became of it."""
+    rows = csv.DictReader(RESULTS.read_text().splitlines()) if RESULTS.exists() else []
+    found = {}
+    for row in rows:
+        before, after = row.pop("before"), row.pop("after")
+        change = Change(row.pop("module"), int(row.pop("line")), int(row.pop("column")), before, after)
+        if (moved := _moved(change)) is not None:
+            found[moved] = row
+    return found
+
+
+def _moved(change: Change) -> Change | None:
+    """Return a change at the nearest line with the same text; None if there is no such line any more."""
+    lines = (CODE / change.module).read_text().splitlines()
+    same = [at for at, line in enumerate(lines, start=1) if line.strip() == change.before]
+    return change._replace(line=min(same, key=lambda at: abs(at - change.line))) if same else None
 
 
 def write(rows: dict[Change, dict[str, Any]]) -> None:
@@ -221,37 +259,39 @@ def write(rows: dict[Change, dict[str, Any]]) -> None:
 
 def _forked(call: Callable[[], str]) -> str:
     """Call a function in a process of its own, without output; return its result, or what ended the process."""
-    reading, writing = os.pipe()
+    result = os.memfd_create("result")
     child = os.fork()
     if not child:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         try:
-            os.write(writing, call().encode())
+            os.write(result, call().encode())
             os._exit(0)
         except BaseException:
-            os.write(writing, traceback.format_exc()[-10_000:].encode())
+            os.write(result, traceback.format_exc().encode())
         finally:
             os._exit(1)
-    os.close(writing)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with os.fdopen(reading) as file:
-        result = file.read()
+    with os.fdopen(result) as file:
+        file.seek(0)
+        text = file.read()
     if status > 0:
-        raise RuntimeError(result)
-    return signal.Signals(-status).name if status else result
+        raise RuntimeError(text)
+    return signal.Signals(-status).name if status else text
 
 
-def _test(tests: list[pytest.Item], change: Callable[[], None]) -> str:
+def _test(tests: list[pytest.Item], seconds: dict[str, float], change: Callable[[], None]) -> str:
     """Make a change, and return the first test that fails, if any: within limits of time and memory."""
-    seconds = 30 + 3 * SECONDS
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
-    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    signal.alarm(10 * seconds)
     change()
-    return next((test.nodeid for test, after in _in_order(tests) if _fails(test, after)), "")
+    for test, after in _in_order(tests):
+        longest = PATIENCE * (1 + seconds.get(test.nodeid, 0.0))
+        signal.setitimer(signal.ITIMER_PROF, longest)  # of processor time
+        signal.alarm(int(30 * longest))  # where it waits for ever
+        if _fails(test, after):
+            return test.nodeid
+    return ""
 
 
 def _in_order(tests: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
@@ -294,14 +334,14 @@ def preload() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--each", type=int, default=20, help="changes per module")
+    parser.add_argument("--changes", type=int, default=100, help="size of the sample")
     parser.add_argument("--module", choices=MODULES, action="append")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", action="store_true", help="try again what survived")
     options = ["-s", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile", "quick"]
     preload()
-    folders = [str(ROOT / "tests" / name) for name in TESTS]
-    pytest.main([*options, *folders], plugins=[Trials(parser.parse_args())])
+    tests = [*(ROOT / "tests" / name for name in TESTS), *(CODE / module for module in MODULES)]
+    pytest.main([*options, *map(str, tests)], plugins=[Trials(parser.parse_args())])
 
 
 if __name__ == "__main__":

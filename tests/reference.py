@@ -250,9 +250,9 @@ def count(scores: Sequence[float], relevant: Sequence[bool]) -> tuple[list[int],
     return above, tied
 
 
-def log_ratio(m: float, values: Any, weights: Any) -> float:
-    """The empirical log likelihood ratio of a mean of m below that of the values, by its definition."""
-    gaps = values - m
+def log_ratio(m: float, sums: Any, sizes: Any, weights: Any) -> float:
+    """The empirical log likelihood ratio of a mean of m, below that of the units, by its definition."""
+    gaps = sums - m * sizes
 
     def negative(a: float) -> float:
         return -float(weights @ np.log1p(a * gaps))
@@ -263,13 +263,23 @@ def log_ratio(m: float, values: Any, weights: Any) -> float:
     )
 
 
-def lower_end(values: Any, least: float, level: float) -> float:
-    """Where the statistic that counts two thirds of an instance with the least value is Student's quantile."""
-    values, weights = np.append(values, least), np.append(np.ones(values.size), 2 / 3)
-    n, mean = weights.sum(), float(np.average(values, weights=weights))
+def with_the_unseen(sums: Any, sizes: Any, least: float) -> tuple[Any, Any, Any]:
+    """Return units with two thirds of one that has the least value, as large as the unit of the average instance."""
+    extreme = np.sum(sizes**2) / np.sum(sizes)
+    return np.append(sums, least * extreme), np.append(sizes, extreme), np.append(np.ones(sums.size), 2 / 3)
+
+
+def likelihood_statistic(m: float, units: tuple[Any, Any, Any]) -> float:
+    n = units[2].sum()
+    return float(np.sqrt((n - 1) * np.expm1(2 * log_ratio(m, *units) / n)))
+
+
+def lower_end(sums: Any, least: float, level: float, sizes: Any = None) -> float:
+    """Where the statistic that counts two thirds of a unit with the least value is Student's quantile."""
+    units = with_the_unseen(sums, np.ones(sums.size) if sizes is None else sizes, least)
+    mean = float(units[2] @ units[0] / (units[2] @ units[1]))
 
     def excess(m: float) -> float:
-        statistic = np.sqrt((n - 1) * np.expm1(2 * log_ratio(m, values, weights) / n))
-        return float(statistic - stats.t.ppf(0.5 + level / 2, n - 1))
+        return float(likelihood_statistic(m, units) - stats.t.ppf(0.5 + level / 2, units[2].sum() - 1))
 
     return float(optimize.brentq(excess, least + 1e-9, mean - 1e-12, xtol=1e-13))

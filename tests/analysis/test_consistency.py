@@ -290,15 +290,22 @@ def test_the_curve_of_a_corrected_metric_is_its_risk_at_each_size(
     n = rng.integers(300, 400, 20)
     lists = [np.sort(rng.choice(300, size, replace=False) + 1) for size in rng.integers(1, 4, 20)]
     ranks = {name: tr.Ranks.from_ranks(lists[::step], n=n[::step]) for name, step in (("A", 1), ("B", -1))}
-    sizes = [1, 3, 30, 97, 150, 250]  # the last two are more than a third of the catalogue
+    # the last two are more than a third of the catalogue; of fewer sizes each would be computed on its own
+    sizes = [1, 2, 3, 5, 10, 30, 97, 150, 250]
     found = tr.consistency(ranks, metric, sizes=sizes)
     for name, one in ranks.items():
         expected = [tr.risk(one, metric, design=m).mean for m in sizes]
         np.testing.assert_allclose(found.curves[name], expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("metric", ["recall@10~bv(0.1)", "ap~bv(0.01)"])
-def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(metric: str) -> None:
+@pytest.mark.parametrize(
+    ("metric", "pooled"), [("recall@10~bv(0.1)", True), ("ap~bv(0.01)", True), ("rr~bv(1)", False)]
+)
+def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(
+    metric: str, pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pooled:
+        monkeypatch.setattr("truerank.estimators.bias_variance.LARGEST", 0)
     rng = np.random.default_rng(1)
     n, above = rng.integers(300, 400, 60), rng.integers(0, 100, 60)
     ranks = tr.Ranks(above=above, tied=rng.choice([0, 1, 30, 150], 60), n_candidates=n)
@@ -307,6 +314,15 @@ def test_the_curve_of_a_corrected_metric_with_ties_is_its_risk_at_each_size(metr
     sizes = [1, 2, 3, 5, 10, 30, 60, 90, 290]
     found = tr.consistency({"A": both, "B": both[::2]}, metric, sizes=sizes)
     np.testing.assert_allclose(found.curves["A"], [tr.risk(both, metric, design=m).mean for m in sizes], rtol=1e-11)
+
+
+@pytest.mark.parametrize(("metric", "replace"), [("ap~bv(0.1)", True), ("ap~ls", False), ("ap~ls", True)])
+def test_curves_without_a_closed_form_are_those_of_each_size(metric: str, replace: bool) -> None:
+    ranks = {name: tr.Ranks.from_ranks(own, n=15) for name, own in {"A": [1, 5, 9], "B": [2, 3, 15]}.items()}
+    found = tr.consistency(ranks, metric, tr.UniformSampling(replace=replace), sizes=range(1, 11))
+    for name, one in ranks.items():
+        expected = [tr.risk(one, metric, design=tr.UniformSampling(m, replace)).mean for m in range(1, 11)]
+        np.testing.assert_allclose(found.curves[name], expected, rtol=1e-12)
 
 
 def test_the_order_after_a_tie_is_shown() -> None:

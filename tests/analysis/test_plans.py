@@ -20,11 +20,11 @@ def test_probability_on_these_users_is_that_of_simulated_runs() -> None:
     design = tr.UniformSampling(20)
     for each in found[1:]:
         rights = []
-        for seed in range(400):
+        for seed in range(200):
             rng = np.random.default_rng(seed)
             old, new = (tr.values(design.draw(one, rng=rng), each.metric).mean() for one in PILOT.values())
             rights.append(new > old)
-        error = math.sqrt(each.probability * (1 - each.probability) / 400)
+        error = math.sqrt(each.probability * (1 - each.probability) / 200)
         assert np.mean(rights) == pytest.approx(each.probability, abs=5 * error + 0.005)
 
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from tests.arrays import Floats, Ints
+from truerank.estimators.bias_variance import BiasVariance
 from truerank.metrics import AP, Recall
+from truerank.sampling.laws import HYPERGEOMETRIC
 
 CORRECTIONS = ["rank", "rank(interpolate)", "ls", "cls", "bv(1)", "bv(0.1)", "bv(0.001)"]
 
@@ -291,3 +293,23 @@ def test_constrained_correction_of_a_sample_of_nearly_everything() -> None:
     table = tr.estimators.correction_table("rbp(0.8)~cls", design=30, n=35)
     assert np.all(np.diff(table) <= 0)
     assert np.all(table >= 0)
+
+
+def test_nothing_is_noted_without_relevant_items() -> None:
+    sampled = tr.UniformSampling(3).draw(tr.Ranks.from_ranks([[], [2]], n=9), rng=0)
+    metric = tr.metric("ap~ls")
+    assert metric.notes(sampled[:1]) == ()
+
+
+def test_a_gamma_that_is_chosen_for_ranks_has_no_table_of_its_own() -> None:
+    case = tr.estimators.Case(i=1, n_relevant=1, n=11, m=2)
+    with pytest.raises(tr.InputError, match=r"the gamma of ~bv\(auto\) is chosen for the ranks of an evaluation"):
+        BiasVariance("auto").solve(tr.metric("ap").terms(tr.Ranks.from_ranks([1], n=11))[0].term, HYPERGEOMETRIC, case)
+
+
+def test_a_prior_from_exact_ranks_counts_tied_items_in_the_middle_of_their_ties() -> None:
+    """Ten places: one item ties with the first five, and one stands last; each place has one more."""
+    ranks = tr.Ranks(above=[0, 9], tied=[4, 0], n_candidates=[10, 10])
+    counts = np.ones(10)
+    counts[[2, 9]] += 1
+    np.testing.assert_allclose(tr.estimators.learn_prior(ranks, parts=10), counts / 12, rtol=1e-12)

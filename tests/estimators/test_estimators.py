@@ -15,7 +15,15 @@ from tests.sampling.test_every_design import looked_at
 from truerank.estimators import rank_laws as posteriors
 from truerank.estimators.bias_variance import _cases
 from truerank.estimators.pooled import Smooth, _quantiles, sampled_again
-from truerank.estimators.rank_laws import Cells, Seen, cells, expectation_maximisation, monotone_law, smooth_law
+from truerank.estimators.rank_laws import (
+    Cells,
+    Seen,
+    _coarse,
+    cells,
+    expectation_maximisation,
+    monotone_law,
+    smooth_law,
+)
 from truerank.estimators.unbiased import unbiased_reciprocal
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 from truerank.sampling.laws import HYPERGEOMETRIC
@@ -71,8 +79,8 @@ def test_unbiased_reciprocal_against_its_alternating_sum(n: int, hits: int) -> N
 def test_unbiased_on_real_ranks(name: str, metric: str) -> None:
     exact = embedded().ranks[name]
     truth, design = tr.values(exact, metric).mean(), tr.InverseSampling(2)
-    means = [tr.values(design.draw(exact, rng=seed), f"{metric}~unbiased").mean() for seed in range(100)]
-    assert abs(np.mean(means) - truth) < 5 * np.std(means, ddof=1) / 10
+    means = [tr.values(design.draw(exact, rng=seed), f"{metric}~unbiased").mean() for seed in range(49)]
+    assert abs(np.mean(means) - truth) < 5 * np.std(means, ddof=1) / 7
 
 
 def test_what_has_no_unbiased_estimate_is_refused() -> None:
@@ -386,3 +394,51 @@ def test_instances_without_relevant_items_do_not_count_in_fitted_means() -> None
     some, others = (tr.Ranks.from_sampled(ranks, m=9, n=30) for ranks in ([[1], [], [3]], [[1], [3]]))
     one, other = (Smooth().mean(tr.metric("ap").terms(ranks), ranks) for ranks in (some, others))
     assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_many_metrics_of_one_fitted_law() -> None:
+    """More than are remembered: the first ones are computed again, and come out the same."""
+    sampled = tr.UniformSampling(20).draw(tr.Ranks.from_ranks([1, 3, 9, 40, 70] * 20, n=100), rng=0)
+    metrics = [f"recall@{k}~smooth" for k in range(1, 21)]
+    once = [tr.values(sampled, metric) for metric in metrics]
+    fresh = [tr.values(tr.Ranks.from_sampled(sampled.rank, m=20, n=100), metric) for metric in metrics[:2]]
+    np.testing.assert_allclose(once[:2], fresh, rtol=1e-12)
+    np.testing.assert_array_equal(once, [tr.values(sampled, metric) for metric in metrics])
+
+
+EVERY = ["bv(auto)", "bv(0.1)", "ls", "cls", "rank", "mes(0.01)", "mn", "em", "monotone", "smooth"]
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+@pytest.mark.parametrize("metric", ["recall@5", "ap"])
+def test_instances_without_relevant_items_change_nothing(estimator: str, metric: str) -> None:
+    """Nor does the order of the others; the notes and the interval of the exact metric are the same, too."""
+    rng = np.random.default_rng(1)
+    exact = tr.Ranks.from_ranks([np.sort(rng.choice(30, size, replace=False)) + 1 for size in (1, 2, 1, 3) * 10], n=30)
+    drawn = tr.UniformSampling(12).draw(exact, rng=rng)
+    lists, order = np.split(drawn.rank, drawn.indptr[1:-1]), rng.permutation(47)
+    draws, n = [12] * 40 + [1, 5, 12, 13, 20, 50, 99], [30] * 40 + [25, 30, 31, 40, 50, 60, 1_000]
+    every = tr.Ranks.from_sampled([*lists, *[np.empty(0)] * 7], m=draws, n=n)
+    sampled, mixed = every[:40], every[order]
+    one, other = (tr.estimate(ranks, f"{metric}~{estimator}") for ranks in (sampled, mixed))
+    assert (other.n, other.n_undefined) == (40, 7)
+    for name in ("mean", "standard_error"):
+        assert getattr(other, name) == pytest.approx(getattr(one, name), rel=1e-9)
+    assert other.confidence_interval() == pytest.approx(one.confidence_interval(), rel=1e-6)
+    assert set(one.notes) <= set(other.notes)
+    np.testing.assert_allclose(
+        tr.values(mixed, f"{metric}~{estimator}"),
+        np.append(tr.values(sampled, f"{metric}~{estimator}"), [np.nan] * 7)[order],
+        rtol=1e-8,
+    )
+
+
+def test_items_share_a_law_with_those_of_about_as_many_relevant_ones() -> None:
+    numbers = np.arange(1, 20_000)
+    kinds = _coarse(numbers)
+    assert (np.diff(kinds) >= 0).all()
+    few = numbers[kinds == numbers]
+    assert few.tolist() == list(range(1, few.size + 1))
+    for kind in np.unique(kinds[few.size :]):
+        alike = numbers[kinds == kind]
+        assert alike.max() <= 2**0.5 * alike.min() + 1

@@ -1,18 +1,20 @@
 """Bounds under inverse sampling hold at every true count, by enumeration of all that the draws can show."""
 
 import itertools
+import math
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import truerank as tr
 from tests.arrays import Floats, Ints
 from tests.estimators.test_bounds import least_smooth_mean
 from truerank.estimators.bounds import Bound, _solved
 from truerank.estimators.corrected import ASSUMPTIONS, Assumption, Case, Corrected
-from truerank.estimators.draws import HitTimes
+from truerank.estimators.draws import Ended, HitTimes, readings
 from truerank.evaluation.exact_ranges import bound_values, exact_range
 from truerank.metrics.definitions import Term
 
@@ -43,6 +45,7 @@ def log_choose(n: Any, k: Any) -> Any:
     return np.where(possible, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), -np.inf)
 
 
+@cache
 def outcomes(design: tr.InverseSampling, N: int) -> tuple[Ints, Ints, Floats]:
     """All that draws can show, j above of T, and how likely that is for every count: a row each.
 
@@ -220,3 +223,22 @@ def test_estimates_without_bias_keep_their_own_error() -> None:
     capped = tr.InverseSampling(2, most=990).draw(tr.Ranks.from_ranks([300, 400, 500] * 20, n=1_000), rng=1)
     assert capped.item_draws.max() < 990
     assert tr.estimate(capped, "ap~unbiased").exact_range is not None
+
+
+@pytest.mark.parametrize(("N", "limit", "hits"), [(30, 20, 2), (300, 200, 3), (300, 60, 1), (900, 880, 4)])
+def test_tables_are_read_without_bias_where_draws_may_end_early(N: int, limit: int, hits: int) -> None:
+    """All ways in which draws can end, with their chances: what is not known is hardly ever needed."""
+    draws = HitTimes.serving(N, hits, limit)
+    table = np.random.default_rng(0).random((1, draws.n_outcomes))
+    found, missed = np.arange(hits, limit + 1), np.arange(hits)
+    above = np.append(np.full(found.size, hits), missed)
+    drawn = np.append(found, np.full(hits, limit))
+    read = readings(draws, Ended(np.full(drawn.size, N), above, drawn, drawn - 1))
+    low, high = (read.values(table, np.zeros(drawn.size, dtype=np.int64), np.array([end])) for end in (0.0, 1.0))
+    for g in (0, 1, hits, hits + 3, N // 2, N):
+        times = found.tolist() if g >= hits else []
+        ways = [math.comb(T - 1, hits - 1) * math.comb(N - T, g - hits) / math.comb(N, g) for T in times]
+        chance = np.append(ways or [0.0] * found.size, stats.hypergeom.pmf(missed, N, g, limit))
+        exact = draws.rows(np.array([g]))[0] @ table[0]
+        assert chance @ low - 1e-12 <= exact <= chance @ high + 1e-12
+        assert chance @ (high - low) < 1e-6

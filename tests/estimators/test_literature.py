@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,6 +15,7 @@ from truerank.estimators.bias_variance import GAMMAS, BiasVariance
 from truerank.estimators.literature import MultinomialTable, maximum_entropy_law
 from truerank.estimators.pooled import Smooth
 from truerank.estimators.rank_laws import cells
+from truerank.sampling.laws import HYPERGEOMETRIC
 
 N, M = 20, 6
 
@@ -47,6 +50,36 @@ def test_maximum_entropy_is_the_least_of_its_goal() -> None:
     assert found.sum() == pytest.approx(1.0, rel=1e-12)
     assert goal(found) <= best.fun + 1e-10
     np.testing.assert_allclose(found, best.x, atol=1e-4)
+
+
+@pytest.mark.parametrize(("m", "count", "eta"), [(M, 0, 1e-7), (M, 0, 1e-4), (18, 5, 1e-6), (18, 10, 4e-8)])
+def test_maximum_entropy_of_a_single_count(m: int, count: int, eta: float) -> None:
+    """Whole Newton steps would leave the region where the law is positive, or raise the goal."""
+    found = maximum_entropy_law(chances(m), np.eye(m + 1)[count], cells(N), eta)
+
+    def goal(law: Floats) -> float:
+        return float((m + 1) * (chances(m)[:, count] @ law - 1) ** 2 + eta * (law @ np.log(law)))
+
+    assert found.sum() == pytest.approx(1.0, rel=1e-12)
+    for cell, share in product(np.eye(N + 1), [1e-6, 1e-4, 0.01, 0.1]):
+        for other in ((1 - share) * found + share * cell, (found * (1 - share * cell)) / (1 - share * found @ cell)):
+            assert goal(found) <= goal(other) + 1e-11
+
+
+def test_a_law_that_is_not_found_in_time_is_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truerank.estimators.literature._MOST_STEPS", 1)
+    found = maximum_entropy_law(chances(), np.eye(M + 1)[0], cells(N), 0.01)
+    assert found.sum() == pytest.approx(1.0, rel=1e-12)
+    assert (found > 0).all()
+    assert found[0] > 1 / (N + 1)
+
+
+def test_a_single_multinomial_table_is_that_of_many() -> None:
+    """Few numbers of candidates, however far apart, are not interpolated."""
+    table, term = MultinomialTable(tr.estimators.as_prior([3, 1, 2]), 400), tr.metric("ap").terms(sample(2))[0].term
+    cases = [tr.estimators.Case(1, 1, n, M) for n in (N + 1, 307, 2_001)]
+    for case, expected in zip(cases, table.tables(term, HYPERGEOMETRIC, cases), strict=True):
+        np.testing.assert_array_equal(table.solve(term, HYPERGEOMETRIC, case).values, expected)
 
 
 @pytest.mark.parametrize("metric", ["ndcg@5", "ap", "recall@3"])
@@ -132,6 +165,10 @@ def test_a_prior_that_drives_the_result_is_noted() -> None:
     ):
         notes = tr.estimate(ranks, tr.estimators.Corrected(tr.metric("ap"), correction)).notes
         assert any(note.startswith("the prior drives ap~bv(") for note in notes)
+    nothing = tr.Ranks.concatenate([ranks, tr.Ranks.from_sampled([[]] * 100, m=M, n=N + 1)])
+    plain, steeply = (tr.estimators.Corrected(tr.metric("ap"), BiasVariance(0.1, prior)) for prior in (None, steep))
+    (note,) = (note for note in tr.estimate(nothing, steeply).notes if "drives" in note)
+    assert f"without it the result is {tr.estimate(ranks, plain).mean:.4f}, more than" in note
     flat = tr.estimators.Corrected(tr.metric("ap"), BiasVariance(0.1, tr.estimators.as_prior(np.ones(N + 1))))
     assert not any("prior" in note for note in tr.estimate(ranks, flat).notes)
 

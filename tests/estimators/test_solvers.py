@@ -72,7 +72,7 @@ def test_samples_not_small_against_the_catalogue(m: int, replace: bool, ratio: f
     assert np.abs(table - exact).max() < 1e-11
 
 
-@pytest.mark.parametrize("sizes", [[1000], [1000, 1003], [1000, 1020], [1000, 50_000]])
+@pytest.mark.parametrize("sizes", [[1000], [1000, 1003], [1000, 1020], [1000, 50_000], [100, 50_000]])
 def test_few_sizes(sizes: list[int]) -> None:
     tables = solvers.bias_variance_tables(batch("recall@10", sizes, 30), 0.01, BINOMIAL)
     for N, table in zip(sizes, tables, strict=True):
@@ -130,3 +130,14 @@ def test_large_samples_have_the_tables_of_direct_solutions(name: str, m: int, si
     for case, table in zip(cases, corrected.correction.tables(term, HYPERGEOMETRIC, cases), strict=True):
         alone = corrected.correction.solve(term, HYPERGEOMETRIC, case).values
         np.testing.assert_allclose(table, alone, rtol=0, atol=1e-11 * np.abs(alone).max(), err_msg=str(case))
+
+
+def test_sums_of_samples_that_are_all_too_large_are_left_open() -> None:
+    both = batch("ap", [21, 30], m=0)
+    counts = np.array([[1.0], [2.0]]), np.ones((2, 1))
+    assert np.isnan(solvers.bias_variance_sums(both, counts, np.array([8, 19]), 0.1)).all()
+    assert np.isnan(solvers.bias_variance_sums(both, counts, np.array([7, 8]), 0.1)).tolist() == [False, True]
+
+
+def test_the_polynomial_of_no_draws() -> None:
+    assert solvers.sampled_polynomials(0).tolist() == [[1.0]]

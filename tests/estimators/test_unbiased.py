@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from truerank.estimators.corrected import Corrected
+from truerank.estimators.unbiased import Possible
+from truerank.evaluation.intervals import attainable
 
 CUT = ["recall@4", "ndcg@4", "ap@3", "rr@2", "precision@1", "f1@4"]
 UNCUT = ["ap", "rr", "auc", "mean-rank"]
@@ -167,3 +170,26 @@ def test_the_interval_allows_for_the_largest_weight() -> None:
     plain = tr.estimate(tr.Ranks.from_ranks([300] * 100, n=1_000), "recall@10").confidence_interval().high
     assert weight > 10
     assert high == pytest.approx(weight * plain, rel=1e-6)
+
+
+def test_a_function_of_ones_own_may_have_any_of_its_values() -> None:
+    """Where it need not be monotone, draws with unequal chances leave everything possible."""
+    scores = [0.5, 0.1], [[0.1, 0.9], [0.4, 0.2]]
+    ranks = tr.Ranks.from_scores(*scores, n=4, inclusion=[[0.5, 0.9], [0.5, 0.9]])
+    # beyond the last candidate there is nothing
+    hump = tr.metric(lambda rank, i, n_relevant, n: 1.0 * (rank == 2) - 0.5 * (rank == 3) + 9.0 * (rank > n))
+    assert tr.values(ranks, Corrected(hump, Possible())).tolist() == [0.25, 0.25]
+
+
+def test_ties_are_broken_before_draws_are_counted() -> None:
+    drawn = tr.InverseSampling(2).draw(tr.Ranks.from_ranks([3, 8], n=20), rng=0)
+    tied = drawn._with(tied=np.array([1, 0]))
+    with pytest.raises(tr.InputError, match="needs ranks without ties; use `break_ties` first"):
+        tr.values(tied, "rr~unbiased")
+
+
+def test_unbiased_estimates_reach_from_0_to_all_terms_over_their_chances() -> None:
+    exact = tr.Ranks.from_ranks([[1, 9], [4]], n=20)
+    ranks = tr.InverseSampling(2).draw(exact, rng=0)
+    assert attainable(ranks, tr.metric("precision@2~unbiased")) == (0.0, 1.0)
+    assert attainable(ranks[1:], tr.metric("precision@2~unbiased")) == (0.0, 0.5)

@@ -108,6 +108,74 @@ def test_bootstrap_p_value_belongs_to_its_interval() -> None:
     assert not narrow.low < 0 < narrow.high
 
 
+@pytest.mark.parametrize("shift", [-1.5, -0.4, 0.02, 0.3, 0.7])
+def test_bootstrap_p_value_is_the_error_of_the_interval_that_ends_at_0(shift: float) -> None:
+    """Replicates at the quantiles of a skewed law, whose bias and acceleration matter."""
+    replicates = stats.gamma.ppf((np.arange(100_000) + 0.5) / 100_000, 4) / 4 - 1 + shift
+    found = BootstrapOutcome.of(replicates, shift - 0.05, np.random.default_rng(0).exponential(size=60))
+    assert abs(found.bias) > 0.02
+    assert abs(found.acceleration) > 0.02
+    low, high = found.confidence_interval(1 - found.p_value)
+    assert min(abs(low), abs(high)) < 1e-3
+    assert BootstrapOutcome.of(replicates, shift, np.ones(3), least=0.5).p_value >= 0.5
+
+
+def test_the_smallest_bootstrap_p_value_counts_the_observed_difference() -> None:
+    """Without bias and skewness, if all 999 replicates have the same sign."""
+    replicates = np.linspace(0.5, 1.5, 999)
+    for sign in (1, -1):
+        found = BootstrapOutcome.of(sign * replicates, sign * 1.0, np.array([0.5, 1.0, 1.5]))
+        assert (found.bias, found.acceleration) == (0.0, 0.0)
+        assert found.p_value == pytest.approx(2 / 1_000, rel=1e-9)
+    assert BootstrapOutcome.of(replicates - 1, 0.0, np.array([-0.5, 0.0, 0.5])).p_value == pytest.approx(1.0)
+
+
+def two_columns(users: int) -> Floats:
+    rng = np.random.default_rng(users)
+    return np.column_stack([rng.random(users), rng.random(users) ** 2])
+
+
+@pytest.mark.parametrize("users", [4, 12])
+def test_exchanges_of_fitted_metrics_have_their_error_too(users: int) -> None:
+    """The share of exchanges is a mean of normal tails, over all ways to exchange."""
+    values, hidden = two_columns(users), np.array([0.04, 0.03])
+    sample = PairedSample.of(values, hidden=hidden)
+    found = [Randomisation(5_000, rng=seed).outcomes(sample, [(0, 1)])[0].p_value for seed in range(40)]
+    gaps = values[:, 0] - values[:, 1]
+    means = np.array([np.dot(signs, gaps) / users for signs in product([1, -1], repeat=users)])
+    exact = float(np.mean([stats.norm.sf(abs(gaps.mean()) + side * means, scale=0.05) for side in (1, -1)]) * 2)
+    assert np.mean(found) == pytest.approx(exact, abs=5 * (exact * (1 - exact) / 2**users / 40) ** 0.5)
+
+
+def test_resamples_of_fitted_metrics_have_their_error_too() -> None:
+    values = two_columns(50)
+    plain, fitted = (
+        Bootstrap(20_000, rng=1).outcomes(PairedSample.of(values, hidden=hidden), [(0, 1)])[0]
+        for hidden in (None, np.array([0.12, 0.05]))
+    )
+    assert isinstance(plain, BootstrapOutcome)
+    assert isinstance(fitted, BootstrapOutcome)
+    spread = math.hypot(plain.replicates.std(), 0.13)
+    assert fitted.replicates.std() == pytest.approx(spread, rel=5 / math.sqrt(2 * 20_000))
+
+
+def test_the_error_of_a_pair_is_that_of_a_ratio_and_what_its_columns_hide() -> None:
+    rng = np.random.default_rng(2)
+    user, values = rng.integers(0, 30, 90), rng.random((90, 3))
+    sample = PairedSample.of(values, clusters=user, hidden=np.array([0.3, 0.1, 0.4]))
+    sums, sizes = np.stack([np.bincount(user, own) for own in values.T], axis=1), np.bincount(user)
+    present = sizes > 0
+    gaps, sizes = (sums[:, 2] - sums[:, 0])[present], sizes[present]
+    assert sample.difference((2, 0)) == pytest.approx(values[:, 2].mean() - values[:, 0].mean(), rel=1e-12)
+    deviations = gaps - gaps.sum() / 90 * sizes
+    np.testing.assert_allclose(sample.deviations((2, 0)), deviations, rtol=1e-9, atol=1e-14)
+    seen = deviations.std(ddof=1) * sizes.size**0.5 / 90
+    assert sample.standard_error((2, 0)) == pytest.approx(math.hypot(seen, 0.5), rel=1e-12)
+    assert sample.better((2, 0)).tolist() == [(gaps > 0).sum(), (gaps < 0).sum()]
+    assert sample.largest_difference((2, 0)) == pytest.approx(np.ptp((sums[present] / sizes[:, None])[:, [2, 0]]))
+    assert sample.units((2, 0)).mean == pytest.approx(sample.difference((2, 0)), rel=1e-12)
+
+
 def test_randomisation_enumerates_all_exchanges_of_few_instances() -> None:
     a, b = values_of(ranks := some_ranks(9), "ndcg@10")
     theirs = stats.permutation_test(
@@ -200,6 +268,9 @@ def test_unmatched_instances_are_refused_or_counted() -> None:
     fewer = {"A": ranks["A"][3:], "B": ranks["B"][:49]}
     with pytest.raises(tr.InputError, match=r"1 instance of 'A' \(49\) is missing"):
         tr.compare(fewer, "ap")
+    for missing, shown in ((3, "0, 1, 2"), (4, "0, 1, 2, ...")):
+        with pytest.raises(tr.InputError, match=rf"{missing} instances of 'B' \({shown}\) are missing"):
+            tr.compare(ranks | {"A": ranks["A"][missing:]}, "ap")
     result = tr.compare(fewer, "ap", unmatched="drop")
     assert result.differences == tr.compare({"A": ranks["A"][3:49], "B": ranks["B"][3:49]}, "ap").differences
     assert result.notes[:2] == (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.evaluation.exact_ranges import exact_range
+from truerank.evaluation.exact_ranges import exact_range, remedy, unbiased_bounds
 from truerank.metrics.definitions import Terms
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
@@ -162,3 +162,20 @@ def test_advice_depends_on_n_and_m() -> None:
     assert "sample at least about" in few
     enough = tr.estimate(tr.Ranks.from_sampled([1, 5] * 20, m=1_000, n=3_541), "recall@10").notes[0]
     assert "or use recall@10~bv(" in enough
+
+
+def test_values_without_bias_bound_themselves() -> None:
+    runs = tuple(tr.Ranks.from_ranks(own, n=9) for own in ([1, 4, 9], [2, 4, 3]))
+    found = unbiased_bounds(runs, tr.metric("rr"), "falling")
+    values = np.mean([tr.values(run, "rr") for run in runs], axis=0)
+    for end in (found.lower, found.upper):
+        np.testing.assert_array_equal(end, values)
+    for end, expected in ((found.least, 1 / 9), (found.worst, 1 / 9), (found.most, 1.0), (found.best, 1.0)):
+        np.testing.assert_allclose(end, [expected] * 3)
+    assert found.assumption == "falling"
+
+
+def test_nothing_remedies_what_is_not_sampled() -> None:
+    sampled = tr.Ranks.from_sampled([1, 5], m=100, n=3_541)
+    assert remedy(tr.metric("ap"), sampled[:0], "nothing") == ""
+    assert remedy(tr.metric("ap"), tr.Ranks.from_ranks([1], n=9), "nothing") == ""

@@ -7,9 +7,20 @@ import pytest
 from scipy import special, stats
 
 import truerank as tr
-from tests.reference import lower_end
+from tests.arrays import Floats
+from tests.reference import likelihood_statistic, lower_end, with_the_unseen
 from truerank.evaluation import intervals
-from truerank.evaluation.intervals import Interval, Units, attainable, student_interval, student_quantile
+from truerank.evaluation.intervals import (
+    Interval,
+    Moments,
+    Units,
+    attainable,
+    attainable_of_items,
+    student_interval,
+    student_quantile,
+)
+from truerank.evaluation.paired_tests import Bootstrap, LikelihoodTest, PairedSample, Randomisation, StudentTest
+from truerank.evaluation.per_instance import item_terms
 from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 LEVELS = [0.5, 0.95, 0.999]
@@ -45,6 +56,76 @@ def test_interval_is_the_set_of_likely_means_with_two_thirds_of_an_extreme_insta
     low, high = tr.estimate(found, "rr").confidence_interval(level)
     assert low == pytest.approx(lower_end(values, 1 / 50, level), abs=1e-6)
     assert high == pytest.approx(-lower_end(-values, -1.0, level), abs=1e-6)
+
+
+def users_of_several_sizes(n: int) -> tuple[Floats, Floats]:
+    """Return the sums and sizes of units; values lie between -1 and 1."""
+    rng = np.random.default_rng(n)
+    sizes = rng.integers(1, 30, n).astype(float)
+    return rng.beta(0.5, 1.5, n) * sizes * rng.choice([-1.0, 1.0], n, p=[0.2, 0.8]), sizes
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("n", [2, 5, 60])
+def test_intervals_and_p_values_of_units_of_several_sizes(n: int, level: float) -> None:
+    sums, sizes = users_of_several_sizes(n)
+    units = Units.of(sums, sizes)
+    assert units.mean == pytest.approx(sums.sum() / sizes.sum(), rel=1e-14)
+    assert (units.n, units.total) == (n, sizes.sum())
+    low, high = units.interval(level, Interval(-1.0, 1.0))
+    assert low == pytest.approx(lower_end(sums, -1.0, level, sizes), abs=1e-6)
+    assert high == pytest.approx(-lower_end(-sums, -1.0, level, sizes), abs=1e-6)
+    for m in ((low - 1) / 2, low, (low + units.mean) / 2):
+        statistic = likelihood_statistic(m, with_the_unseen(sums, sizes, -1.0))
+        assert units.p_above(m, -1.0) == pytest.approx(stats.t.sf(statistic, n - 1 / 3), rel=1e-4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_the_spread_does_not_show_is_added_as_an_independent_error(level: float) -> None:
+    sums, sizes = users_of_several_sizes(60)
+    units, quantile, ends = Units.of(sums, sizes), stats.t.ppf(0.5 + level / 2, 60 - 1 / 3), Interval(-1.0, 1.0)
+    narrow, wide = units.interval(level, ends), units.interval(level, ends, hidden=0.03)
+    assert units.mean - wide.low == pytest.approx(math.hypot(units.mean - narrow.low, quantile * 0.03), rel=1e-9)
+    assert wide.high - units.mean == pytest.approx(math.hypot(narrow.high - units.mean, quantile * 0.03), rel=1e-9)
+    # the error is a part of the distance from the mean, at which the statistic without it is larger
+    for m in (wide.low, units.mean - 0.1):
+        plain = likelihood_statistic(m, with_the_unseen(sums, sizes, -1.0))
+        statistic = 1 / math.hypot(1 / plain, 0.03 / (units.mean - m))
+        assert units.p_above(m, -1.0, 0.03) == pytest.approx(stats.t.sf(statistic, 60 - 1 / 3), rel=1e-4)
+        assert Units.of(-sums, sizes).p_below(-m, 1.0, 0.03) == pytest.approx(units.p_above(m, -1.0, 0.03), rel=1e-12)
+
+
+def test_units_of_clusters_without_undefined_values() -> None:
+    values, sizes = np.array([1.0, np.nan, 2.0, 4.0, 5.0]), np.array([1.0, 9.0, 2.0, 4.0, 1.0])
+    clusters = np.array([7, 7, 3, 7, 3])
+    for found, sums, totals in (
+        (Units.of(values, sizes, clusters), [5.0, 7.0], [5.0, 3.0]),
+        (Units.of(values, np.ones(5), clusters), [5.0, 7.0], [2.0, 2.0]),
+        (Units.of(values, sizes), [1.0, 2.0, 4.0, 5.0], [1.0, 2.0, 4.0, 1.0]),
+        (Units.of(values), [1.0, 2.0, 4.0, 5.0], [1.0] * 4),
+    ):
+        assert found.n == len(sums)
+        assert sorted(zip(found.sums.tolist(), found.sizes.tolist(), strict=True)) == [*zip(sums, totals, strict=True)]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 40])
+def test_moments_of_parts_are_those_of_the_whole(cut: int) -> None:
+    rng = np.random.default_rng(8)
+    weights = rng.integers(1, 9, 40).astype(float)
+    values = rng.exponential(size=40) * weights
+
+    def moments(part: slice) -> Moments:
+        v, w = values[part], weights[part]
+        mean = v.sum() / w.sum() if v.size else math.nan
+        return Moments.of(mean, v - mean * w, w)
+
+    found, mean = moments(slice(cut)) + moments(slice(cut, None)), values.sum() / weights.sum()
+    gaps = values - mean * weights
+    assert (found.n, found.weight) == (40, weights.sum())
+    assert found.mean == pytest.approx(mean, rel=1e-12)
+    assert (found.ww, found.ee) == pytest.approx((weights @ weights, gaps @ gaps), rel=1e-12)
+    assert found.ew == pytest.approx(gaps @ weights, rel=1e-9)
+    assert found.standard_error == pytest.approx(np.std(gaps, ddof=1) * 40**0.5 / weights.sum(), rel=1e-12)
 
 
 def test_with_the_likelihood_of_a_normal_sample_the_statistic_is_students() -> None:
@@ -140,6 +221,27 @@ def test_corrected_metrics_are_clustered() -> None:
     assert covered >= 36
 
 
+def test_two_units_are_enough_and_one_is_not() -> None:
+    two = np.array([[0.3, 0.1], [0.9, 0.4]])
+    gaps = two[:, 0] - two[:, 1]
+    sample, alone = PairedSample.of(two), PairedSample.of(two[:1])
+    theirs, pair = stats.ttest_1samp(gaps, 0.0), (0, 1)
+    interval = theirs.confidence_interval(0.9)
+    assert student_interval(gaps.mean(), stats.sem(gaps), 2, 0.9) == pytest.approx((interval.low, interval.high))
+    assert math.isnan(student_interval(0.5, 0.1, 1, 0.9).low)
+    assert sample.standard_error(pair) == Moments.of(gaps.mean(), gaps - gaps.mean()).standard_error
+    assert sample.standard_error(pair) == pytest.approx(stats.sem(gaps), rel=1e-12)
+    assert math.isnan(alone.standard_error(pair))
+    assert math.isnan(Moments.of(0.2, np.zeros(1)).standard_error)
+    found: dict[str, tuple[float, float]] = {}
+    for test in (StudentTest(), LikelihoodTest(), Bootstrap(100, rng=0), Randomisation(100, rng=0)):
+        p_values = [test.outcomes(each, [pair])[0].p_value for each in (sample, alone)]
+        found[type(test).__name__] = (p_values[0], p_values[1])
+    assert found["StudentTest"][0] == pytest.approx(theirs.pvalue)
+    assert found["Randomisation"][0] == 0.5  # two of four exchanges
+    assert all(0 < p < 1 and math.isnan(none) for p, none in found.values())
+
+
 def test_no_difference_on_five_users_is_no_evidence() -> None:
     same = tr.Ranks.from_ranks([3] * 5, n=100)
     found = tr.compare({"old": same, "new": same}, "recall@10")["new", "old"]
@@ -205,6 +307,20 @@ def test_attainable_values_are_those_of_the_best_and_the_worst_order(metric: str
     values = tr.values(every, metric)
     for at in range(0, len(every), 3):
         assert attainable(every[[at]], tr.metric(metric)) == pytest.approx((values.min(), values.max()), abs=1e-15)
+
+
+def test_what_some_of_the_relevant_items_can_add() -> None:
+    """Any one of an instance's items, in all orders of five candidates, of which two are relevant."""
+    places = [[a, b] for a in range(1, 6) for b in range(1, 6) if a != b]
+    every = tr.Ranks.from_ranks(places, n=5, grades=[[1.0, 3.0]] * len(places))
+    for metric in ("dcg@3", "mean-rank"):
+        added = item_terms(every, tr.metric(metric).terms(every))
+        found = attainable_of_items(every[[0]], tr.metric(metric), np.array([1]), np.array([0.5]))
+        assert found == pytest.approx((2 * added.min(), 2 * added.max()))
+    one = np.array([1])
+    assert attainable_of_items(every[:0], tr.metric("dcg"), one[:0], np.ones(0)) is None
+    own = tr.metric(lambda rank, i, n_relevant, n: 1.0 / rank)
+    assert attainable_of_items(tr.Ranks.from_ranks([3], n=5), own, one, np.ones(1)) is None
 
 
 def test_attainable_values_are_not_always_known() -> None:

@@ -65,6 +65,26 @@ def test_intervals_exclude_zero_where_adjusted_p_values_find_a_difference(level:
     assert below <= 1 - level + 1e-12 < above + 1e-4
 
 
+def test_levels_and_p_values_are_those_of_the_resampled_maxima() -> None:
+    """Few maxima, so that each share can be counted; the observed comparison is one more of them."""
+    largest = np.sort(np.abs(np.random.default_rng(3).normal(size=999)) + 0.5)
+    found = Maxima(largest, n_pairs=40)
+    for p in (1e-9, 1e-3, 0.02, 0.3, 1.0):
+        statistic = stats.norm.isf(p / 2)
+        share = (sum(each >= statistic - 1e-9 for each in largest) + 1) / 1_000
+        assert found.adjusted(np.array([p])) == pytest.approx([min(max(share, p), 40 * p, 1.0)], rel=1e-12)
+    # an error of 5 % leaves 50 of the 1,000 beyond
+    assert 1 - found.level(0.95) == pytest.approx(2 * stats.norm.sf(largest[949]), rel=1e-9)
+    assert found.level(0.9999) == pytest.approx(1 - 1e-4 / 40, rel=1e-12)
+    assert Maxima(largest / 100, n_pairs=40).level(0.95) == pytest.approx(0.95)
+
+
+def test_what_was_not_seen_is_two_thirds_of_an_instance() -> None:
+    """Its square is that of the standard error of 2/3 of an instance with the largest difference among all."""
+    assert unseen_error(3.0, 10) == pytest.approx(((2 / 3) * 3.0**2) ** 0.5 / 10)
+    assert unseen_error(3.0, 0) == pytest.approx((2 / 3) ** 0.5 * 3.0)
+
+
 def joint_p_values(sample: PairedSample, pairs: list[Pair], replicates: int) -> dict[Pair, float]:
     outcomes = RandomisedTukey(LikelihoodTest(), replicates, 0).outcomes(sample, pairs)
     found = {}
@@ -124,3 +144,14 @@ def test_tukey_refuses_sampled_ranks_and_several_runs() -> None:
     for given in (sampled, repeated):
         with pytest.raises(tr.InputError, match="needs one run of exact ranks for each recommender"):
             tr.compare(given, "ap", adjustment="tukey")
+
+
+def test_bounds_may_depend_on_each_other_in_any_way() -> None:
+    """Nothing is resampled then: errors are shared as by Bonferroni's method."""
+    rng = np.random.default_rng(5)
+    exact = {name: tr.Ranks.from_ranks(rng.integers(1, 30, 60), n=30) for name in "ABC"}
+    sampled = {name: tr.UniformSampling(25).draw(ranks, rng=0) for name, ranks in exact.items()}
+    for found in tr.compare(sampled, "recall@10", adjustment="max-t"):
+        assert found.bounded
+        assert found.adjusted_level == pytest.approx(1 - 0.05 / 3)
+        assert found.adjusted_p_value == pytest.approx(min(3 * found.p_value, 1.0))

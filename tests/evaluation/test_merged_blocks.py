@@ -1,5 +1,6 @@
 """Comparisons from blocks of instances that were never together, against the comparison of all of them."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -9,10 +10,8 @@ import pytest
 import truerank as tr
 from tests.instances import FirstItems
 from truerank.estimators.corrected import Assumption
-from truerank.evaluation.comparisons import entrants_of
-from truerank.evaluation.intervals import added_up
-from truerank.evaluation.paired_tests import LikelihoodTest
-from truerank.evaluation.paired_values import Task, paired_parts
+from truerank.evaluation import intervals
+from truerank.evaluation.intervals import Parts, Step, added_up
 
 RNG = np.random.default_rng(0)
 USERS, ITEMS = 300, 400
@@ -25,6 +24,29 @@ HEAD = tr.Groups.named(np.arange(300), ["head"] * 100 + ["tail"] * 200, of_items
 DRAWN = ("sampling_error", "user_error", "order_probability")  # estimated by random draws
 
 
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    """Ranks that no step sees as a whole."""
+
+    whole: tr.Ranks
+    cuts: list[int]
+
+
+def compared(
+    ranks: dict[str, Blocks], metrics: Any, step: Step, *, by: tr.Groups | None, rng: Any, **_: Any
+) -> tuple[Parts, tuple[str, ...], tuple[str, ...]]:
+    """Run the step on one block after the other, as an engine does."""
+    first = ranks["A"]
+    blocks = np.split(np.arange(len(first.whole)), first.cuts)
+    parts = added_up(step({name: own.whole[rows] for name, own in ranks.items()}, by, rng) for rows in blocks)
+    return parts, () if by is None else tuple(dict.fromkeys(group for group, _, _ in parts)), ("in blocks",)
+
+
+@pytest.fixture(autouse=True)
+def engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(intervals.ENGINES, __name__.partition(".")[0], __name__)
+
+
 def merged(
     ranks: dict[str, tr.Ranks],
     metrics: list[str],
@@ -33,15 +55,11 @@ def merged(
     same_candidates: bool = False,
     assume: Assumption = "nothing",
 ) -> list[dict[str, Any]]:
-    """Compare in batches, as an engine does."""
-    chosen = [tr.metric(text) for text in metrics]
-    task = Task(tuple(ranks), [(1, 0)], 0.95, None, same_candidates, (False,) * len(metrics))
-    parts = []
-    for rows in np.split(np.arange(len(ranks["A"])), cuts):
-        own = {name: one[rows] for name, one in ranks.items()}
-        entrants, _ = entrants_of(own, chosen, by, ties="expected", rng=None)
-        parts.append(paired_parts(entrants, chosen, task, LikelihoodTest(), assume))
-    return [part.difference(task, key).record() for key, part in added_up(parts).items()]
+    """Compare in blocks."""
+    given: Any = {name: Blocks(one, cuts) for name, one in ranks.items()}
+    found = tr.compare(given, metrics, by=by, same_candidates=same_candidates, assume=assume, adjustment="none")
+    assert "in blocks" in found.notes
+    return [each.record() for each in found.differences]
 
 
 def assert_close(found: list[dict[str, Any]], expected: list[dict[str, Any]], but: tuple[str, ...] = ()) -> None:

@@ -127,7 +127,7 @@ def logged(rng: np.random.Generator) -> tuple[tr.Ranks, tr.Ranks, float, float]:
 
 def test_bias_is_removed_and_intervals_cover() -> None:
     chance = tr.Propensity(np.arange(N_ITEMS), 1 / np.sqrt(np.arange(N_ITEMS) + 1.0))
-    rng, times = np.random.default_rng(0), 200
+    rng, times = np.random.default_rng(0), 100
     found, plain, covered, differs = [], [], 0, 0
     for _ in range(times):
         one, other, true, other_true = logged(rng)

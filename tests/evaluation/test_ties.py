@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from truerank.evaluation.per_instance import chance
 
 TERMS: dict[str, Callable[[int, int, int], Fraction]] = {
     "ap": lambda rank, i, n: Fraction(i, rank * n),
@@ -57,3 +58,15 @@ def test_a_function_of_ones_own_equals_the_smooth_sum_in_large_blocks() -> None:
         return i / rank / n_relevant
 
     np.testing.assert_allclose(tr.values(ranks, "ap"), tr.values(ranks, reciprocal), rtol=1e-12)
+
+
+def test_blocks_of_few_and_of_many_relevant_items_together() -> None:
+    """Their chances are computed in two ways, here at once; those of a block add up to 1."""
+    tied, block = np.array([20, 20, 7, 50]), np.array([32, 33, 1, 90])
+    place, lost = np.array([5, 30, 1, 60]), np.arange(51)[:, None]
+    found = np.where(lost <= tied, chance(np.minimum(lost, tied), tied, place, block), 0.0)
+    np.testing.assert_allclose(found.sum(axis=0), 1.0, rtol=1e-12)
+    for at in range(4):
+        t, j, b = (int(numbers[at]) for numbers in (tied, place, block))
+        ways = [comb(x + j - 1, x) * comb(t - x + b - j, t - x) / comb(t + b, b) for x in range(t + 1)]
+        np.testing.assert_allclose(found[: t + 1, at], ways, rtol=1e-11)

@@ -13,7 +13,14 @@ from scipy import stats
 import truerank as tr
 from tests.cli.running import run_here
 from truerank.evaluation.comparisons import conclusions
-from truerank.evaluation.differences import Difference, acceptance, conclusion, found_best, leading
+from truerank.evaluation.differences import (
+    Difference,
+    acceptance,
+    conclusion,
+    differences_table,
+    found_best,
+    leading,
+)
 from truerank.evaluation.intervals import Interval
 from truerank.evaluation.paired_tests import Adjustment, Outcome, adjusted, adjusted_levels, number_of_tests
 from truerank.report.headlines import headline
@@ -137,6 +144,42 @@ def test_what_a_gate_decides(known: float, margin: float, decision: str) -> None
     assert acceptance(difference(known, margin=margin), margin) == decision
     assert acceptance(difference(-known, margin=margin, lower_is_better=True), margin) == decision
     assert acceptance(difference(known, shown=-known, margin=margin, bounded=True), margin) == decision
+
+
+@pytest.mark.parametrize("options", [{}, {"lower_is_better": True}])
+def test_instances_needed_are_those_of_a_normal_test(options: dict[str, Any]) -> None:
+    """100 instances with a standard deviation of 10 for each, and runs whose error stays."""
+    for known, margin, level, power in ((3.0, 0.0, 0.95, 0.8), (-2.0, 5.0, 0.9, 0.9), (1.0, 0.5, 0.99, 0.5)):
+        sign = -1 if options else 1
+        found = difference(sign * known, n_units=100, **options)
+        quantiles = stats.norm.ppf(level) + stats.norm.ppf(power)
+        needed = found.instances_needed(margin, level=level, power=power)
+        assert needed == math.ceil((quantiles * 10 / (known + margin)) ** 2)
+        runs = dataclasses.replace(found, run_error=0.6)
+        left = (known + margin) ** 2 - (quantiles * 0.6) ** 2
+        more = (quantiles * 8) ** 2 / left if left > 0 else math.inf
+        assert runs.instances_needed(margin, level=level, power=power) == (math.ceil(more) if left > 0 else more)
+        assert runs.effect_size == pytest.approx(sign * known / 8)
+        assert runs.user_error == pytest.approx(0.8)
+        assert dataclasses.replace(runs, sampling_error=0.48).user_error == pytest.approx(0.64)
+    assert difference(2.0, baseline_mean=-4.0).relative == 0.5
+    assert math.isnan(difference(2.0, baseline_mean=0.0).relative)
+
+
+def test_intervals_end_where_the_metric_ends() -> None:
+    found = difference(3.0, largest=4.0, adjusted_level=0.99, expectation=Normal(-3.0))
+    reach = stats.norm.ppf(0.995)
+    assert found.confidence_interval() == pytest.approx((3 - reach, 4.0))
+    assert found.expectation_interval() == pytest.approx((-4.0, reach - 3))
+    assert found.confidence_interval(0.5) == pytest.approx((3 - stats.norm.ppf(0.75), 3 + stats.norm.ppf(0.75)))
+    assert dataclasses.replace(found, lower_is_better=True).gain_interval() == pytest.approx((-4.0, reach - 3))
+
+
+def test_shares_better_off_have_the_interval_of_clopper_and_pearson() -> None:
+    for count in range(13):
+        found = difference(1.0, n_units=12, better_off=count / 12)
+        wanted = stats.binomtest(count, 12).proportion_ci(0.95)
+        assert found.better_off_interval() == pytest.approx((wanted.low, wanted.high), rel=1e-9)
 
 
 def slow_holm(p: list[float], alpha: float) -> tuple[list[bool], list[float]]:
@@ -370,3 +413,42 @@ def test_of_three_the_conclusion_says_which_may_be_best() -> None:
     drawn = {"A": good, "B": rng.permutation(good), "C": rng.integers(30, 100, 200)}
     result = tr.compare({name: tr.Ranks.from_ranks(own, n=100) for name, own in drawn.items()}, "rr")
     assert conclusions(result)[0].endswith("no difference from B was found. One of A, B is best (95 %).")
+
+
+def test_a_reversed_outcome_has_the_same_p_value() -> None:
+    found = difference(1.3)
+    assert found.reversed().outcome.p_value == found.outcome.p_value == Normal(1.3).p_value
+
+
+def test_columns_of_a_table_of_differences() -> None:
+    plain, sampled, unknown = (
+        difference(1.0),
+        difference(1.0, sampling_error=0.6),
+        difference(1.0, sampling_error=math.nan),
+    )
+    runs = difference(1.0, run_error=0.6, group="new")
+    for given, parts, cell in (
+        (plain, None, ""),
+        (sampled, "from users, candidates", "0.8000, 0.6000"),
+        (unknown, "from users, candidates", "unknown"),
+        (runs, "from users, runs", "0.8000, 0.6000"),
+        (dataclasses.replace(runs, sampling_error=0.64), "from users, runs, candidates", "0.4800, 0.6000, 0.6400"),
+    ):
+        table = differences_table([given], "")
+        row = dict(zip(table.header, (each.text for each in table.rows[0]), strict=True))
+        assert row.get(parts or "") == (cell or "B - A")
+        assert ("group" in row, table.labels) == ((True, 2) if given.group else (False, 1))
+        assert [name for name in row if name.startswith("from")] == ([parts] if parts else [])
+
+
+@pytest.mark.parametrize(("lower", "first"), [(False, "C"), (True, "A")])
+def test_of_several_that_none_beats_the_one_with_the_best_mean_leads(lower: bool, first: str) -> None:
+    means = {"A": 0.1, "B": 0.2, "C": 0.3}
+    own = [
+        difference(
+            0.1, recommender=one, baseline=other, mean=means[one], baseline_mean=means[other], lower_is_better=lower
+        )
+        for one, other in ("BA", "CA", "CB")
+    ]
+    assert leading(own) == first
+    assert found_best(own) is None

@@ -49,12 +49,12 @@ def test_graded_metrics_of_all_orders(seed: int) -> None:
     test = rng.integers(1, 4, (n_users, n_items)) * (rng.random((n_users, n_items)) < 0.6)
     test[0, :2] = 2
     everything = sp.csr_array(np.ones((n_users, n_items)))
+    expected = {metric: slow_values(scores, train, test, metric) for metric in GRADED}
     for name, form in forms(scores).items():
         for candidates in (None, everything):
             ranks = tr.rank(form, train=sp.csr_array(train), test=sp.csr_array(test), candidates=candidates, threads=2)
-            for metric in GRADED:
-                expected = slow_values(scores, train, test, metric)
-                np.testing.assert_allclose(tr.values(ranks, metric), expected, rtol=1e-12, err_msg=f"{name} {metric}")
+            for metric, values in expected.items():
+                np.testing.assert_allclose(tr.values(ranks, metric), values, rtol=1e-12, err_msg=f"{name} {metric}")
 
 
 def test_who_shares_a_score() -> None:

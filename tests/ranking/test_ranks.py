@@ -234,3 +234,46 @@ def test_instances_are_worked_on_in_stretches(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("ids", [[1, 3, 3], [3, 3, 1], [3, 1, 3]])
 def test_instances_of_one_user_are_found_wherever_they_stand(ids: list[int]) -> None:
     assert tr.estimate(tr.Ranks.from_ranks([1, 2, 5], n=9, ids=ids), "rr").n_users == 2
+
+
+def test_what_cannot_be_joined() -> None:
+    exact = tr.Ranks.from_ranks([1, 2], n=9)
+    with pytest.raises(tr.InputError, match="`parts` must hold at least one Ranks"):
+        tr.Ranks.concatenate([])
+    with pytest.raises(tr.InputError, match="got several designs"):
+        tr.Ranks.concatenate([exact, tr.UniformSampling(3).draw(exact, rng=0)])
+    with pytest.raises(tr.InputError, match="got both"):
+        tr.Ranks.concatenate([exact, tr.Ranks.from_ranks([1], n=9, grades=[2.0])])
+
+
+def test_joined_ranks_know_how_many_scores_each_part_cost() -> None:
+    few = tr.UniformSampling(3).draw(tr.Ranks.from_ranks([1, 2], n=9), rng=0)
+    costly = few._with(scored=np.array([8, 5]))
+    assert tr.Ranks.concatenate([few, costly]).n_scored.tolist() == [4, 4, 8, 5]
+    assert tr.Ranks.concatenate([costly, costly]).n_scored.tolist() == [8, 5, 8, 5]
+    assert tr.Ranks.concatenate([few, few]).scored is None
+
+
+def test_what_notebooks_show() -> None:
+    ranks = sample()
+    shown = ranks._repr_html_()
+    for fact in ("instances", "4", "relevant items", "5", "candidates", "5 to 10", "instances with ties", "50.0%"):
+        assert f">{fact}<" in shown
+    assert "made up" in shown
+    assert "cut at depth" not in shown
+    assert ">uniform(3)<" in tr.UniformSampling(3).draw(tr.Ranks.from_ranks([1, 2], n=9), rng=0)._repr_html_()
+    assert repr(ranks[:0]) == "Ranks(0 instances, 0 relevant items, no candidates, no ties)"
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1], ids=["exact in 32 bits", "not"])
+def test_items_by_falling_grade(unit: float) -> None:
+    grades = [[2.0, 3.0, 1.0], [], [4.0], [1.0, 2.0]]
+    ranks = tr.Ranks.from_ranks([[1, 2, 3], [], [5], [2, 7]], n=9, grades=[[unit * g for g in own] for own in grades])
+    assert ranks.by_grade.tolist() == [1, 0, 2, 3, 5, 4]
+
+
+def test_what_is_not_ranks() -> None:
+    with pytest.raises(tr.InputError, match="`ranks` must be Ranks, got dict; several recommenders are a dict of name"):
+        tr.values({"A": sample()}, "ap")  # type: ignore[arg-type]
+    with pytest.raises(tr.InputError, match="ranks must be in a Spark dataframe, got list"):
+        tr.Ranks.from_spark([])

@@ -16,6 +16,8 @@ from scipy import stats
 import truerank as tr
 from tests.arrays import Floats, Ints
 from truerank.core.samples import DESIGNS
+from truerank.estimators.corrected import has_unbiased_form
+from truerank.sampling.designs import StoppedSampling, as_design
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, draw_until
 from truerank.sampling.pools import FixedOrder, Pool, RandomOrder, ScoreOrder
 
@@ -296,3 +298,51 @@ def test_likelihoods_are_proportional_to_the_laws() -> None:
 def test_text_forms_take_keywords(text: str, design: tr.SamplingDesign) -> None:
     assert tr.Sample(text, 200).design == design
     assert tr.Sample(str(design), 200).design == design
+
+
+def test_what_a_design_refuses() -> None:
+    ranks = tr.Ranks.from_ranks([1, 2], n=9)
+    with pytest.raises(tr.InputError, match=r"`rank` must lie in i\.\.n - n_relevant \+ i for the i-th relevant item"):
+        tr.UniformSampling(3).pmf(1, rank=10, n=9)
+    with pytest.raises(
+        tr.InputError, match="`power` must be a finite number, got inf; popularity is counted in `train`"
+    ):
+        tr.PopularitySampling(3, power=np.inf)
+    with pytest.raises(tr.InputError, match=r"got an array of shape \(2,\); popularity is counted"):
+        tr.PopularitySampling(3, power=np.array([1.0, np.nan]))  # type: ignore[arg-type]
+    with pytest.raises(tr.InputError, match="can't be drawn without scores, because they decide when it stops"):
+        tr.InverseSampling(2).sample(Pool(9, [np.zeros(0, dtype=np.int64)]), np.random.default_rng(0))
+    with pytest.raises(tr.InputError, match="describes data from elsewhere; sample by UniformSampling"):
+        StoppedSampling().size  # noqa: B018
+    with pytest.raises(tr.InputError, match="describes data from elsewhere; sample by UniformSampling"):
+        StoppedSampling().sample(Pool(9, [np.zeros(0, dtype=np.int64)]), np.random.default_rng(0))
+    with pytest.raises(
+        tr.InputError, match="only exact ranks can be sampled, but these ranks are already sampled or cut"
+    ):
+        tr.UniformSampling(3).draw(tr.UniformSampling(3).draw(ranks, rng=0), rng=0)
+
+
+def test_a_number_is_a_uniform_sample() -> None:
+    assert as_design(7) == tr.UniformSampling(7)
+    assert tr.UniformSampling(7).variants() == (tr.UniformSampling(7),)
+    with pytest.raises(tr.InputError, match="`design` must be a sampling design, or a text such as"):
+        as_design(True)
+
+
+@pytest.mark.parametrize("design", [tr.UniformSampling(5), tr.UniformSampling(5, replace=True)], ids=str)
+def test_uniform_samples_decide_no_place(design: tr.SamplingDesign) -> None:
+    ranks = design.draw(tr.Ranks.from_ranks([1, 2, 9], n=9), rng=0)
+    assert not any(has_unbiased_form(part.term, ranks) for part in tr.metric("recall@1").terms(ranks))
+    assert not tr.metric("recall@1").unbiased(ranks)
+
+
+def test_orders_can_be_taken_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    pool, table = Pool(6, [np.array([5]), np.array([0, 1, 2, 3, 4])]), rng.permutation(12).reshape(2, 6).astype(float)
+    places = np.array([0, 1])
+    for order in (ScoreOrder(pool, tr.ScoreMatrix(table), rng), RandomOrder(pool, rng)):
+        taken = [order.part(places, start, start + 1) for start in range(6)]
+        for place in places.tolist():
+            items = [item for step in taken for item in step[place].tolist()]
+            best = sorted(pool.candidates(place).tolist(), key=lambda item: -table[place, item])
+            assert (items if isinstance(order, ScoreOrder) else sorted(items, key=best.index)) == best

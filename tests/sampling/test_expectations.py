@@ -145,3 +145,10 @@ def test_pooled_laws_are_sums_of_the_laws_of_their_groups(replace: bool) -> None
         expected[group[at]] += weight[at] * law.rows(g[at : at + 1], m, int(N[at]))[0]
     found = expectations.pooled_laws(law, g.astype(float), m, N, weight=weight, group=group, n_groups=3)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+
+
+def test_a_metric_that_ends_above_the_first_place_is_0() -> None:
+    numbers = np.array([3.0, 0.0])
+    assert expectations.mean_up_to(
+        lambda h, m: 1 / (h + 1), -1, numbers, numbers, numbers + 5, HYPERGEOMETRIC
+    ).tolist() == [0.0, 0.0]

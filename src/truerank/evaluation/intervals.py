@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -513,19 +514,19 @@ def attainable_of_items(ranks: Ranks, metric: Metric, counts: Ints, weights: Flo
     if ranks.grades is None:
         kinds, _ = distinct_columns(ranks.n_relevant, ranks.n_candidates, counts, weights)
     some, counts, weights = ranks[kinds], counts[kinds], weights[kinds]
-    low, high = (_extreme_shares(some, metric, counts, best=best) for best in (False, True))
-    ends = np.concatenate([low / weights, high / weights])
+    found = [_extreme_shares(some, metric, counts, *ends) for ends in product((False, True), repeat=2)]
+    ends = np.concatenate([shares / weights for shares in found])
     return None if np.isnan(ends).any() else Interval(float(ends.min()), float(ends.max()))
 
 
-def _extreme_shares(ranks: Ranks, metric: Metric, counts: Ints, *, best: bool) -> Floats:
-    """Return the largest or the least that this many relevant items could add; NaN if it may not be monotone."""
-    there = _at_one_end(ranks.n_relevant, _candidates(ranks, metric), _ordered(ranks, best=best), first=best)
+def _extreme_shares(ranks: Ranks, metric: Metric, counts: Ints, first: bool, largest: bool) -> Floats:
+    """Return the largest or the least that this many items add if all come first, or last; NaN if not monotone."""
+    there = _at_one_end(ranks.n_relevant, _candidates(ranks, metric), _ordered(ranks, best=first), first=first)
     terms = metric.estimated.terms(there)
     if any(part.term.shape == "any" for part in terms):
         return np.full(len(ranks), np.nan)
     added = item_terms(there, terms)
-    order = np.lexsort((-added if best else added, there.instance))
+    order = np.lexsort((-added if largest else added, there.instance))
     within = np.arange(added.size) - there.indptr[there.instance]
     kept = within < counts[there.instance]
     return np.bincount(there.instance[kept], added[order][kept], minlength=len(ranks)).astype(np.float64)
