@@ -22,12 +22,14 @@ NUMERIC := $(addprefix tests/,analysis core estimators evaluation kernels metric
 ROUNDED := $(addprefix tests/,analysis estimators evaluation recommenders)
 # what users call, where NumPy computes because there are no compiled loops
 FALLBACK := $(addprefix tests/,core evaluation metrics ranking recommending scoring) README.md
+# all that needs no other library
+MAIN := --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
 READING := $(addprefix tests/,core data formats ranking recommending scoring) src README.md
 
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-main test-peers test-models test-spark test-variants test-lowest test-newest coverage fuzz fuzz-loops mutate check docs sanitize wheels release bench-check environments clean
+.PHONY: help setup demo quick test test-main test-peers test-models test-spark test-variants test-emulated test-lowest test-newest test-python coverage fuzz fuzz-loops mutate check docs sanitize wheels release bench-check environments clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -45,7 +47,7 @@ test: test-main test-peers test-models test-spark ## runs all tests, also those 
 
 test-main test-peers test-models: export OPENBLAS_NUM_THREADS := 1
 test-main: .venv/.test .venv/.axe ## runs the tests that need no other library
-	.venv/bin/python -m pytest -n auto --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	.venv/bin/python -m pytest -n auto $(MAIN)
 
 test-peers: .venv-peers/.installed ## compares with other libraries that evaluate
 	.venv-peers/bin/python -m pytest tests/peers tests/models/test_rectools.py
@@ -65,15 +67,29 @@ test-variants: export OPENBLAS_NUM_THREADS := 1
 test-variants: .venv/.test ## runs what computes as on other processors
 	@native=$$(.venv/bin/truerank --version | sed -n 's/.*loops //p'); \
 	own=$$(OPENBLAS_VERBOSE=2 .venv/bin/python -c 'import numpy' 2>&1 | sed -n 's/^Core: //p'); \
-	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4:Zen; do \
+	for pair in x86-64:Nehalem x86-64-v3:Haswell x86-64-v4-vnni:Zen; do \
 	  loops=$${pair%:*} core=$${pair#*:} tests="$(NUMERIC)"; \
 	  if ! TRUERANK_LOOPS=$$loops .venv/bin/truerank --version; then loops=$$native tests="$(ROUNDED)"; \
-	  elif [ $$loops = "$${native%-vnni}" ]; then tests="$(ROUNDED) tests/kernels"; fi; \
+	  elif [ $$loops = "$$native" ]; then tests="$(ROUNDED) tests/kernels"; fi; \
 	  if [ $$loops:$$core = "$$native:$$own" ]; then echo "skipped: loops $$loops, BLAS as on $$core, as in make test"; continue; fi; \
 	  echo "loops $$loops, BLAS as on $$core"; \
 	  TRUERANK_LOOPS=$$loops OPENBLAS_CORETYPE=$$core .venv/bin/python -m pytest -n auto --hypothesis-profile quick $$tests || exit 1; \
 	done
 	TRUERANK_LOOPS=numpy .venv/bin/python -m pytest -n auto --hypothesis-profile quick $(FALLBACK)
+
+# the loops for AVX-512 on any processor with AVX2: SIMDe stands in for instructions that it lacks
+EMULATED := -std=gnu11 -O2 -g0 -w -Wno-psabi -march=x86-64-v3 -ffp-contract=off -fvisibility=hidden -fPIC -shared \
+  -D__AVX512F__ -D__AVX512BW__ -D__AVX512VNNI__ -isystem tests/kernels/emulated
+test-emulated: .venv/.test ## runs the loops for AVX-512 without AVX-512, if SIMDe is installed
+	@if echo '#include <simde/x86/avx512.h>' | $(CC) -march=x86-64-v3 -fsyntax-only -x c - 2> /dev/null; \
+	then $(MAKE) emulated; \
+	else echo 'skipped: the loops for AVX-512 need AVX2 and SIMDe (libsimde-dev in Debian)'; fi
+
+.PHONY: emulated
+emulated:
+	mkdir -p build/$@
+	$(CC) $(EMULATED) src/truerank/kernels/*.c -lm -o build/$@/kernels-native.so
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n auto --hypothesis-profile quick --library build/$@ $(SANITIZED)
 
 # what reads and ranks, with the lowest versions that pyproject.toml allows, and with the newest that there are
 test-lowest test-newest: export OPENBLAS_NUM_THREADS := 1
@@ -83,12 +99,20 @@ test-lowest test-newest:
 	.$(subst test,venv,$@)/bin/truerank --version
 	.$(subst test,venv,$@)/bin/python -m pytest -n auto --hypothesis-profile quick $(READING)
 
+# as in make test-python PYTHON=python3.14
+test-python: export OPENBLAS_NUM_THREADS := 1
+test-python: OTHER := .venv-$(notdir $(PYTHON))
+test-python: ## runs the tests of test-main with another Python, in an environment of its own
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python $(INSTALL) --editable '.[test]'
+	$(OTHER)/bin/python -m pytest -n auto --hypothesis-profile quick $(MAIN)
+
 # all of the modules of tests/mutations.py, and 95 % of everything; benchmarks/results/coverage.csv keeps the shares
 coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: .venv/.test ## measures which lines and branches the main tests reach, and fails if they are too few
 	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
 	.venv/bin/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-report=json:build/coverage.json \
-	  --ignore tests/peers --ignore tests/models --ignore tests/website --ignore tests/wheels
+	  $(MAIN)
 	.venv/bin/python -m tests.reached build/coverage.json
 
 # all targets of tests/fuzzing.py, RUNS inputs each; what it finds worth keeping goes into tests/corpora
@@ -96,7 +120,7 @@ RUNS := 100000
 fuzz: export OPENBLAS_NUM_THREADS := 1
 fuzz: .venv/.test ## looks for inputs that break readers, text forms, commands and compiled loops
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[test,fuzz]'
-	for target in texts designs kernels readers commands; do .venv/bin/python tests/fuzzing.py $$target --runs $(RUNS) || exit 1; done
+	for target in texts designs kernels readers commands; do .venv/bin/python -m tests.fuzzing $$target --runs $(RUNS) || exit 1; done
 
 # every function of kernels.h under libFuzzer and the sanitizers, from the inputs kept on, if clang has it; what inputs
 # decide is not compared with anything, so comparisons are not traced, and only the loops themselves are watched
@@ -105,7 +129,7 @@ WATCHED := -std=c11 -O2 -g1 -march=native -ffp-contract=off
 fuzz-loops: .venv/.test ## looks for inputs that break the compiled loops, under sanitizers
 	mkdir -p build/watched
 	@if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2> /dev/null; \
-	then $(MAKE) build/fuzzed-loops && .venv/bin/python tests/fuzzing.py loops --runs $(RUNS); \
+	then $(MAKE) build/fuzzed-loops && .venv/bin/python -m tests.fuzzing loops --runs $(RUNS); \
 	else echo 'skipped: $(CLANG) does not have libFuzzer'; fi
 
 build/fuzzed-loops: $(patsubst src/truerank/kernels/%.c,build/watched/%.o,$(wildcard src/truerank/kernels/*.c)) tests/kernels/fuzzed_loops.c
@@ -116,13 +140,13 @@ build/watched/%.o: src/truerank/kernels/%.c $(wildcard src/truerank/kernels/*.h 
 	$(CLANG) $(WATCHED) -Dmalloc=malloc_fuzzed -Dfree=free_fuzzed -fsanitize=fuzzer-no-link,address,undefined \
 	  -fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -c $< -o $@
 
-# EACH changes of each module of tests/mutations.py, drawn by SEED; benchmarks/results/mutations.csv keeps what was tried
-EACH := 20
+# CHANGES of the modules of tests/mutations.py, drawn by SEED; benchmarks/results/mutations.csv keeps what was tried
+CHANGES := 100
 SEED := 0
 mutate: export OPENBLAS_NUM_THREADS := 1
 mutate: .venv/.test ## makes small changes to the code, and shows which of them no test notices
 	.venv/bin/python $(INSTALL) --constraint constraints.txt pytest-cov
-	.venv/bin/python tests/mutations.py --each $(EACH) --seed $(SEED)
+	.venv/bin/python tests/mutations.py --changes $(CHANGES) --seed $(SEED)
 
 check: .venv/.biome ## runs the linters and the type checker
 	.venv/bin/ruff check
@@ -179,7 +203,7 @@ bench-check: .venv/.test ## measures the main paths, and fails if one has become
 	.venv/bin/python benchmarks/history.py --check
 
 clean: ## removes what the other commands made
-	rm -rf .venv .venv-peers .venv-models .venv-spark .venv-lowest .venv-newest .venv-release build dist src/truerank/kernels/kernels-*.*
+	rm -rf .venv .venv-* build dist src/truerank/kernels/kernels-*.*
 
 # everything that tests and checks need, so that nothing is installed while they run
 environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.installed .venv-peers/.installed \
@@ -188,8 +212,20 @@ environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.inst
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv .venv
-	.venv/bin/python $(INSTALL) --constraint constraints.txt --editable '.[plots]'
+	$(MAKE) --no-print-directory --jobs 2 .venv-loops .venv-packages
 	touch $@
+
+# the loops are compiled while the packages that truerank needs are downloaded and unpacked
+.PHONY: .venv-loops .venv-packages
+.venv-loops:
+	.venv/bin/python $(INSTALL) --no-deps --editable .
+
+NEEDED := import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+  print(*project['dependencies'], *project['optional-dependencies']['plots'], sep='\n')
+
+.venv-packages:
+	$(PYTHON) -c "$(NEEDED)" > .venv/needed.txt
+	.venv/bin/python $(INSTALL) --constraint constraints.txt --requirement .venv/needed.txt
 
 # only what `make quick` needs
 .venv/.quick: pyproject.toml constraints.txt $(CODE)
@@ -231,12 +267,9 @@ environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.inst
 	.venv-models/bin/python $(INSTALL) --compile --constraint constraints-models.txt --no-deps recbole
 	touch $@
 
-LOWEST := import re, tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
-  print(*(re.sub(r'>=([^,; ]+)[^;]*', r'==\1', each) for each in needed), sep='\n')
-
 .venv-lowest/.installed: .venv/.installed
 	mkdir -p build
-	$(PYTHON) -c "$(LOWEST)" > build/constraints-lowest.txt
+	sed 's/>=\([^,; ][^,; ]*\)[^;]*/==\1/' .venv/needed.txt > build/constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python $(INSTALL) --constraint build/constraints-lowest.txt --editable '.[test]'
 	touch $@

@@ -3,9 +3,11 @@
 `CORPUS` holds small files by name; `good_files` one valid file of each kind; `damaged` changes bytes at random.
 """
 
+import contextlib
 import gzip
 import io
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +32,8 @@ JSONL = "".join(json.dumps({"user": f"u{user}", "items": [1, 2, 3], "scores": [3
 NEGATIVES = "(0,25)\t7\t9\n(2,3)\t1\t4\n"
 SOLUTION = "1:1:12|3.5,40|9\n2:0:3|9\n"
 SUBMISSION = "1: 12, 5, 40\n2: 3, 1\n"
+GROUPS = "user,group\nx,old\ny,new\n"
+CANDIDATES = "u1\t1 2 3\nu2\t2 3\n"
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -73,6 +77,32 @@ def saved(value: object) -> bytes:
         path = Path(folder) / "saved.npz"
         value.save(path)  # type: ignore[attr-defined]
         return path.read_bytes()
+
+
+def score_store() -> bytes:
+    """Return a small store of scores, in small pages."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scores.db"
+        with tr.ScoreStore(path, "model") as store:
+            store.add(["ann", "ann", "bob"], ["a", "b", "a"], [0.5, 0.25, 1])
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            for statement in ("PRAGMA journal_mode = DELETE", "PRAGMA page_size = 512", "VACUUM"):
+                database.execute(statement)
+        return path.read_bytes()
+
+
+def saved_split() -> dict[str, bytes]:
+    """Return the files that `save` of a split writes."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "split"
+        events = [(row.split(",")[0], int(row.split(",")[1])) for row in LISTS.split()[1:]]
+        users, items = zip(*events, strict=True)
+        tr.leave_k_out(tr.read_interactions({"user": users, "item": items}), rng=0).save(folder)
+        return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def some_ranks() -> tr.Ranks:
@@ -262,6 +292,7 @@ def good_files() -> dict[str, bytes]:
     ids = pa.table(
         {"user": ["u1", "u1", "u2", "u2"], "item": [1, 2, 1, 3], "score": [4.0, 3.0, 2.0, 1.0], "rank": [1, 2, 1, 2]}
     )
+    split = saved_split()
     return {
         "lists.csv": LISTS.encode(),
         "lists.tsv": LISTS.replace(",", "\t").encode(),
@@ -285,6 +316,14 @@ def good_files() -> dict[str, bytes]:
         "test.negative": NEGATIVES.encode(),
         "solution.txt": SOLUTION.encode(),
         "submission.txt": SUBMISSION.encode(),
+        "lists.jsonl.gz": gzip.compress(JSONL.encode(), mtime=0),
+        "groups.csv": GROUPS.encode(),
+        "names.txt": b"a\nb\n",
+        "candidates.tsv": CANDIDATES.encode(),
+        "candidates.jsonl": b'{"user": "u1", "item": [1, 2]}\n{"user": "u2", "item": [3]}\n',
+        "events.parquet": split["train.parquet"],
+        "users.parquet": split["users.parquet"],
+        "scores.db": score_store(),
     }
 
 

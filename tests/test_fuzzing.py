@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.fuzzing import TARGETS, seeds
+from tests.fuzz_targets import TARGETS
+from tests.fuzzing import seeds
 
 
 @pytest.mark.parametrize("target", TARGETS)

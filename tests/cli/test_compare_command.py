@@ -64,8 +64,8 @@ def test_resampling_is_seeded(files: dict[str, Path]) -> None:
     ],
 )
 def test_gate(files: dict[str, Path], new: str, old: str, margin: str, code: int, words: str) -> None:
-    done = truerank("gate", files[new], "--against", files[old], "-m", "rr", "--margin", margin)
-    assert done.returncode == code
+    done = run_here("gate", files[new], "--against", files[old], "-m", "rr", "--margin", margin)
+    assert done.exit_code == code
     assert done.stdout.startswith(words)
     assert done.stdout.count("\n") == 1
 

@@ -1,6 +1,8 @@
 """``truerank consistency``."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +19,10 @@ ORDERS = [
 """Section 4.2 of the paper."""
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_consistency(toy: dict[str, Path], named: bool) -> None:
+@pytest.mark.parametrize(("named", "run"), [(True, run_here), (False, truerank)])
+def test_consistency(toy: dict[str, Path], named: bool, run: Callable[..., Any]) -> None:
     files = [f"{name}={path}" if named else str(path) for name, path in toy.items()]
-    done = truerank("consistency", *files, "-m", "ap", "--replace", "--largest", "1000")
+    done = run("consistency", *files, "-m", "ap", "--replace", "--largest", "1000")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[1:6] == ORDERS
     assert lines[-1] == "exact order from m = 954"

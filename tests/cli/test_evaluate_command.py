@@ -21,8 +21,8 @@ def means(output: str) -> dict[tuple[str, str], float]:
 
 
 def test_lists_and_truth(lists: tuple[Path, Path]) -> None:
-    done = truerank("evaluate", lists[0], "--truth", lists[1], "-m", "recall@2", "-m", "RR@2", "--format", "json")
-    assert done.returncode == 0
+    done = run_here("evaluate", lists[0], "--truth", lists[1], "-m", "recall@2", "-m", "RR@2", "--format", "json")
+    assert done.exit_code == 0
     assert means(done.stdout) == {("run", "recall@2"): 0.75, ("run", "rr@2"): 0.5}
 
 
@@ -70,7 +70,7 @@ def test_values_of_each_instance(lists: tuple[Path, Path], tmp_path: Path, kind:
 
 
 def test_values_on_standard_output_stand_alone(lists: tuple[Path, Path]) -> None:
-    done = truerank("evaluate", lists[0], "-t", lists[1], "-m", "ap@2", "--per-instance", "-")
+    done = run_here("evaluate", lists[0], "-t", lists[1], "-m", "ap@2", "--per-instance", "-")
     assert list(csv.reader(done.stdout.splitlines())) == [["instance", "ap@2"], ["q1", "0.5"], ["q2", "0.25"]]
     assert "0.3750" in done.stderr
 

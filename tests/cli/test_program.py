@@ -69,8 +69,7 @@ def columns(width: int, *arguments: object, color: bool = False, **env: str) -> 
     return done.output
 
 
-@pytest.mark.parametrize("width", [60, 80])
-def test_what_is_shown_fits_the_terminal(toy: dict[str, Path], tmp_path: Path, width: int) -> None:
+def test_what_is_shown_fits_the_terminal(toy: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text(
         "id,group\n" + "".join(f"{u},{'few' if u % 2 else 'many'}\n" for u in range(5))
     )
@@ -88,10 +87,12 @@ def test_what_is_shown_fits_the_terminal(toy: dict[str, Path], tmp_path: Path, w
         ["audit", "X=recall@10:0.66", "Y=recall@10:0.56", "--sampled", "100", "--candidates", "3706", "--users", "60"],
         ["consistency", *toy.values(), "-m", "ap"],
     ):
-        wide, narrow = columns(1_000, *arguments), columns(width, *arguments)
-        assert max(map(len, narrow.splitlines())) <= width, narrow
-        rest = re.sub(r"^note: left out to fit: .*(\n  .*)*", "", narrow, flags=re.MULTILINE)
-        assert set(wide.split()) >= set(rest.split()), "no word is broken"
+        words = set(columns(1_000, *arguments).split())
+        for width in (60, 80):
+            narrow = columns(width, *arguments)
+            assert max(map(len, narrow.splitlines())) <= width, narrow
+            rest = re.sub(r"^note: left out to fit: .*(\n  .*)*", "", narrow, flags=re.MULTILINE)
+            assert words >= set(rest.split()), "no word is broken"
 
 
 def test_colour_only_where_it_is_wanted(toy: dict[str, Path]) -> None:
@@ -167,7 +168,7 @@ def test_a_reader_that_has_left_is_not_an_error_to_talk_about(ranks: Path, argum
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-MANY = ["-m", ",".join(f"recall@{k}" for k in range(1, 100)), "-f", "csv"]
+MANY = ["-m", ",".join(f"recall@{k}" for k in range(1, 60)), "-f", "csv"]
 
 
 @pytest.mark.usefixtures("unbuffered")

@@ -16,7 +16,7 @@ def test_rank_and_evaluate(factors: list[object], tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"written to {str(out)!r}"
     assert tr.Ranks.load(out) == tr.Ranks.from_ranks([2, 1], n=[2, 3], ids=[0, 1])
-    assert truerank("evaluate", out, "-m", "rr").returncode == 0
+    assert run_here("evaluate", out, "-m", "rr").exit_code == 0
 
 
 def test_a_bias_is_added(factors: list[object], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_recommend_and_evaluate(given: list[object], tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"Recommendations(2 users, up to 2 of 3 items each)\nwritten to {str(out)!r}\n"
     assert out.read_text() == ("0 Q0 1 1 2 truerank\n0 Q0 0 2 1 truerank\n1 Q0 0 1 -1 truerank\n1 Q0 1 2 -2 truerank\n")
-    assert truerank("evaluate", out, "--truth", tmp_path / "test.tsv", "-m", "rr@2").returncode == 0
+    assert run_here("evaluate", out, "--truth", tmp_path / "test.tsv", "-m", "rr@2").exit_code == 0
 
 
 def test_standard_output_holds_the_lists_alone(given: list[object]) -> None:

@@ -3,13 +3,13 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from tests.hostile import CORPUS, LISTS, SOLUTION, SUBMISSION, TREC_QRELS, attacks, good_files
+from tests.hostile import CORPUS, LISTS, SOLUTION, SUBMISSION, TREC_QRELS, attacks, good_files, saved_split
+from truerank.cli.options import read_groups, read_names
 from truerank.data.event_files import read_pairs
 from truerank.formats.sources import load_array
 from truerank.formats.text_files import read_negatives
@@ -26,6 +26,15 @@ def model(path: Path, _: Path) -> object:
 
 def ranks(path: Path, _: Path) -> object:
     return tr.values(tr.Ranks.load(path), "recall@1")
+
+
+def store(path: Path, _: Path) -> object:
+    """Look up a score in a store, and add one."""
+    for beside in ("-journal", "-shm", "-wal"):
+        Path(f"{path}{beside}").unlink(missing_ok=True)
+    with tr.ScoreStore(path, "model") as opened:
+        opened.add(["cid"], ["a"], [0.5])
+        return opened.scores(["ann", "bob", "cid"], ["a", "b", "a"]).size + len(opened) + len(opened.models)
 
 
 def tables(path: Path, _: Path) -> object:
@@ -48,6 +57,10 @@ def split_file(name: str) -> Reader:
 
 
 READERS: dict[str, Reader] = {
+    "recommendations": lambda path, _: tr.read_recommendations(path),
+    "groups": lambda path, _: read_groups(str(path)),
+    "names": lambda path, _: read_names(str(path), 2),
+    "store": store,
     "interactions": lambda path, _: tr.read_interactions(path),
     "ratings": lambda path, _: tr.read_interactions(path, min_rating=2),
     "numbered columns": lambda path, _: tr.read_interactions(path, user=1, item=0),
@@ -78,25 +91,32 @@ READERS: dict[str, Reader] = {
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("good")
+    return write_good(tmp_path_factory.mktemp("good"))
+
+
+def write_good(folder: Path) -> Path:
+    """Write the files that readers of two files need besides."""
     (folder / "lists.csv").write_text(LISTS)
     (folder / "qrels.txt").write_text(TREC_QRELS)
     (folder / "solution.txt").write_text(SOLUTION)
     (folder / "submission.txt").write_text(SUBMISSION)
-    tr.leave_k_out(tr.read_interactions(folder / "lists.csv"), rng=0).save(folder / "split")
+    (folder / "split").mkdir()
+    for name, content in saved_split().items():
+        (folder / "split" / name).write_bytes(content)
     return folder
 
 
-def outcome(read: Reader, path: Path, good: Path) -> Any:
-    """Read a file; return what was read, or None if it was refused in one sentence."""
+def refusal(read: Reader, path: Path, good: Path) -> str | None:
+    """Read a file; return the one sentence by which it was refused, or None if it was read."""
     try:
-        return read(path, good)
+        read(path, good)
     except tr.InputError as error:
         sentence = str(error)
         assert "\n" not in sentence
         assert len(sentence) < 1_000, sentence
         assert sentence.endswith((".", "?")), sentence
-        return None
+        return sentence
+    return None
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -105,13 +125,13 @@ def test_readers_refuse_the_corpus_in_one_sentence(reader: str, good: Path, tmp_
         path = tmp_path / f"{number}.{('npz', 'csv')[number % 2]}"
         path.write_bytes(content)
         try:
-            outcome(READERS[reader], path, good)
+            refusal(READERS[reader], path, good)
         except Exception as error:
             raise AssertionError(f"{reader} of {name} ({path.name})") from error
         path.unlink()
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", sorted({*READERS} - {"store"}))  # a store is made where there is none
 def test_readers_refuse_what_is_not_a_file(reader: str, good: Path, tmp_path: Path) -> None:
     for path in (
         tmp_path,
@@ -121,17 +141,17 @@ def test_readers_refuse_what_is_not_a_file(reader: str, good: Path, tmp_path: Pa
         Path("a\0b.csv"),
     ):
         try:
-            found = outcome(READERS[reader], path, good)
+            refused = refusal(READERS[reader], path, good)
         except (OSError, ValueError) as error:
             # the helper that replaces a file of a split can't read these either
             assert reader.endswith("of a split"), error  # noqa: PT017
         else:
-            assert found is None
+            assert refused
 
 
 FITTING = {
-    "lists": ("lists", "whole lists", "truth", "tables of ranks", "interactions"),
-    "run": ("lists", "whole lists"),
+    "lists": ("lists", "whole lists", "truth", "tables of ranks", "interactions", "recommendations", "answers"),
+    "run": ("lists", "whole lists", "recommendations"),
     "qrels": ("truth", "trec truth"),
     "interactions": ("interactions", "ratings", "numbered columns", "csv", "test"),
     "ratings": ("interactions", "ratings", "movielens", "pairs"),
@@ -145,6 +165,12 @@ FITTING = {
     "test": ("negatives",),
     "solution": ("solution",),
     "submission": ("submission",),
+    "groups": ("groups",),
+    "names": ("names",),
+    "candidates": ("candidates",),
+    "events": ("events of a split", "interactions"),
+    "users": ("users of a split",),
+    "scores": ("store",),
 }
 """Readers of each kind of good file, by the beginning of its name."""
 
@@ -153,7 +179,7 @@ def test_good_files_are_good(good: Path, tmp_path: Path) -> None:
     for name, content in good_files().items():
         path = tmp_path / name
         path.write_bytes(content)
-        assert outcome(READERS[FITTING[name.partition(".")[0]][0]], path, good) is not None, name
+        assert refusal(READERS[FITTING[name.partition(".")[0]][0]], path, good) is None, name
 
 
 def test_readers_survive_damaged_files(n_attacks: int, good: Path, tmp_path: Path) -> None:
@@ -164,7 +190,7 @@ def test_readers_survive_damaged_files(n_attacks: int, good: Path, tmp_path: Pat
         readers = FITTING[name.partition(".")[0]]
         reader = str(rng.choice(readers))
         try:
-            outcome(READERS[reader], path, good)
+            refusal(READERS[reader], path, good)
         except Exception as error:
             shutil.copy(path, Path(tmp_path.parent) / f"attack-{attack}-{name}")
             raise AssertionError(f"{reader} of attack {attack}: {content[:200]!r}") from error

@@ -28,8 +28,7 @@ def test_replay(tmp_path: Path) -> None:
     assert loaded is not None
     built, loops = tmp_path / "replayed", Path(loaded._name)
     sanitized = ["-fsanitize=address,undefined"] if b"__asan_init" in loops.read_bytes() else []
-    dot_products = ["-DDOT_PRODUCTS"] if library.variant().endswith("-vnni") else []
-    options = ["-std=c11", "-O1", "-DREPLAYED", *sanitized, *dot_products]
+    options = ["-std=c11", "-O1", "-DREPLAYED", *sanitized]
     subprocess.run(["cc", *options, SOURCE, loops, f"-Wl,-rpath,{loops.parent}", "-lm", "-o", built], check=True)
     inputs = [each[:64] for each in seeds("loops")]
     given = b"".join(bytes([len(each)]) + each for each in inputs)

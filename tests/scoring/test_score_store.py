@@ -204,6 +204,38 @@ def test_files_that_are_no_stores(tmp_path: Path) -> None:
         assert not before or (tmp_path / name).read_bytes() == before
 
 
+def test_a_store_of_another_format(tmp_path: Path) -> None:
+    path = tmp_path / "scores.db"
+    tr.ScoreStore(path, "model").close()
+    content = bytearray(path.read_bytes())
+    content[47] = 9  # the format of the schema
+    path.write_bytes(content)
+    with pytest.raises(tr.InputError, match=r"or it is damaged \(unsupported file format\)"):
+        tr.ScoreStore(path, "model")
+
+
+def test_a_damaged_schema(tmp_path: Path) -> None:
+    path = tmp_path / "scores.db"
+    tr.ScoreStore(path, "model").close()
+    content = path.read_bytes()
+    assert b"tablescoresscores" in content
+    path.write_bytes(content.replace(b"tablescoresscores", b"tablesc\xa0resscores"))
+    with pytest.raises(tr.InputError, match=r"or it is damaged \(text is not in UTF-8\)"):
+        tr.ScoreStore(path, "model").scores([1], [3])
+
+
+def test_a_score_that_is_no_number(tmp_path: Path) -> None:
+    with tr.ScoreStore(tmp_path / "scores.db", "model") as store:
+        store.add([1, 2], [3, 4], [0.5, 0.25])
+    with sqlite3.connect(tmp_path / "scores.db") as database:
+        database.execute("UPDATE scores SET score = 'high' WHERE user = 1")
+    database.close()
+    with tr.ScoreStore(tmp_path / "scores.db", "model") as store:
+        assert store.scores([2], [4]).tolist() == [0.25]
+        with pytest.raises(tr.InputError, match=r"or it is damaged \(a score is no number\)"):
+            store.scores([1], [3])
+
+
 def test_loops_by_hand(tmp_path: Path) -> None:
     store = tr.ScoreStore(tmp_path / "scores.db", "model")
     assert np.isnan(store.scores([1, 2], [3, 4])).all()
@@ -275,7 +307,7 @@ tr.rank_sampled(SCORES, test=NAMED, design=DESIGN)  # loads all that is needed b
 
 def score(users, items):
     os.write(file, "".join(f"{user} {item}\\n" for user, item in zip(users, items)).encode())
-    end = time.process_time() + 0.002
+    end = time.process_time() + 0.001
     while time.process_time() < end:
         pass
     return SCORES[users, items]
@@ -291,7 +323,7 @@ for kill in range(int(n_kills)):
     start = os.stat(log).st_size
     if not (child := os.fork()):
         # ends the process as SIGKILL does, after so much of its own time, however busy the computer is
-        signal.setitimer(signal.ITIMER_PROF, rng.uniform(0.01, 0.1))
+        signal.setitimer(signal.ITIMER_PROF, rng.uniform(0.01, 0.06))
         run()
         os._exit(0)
     rng.random()

@@ -1,4 +1,4 @@
-"""The wheels that `make wheels` has left in dist/: their tags, formats and symbols, and arm64 run by an emulator."""
+"""The wheels that `make wheels` has left in dist/: tags, formats, symbols, and the loops that can be run here."""
 
 import ctypes
 import shutil
@@ -8,8 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from platform import machine
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from tests.kernels.test_library import results
 from truerank.kernels import library
 
 ROOT = Path(__file__).parents[2]
-X86 = ["x86-64", "x86-64-v3", "x86-64-v4"]
+X86 = ["x86-64", "x86-64-v3", "x86-64-v4-vnni"]
 PLATFORMS = {
     "manylinux_2_17_x86_64.manylinux2014_x86_64": ("ELF x86-64", X86, ".so"),
     "manylinux_2_17_aarch64.manylinux2014_aarch64": ("ELF arm64", ["arm64"], ".so"),
@@ -26,9 +25,8 @@ PLATFORMS = {
     "musllinux_1_2_aarch64": ("ELF arm64", ["arm64"], ".so"),
     "macosx_11_0_arm64": ("Mach-O arm64", ["arm64"], ".dylib"),
     "macosx_11_0_x86_64": ("Mach-O x86-64", X86[:2], ".dylib"),
-    "win_amd64": ("PE x86-64", X86, ".dll"),
+    "win_amd64": ("PE x86-64", X86[:2], ".dll"),
 }
-CROSS = Path("/usr/aarch64-linux-gnu")  # where Debian's libc6-arm64-cross puts the C library
 
 
 def wheel(platform: str) -> Path:
@@ -66,8 +64,7 @@ def test_a_wheel_holds_what_pages_are_made_of(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_wheel_is_light(platform: str) -> None:
-    """On Windows each library brings the mathematical functions along, which other systems have."""
-    assert wheel(platform).stat().st_size <= (1_350_000 if "win" in platform.split("_") else 1_200_000)
+    assert wheel(platform).stat().st_size <= 1_200_000
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -98,46 +95,17 @@ def test_the_linux_wheel_is_manylinux_compatible() -> None:
     assert 'consistent with the following platform tag:\n"manylinux_2_17_x86_64"' in done.stdout.replace("\n\n", "\n")
 
 
-MUSL = """
-#include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-
-static int fail(void) {
-    puts(dlerror());
-    return 1;
-}
-
-int main(int count, char **names) {
-    void *library = dlopen(names[1], RTLD_NOW);
-    if (!library)
-        return fail();
-    for (int i = 2; i < count; i++)
-        if (!dlsym(library, names[i]))
-            return fail();
-    return ((int64_t (*)(void))dlsym(library, "inverse_block"))() != 64;
-}
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux" or machine() != "x86_64", reason="the loops are for this computer")
-def test_musl_loads_the_loops(tmp_path: Path) -> None:
-    """A program linked with musl, which needs no other C library, loads them and finds every function."""
-    compiler = shutil.which("musl-gcc")
-    if not compiler:
-        pytest.skip("musl is not installed (Debian's musl-tools)")
-    (tmp_path / "program.c").write_text(MUSL)
-    subprocess.run([compiler, tmp_path / "program.c", "-o", tmp_path / "program"], check=True)
-    with zipfile.ZipFile(wheel("musllinux_1_2_x86_64")) as files:
-        path = files.extract("truerank/kernels/kernels-x86-64.so", tmp_path)
-    subprocess.run([tmp_path / "program", path, *library.ENTRIES], check=True)
-
-
 class Remote:
-    """A library whose functions run in an emulator: arguments are sent there, and arrays come back."""
+    """A library whose functions run in another process: arguments are sent there, and arrays come back."""
 
     def __init__(self, *command: Any) -> None:
-        self.command = list(map(str, command))
+        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.communicate()
 
     def __getattr__(self, entry: str) -> Any:
         return lambda *arguments: self.run(entry, arguments)
@@ -145,15 +113,21 @@ class Remote:
     def run(self, entry: str, arguments: tuple[Any, ...]) -> int:
         arrays: list[Any] = []
         sent = b"".join(encode(list(arguments), arrays))
-        done = subprocess.run([*self.command, entry], input=sent, capture_output=True, check=True)
-        at = 8
+        assert self.process.stdin
+        self.process.stdin.write(number(len(entry)) + entry.encode() + sent)
+        self.process.stdin.flush()
+        returned = self.received(8)
         for array in arrays:
-            got = np.frombuffer(done.stdout, array.dtype, array.size, at)
+            got = np.frombuffer(self.received(array.nbytes), array.dtype)
             if array.flags.writeable:
                 array[...] = got.reshape(array.shape)
-            at += array.nbytes
-        assert at == len(done.stdout)
-        return int(np.frombuffer(done.stdout, np.int64, 1)[0])
+        return int(np.frombuffer(returned, np.int64)[0])
+
+    def received(self, size: int) -> bytes:
+        assert self.process.stdout
+        got = self.process.stdout.read(size)
+        assert len(got) == size
+        return got
 
 
 def encode(arguments: list[Any], arrays: list[Any]) -> Iterator[bytes]:
@@ -204,19 +178,61 @@ def fields(structure: Any) -> list[Any]:
     return [plain, *plain.shape, plain.shape[1], 1]
 
 
-def test_arm64_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Elsewhere(NamedTuple):
+    """A wheel whose loops another C library, an emulator or a layer of Windows can run here."""
+
+    platform: str
+    zig: str
+    """What the program that calls the library is compiled for."""
+    variant: str
+    runner: str
+    """The command that runs the program."""
+    options: tuple[str, ...]
+    packages: str
+    """Debian's packages that have it."""
+
+
+WINE = Elsewhere("win_amd64", "x86_64-windows-gnu", "x86-64", "wine", (), "wine and wine64")
+UNPACKED = str(ROOT / "build/musl/lib/x86_64-linux-musl/libc.so")
+MUSL = Elsewhere("musllinux_1_2_x86_64", "x86_64-linux-musl", "x86-64", UNPACKED, (), "musl, as .ci/run unpacks it")
+ELSEWHERE = [
+    Elsewhere(
+        "manylinux_2_17_aarch64.manylinux2014_aarch64",
+        "aarch64-linux-gnu.2.17",
+        "arm64",
+        "qemu-aarch64",
+        ("-L", "/usr/aarch64-linux-gnu"),
+        "qemu-user and libc6-arm64-cross",
+    ),
+    *(place._replace(variant=variant) for place in (MUSL, WINE) for variant in PLATFORMS[place.platform][1]),
+]
+
+
+def remote(place: Elsewhere, folder: Path) -> Remote:
+    """Return the library of the wheel, run elsewhere."""
+    runner = shutil.which(place.runner)
+    if not runner or not all(map(Path.exists, map(Path, place.options[1:]))):
+        pytest.skip(f"{place.runner} is not installed (Debian's {place.packages})")
+    name = f"truerank/kernels/kernels-{place.variant}{PLATFORMS[place.platform][2]}"
+    with zipfile.ZipFile(wheel(place.platform)) as files:
+        files.extract(name, folder)
+    program = folder / "remote.exe"
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-O1", "-target", place.zig, "-dynamic"]
+    subprocess.run([*compiler, Path(__file__).with_name("remote.c"), "-o", program], check=True)
+    return Remote(runner, *place.options, program, folder / name)
+
+
+@pytest.mark.parametrize("place", ELSEWHERE, ids=lambda place: f"{place.zig}-{place.variant}")
+def test_loops_of_other_systems_give_the_same_bits(
+    place: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("ziglang", reason="zig compiles the program that calls the library")
-    emulator = shutil.which("qemu-aarch64")
-    if not emulator or not CROSS.exists():
-        pytest.skip("the emulator is not installed (Debian's qemu-user and libc6-arm64-cross)")
-    name = "truerank/kernels/kernels-arm64.so"
-    with zipfile.ZipFile(wheel("manylinux_2_17_aarch64.manylinux2014_aarch64")) as files:
-        files.extract(name, tmp_path)
-    source, program = Path(__file__).with_name("remote.c"), tmp_path / "remote"
-    compiler = [sys.executable, "-m", "ziglang", "cc", "-O1", "-target", "aarch64-linux-gnu.2.17"]
-    subprocess.run([*compiler, source, "-ldl", "-o", program], check=True)
+    if place.variant in X86 and place.variant not in library.runnable():
+        pytest.skip(f"this processor can't run {place.variant}")
     expected = results()
-    monkeypatch.setattr(library, "load", lambda: Remote(emulator, "-L", CROSS, program, tmp_path / name))
-    for loop, arrays in results().items():
-        for found, right in zip(arrays, expected[loop], strict=True):
-            np.testing.assert_array_equal(found, right, err_msg=loop)
+    with remote(place, tmp_path) as there:
+        monkeypatch.setattr(library, "load", lambda: there)
+        found = results()
+    for loop, arrays in found.items():
+        for numbers, right in zip(arrays, expected[loop], strict=True):
+            np.testing.assert_array_equal(numbers, right, err_msg=loop)

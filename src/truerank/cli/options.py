@@ -107,7 +107,7 @@ def _stem(path: str) -> str:
 def _read_id_columns(path: str, contents: str, roles: tuple[str, ...]) -> Any:
     """Return a table with ids of users in the first column, and what else the file says about them."""
     from truerank.formats.arrow_tables import open_source
-    from truerank.formats.columns import INTERACTIONS, Contents
+    from truerank.formats.columns import INTERACTIONS, Contents, some
     from truerank.formats.rows import load_opened
 
     columns = dict(zip(roles, range(len(roles)), strict=True))
@@ -118,7 +118,7 @@ def _read_id_columns(path: str, contents: str, roles: tuple[str, ...]) -> Any:
     opened = open_source(path, about, columns, None)
     if len(opened.names) != len(roles):
         needed = "two columns, ids and names of groups" if len(roles) > 1 else "one column, ids of users"
-        raise tr.InputError(f"{path!r} must have {needed}, got {', '.join(opened.names)}.")
+        raise tr.InputError(f"{path!r} must have {needed}, got {some(opened.names)}.")
     return load_opened(opened, about, columns).table
 
 
@@ -514,8 +514,13 @@ model_option = path_option("--model", metavar="MODEL.npz", help="A model saved b
 
 def read_names(path: str, n: int) -> list[str]:
     """Return the names in a file, one per line, of which there must be n."""
+    from truerank.formats.sources import locate, unreadable
+
+    file = locate(path)
+    with unreadable(str(file)):
+        content = file.read()
     try:
-        names = Path(path).read_text(encoding="utf-8").splitlines()
+        names = content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise tr.InputError(f"{path!r} must be a text file in UTF-8, with one name per line.") from error
     if len(names) != n:

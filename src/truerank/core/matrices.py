@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +24,12 @@ class Csr(NamedTuple):
     indices: AnyArray
     indptr: AnyArray
     shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> Self:
+        """Return the arrays of a matrix that `ascending` returned."""
+        size = matrix.indptr[-1]  # SciPy may reserve more
+        return cls(matrix.data[:size], matrix.indices[:size], matrix.indptr, matrix.shape)
 
     @property
     def nnz(self) -> int:

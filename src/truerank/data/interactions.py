@@ -131,7 +131,7 @@ class Interactions:
         if isinstance(given, Interactions):
             found = given.merged()
         elif is_sparse(given):
-            found = cls(matrices.ascending(given, name, may_merge=True))
+            found = cls(matrices.Csr.of(matrices.ascending(given, name, may_merge=True)))  # checked only once
         elif isinstance(given, Sequence) and not isinstance(given, str):
             matrix, notes = matrices.from_lists(given, name, n_users, n_items)
             found = cls(matrix, notes=notes)

@@ -119,7 +119,10 @@ class ScoreStore:
         with self._lock, _worded(self.path):
             for user, start, stop in zip(names, starts[:-1], starts[1:], strict=False):
                 found += self._of_user(user, own[start:stop])
-        return np.array(found, dtype=np.float64)
+        try:
+            return np.array(found, dtype=np.float64)
+        except ValueError as error:
+            raise _damaged(self.path, "a score is no number") from error
 
     def add(self, users: ArrayLike, items: ArrayLike, scores: ArrayLike) -> Floats:
         """Keep the score of each pair of ids, unless it has one already; return the scores that are now stored."""
@@ -247,17 +250,23 @@ def _worded(path: Path) -> Iterator[None]:
         yield
     except OverflowError as error:
         raise InputError("ids that are numbers must be below 2**63 to be stored.") from error
+    except UnicodeDecodeError as error:  # SQLite's own message quotes what is damaged
+        raise _damaged(path, "text is not in UTF-8") from error
     except sqlite3.ProgrammingError as error:
         raise InputError(f"the store {str(path)!r} is closed.") from error
     except sqlite3.Error as error:
         kind, reason = getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
         if kind == sqlite3.SQLITE_FULL:
             raise OSError(errno.ENOSPC, "there is no space left for scores", str(path)) from error
-        if kind in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            raise InputError(f"{str(path)!r} is not a store of scores, or it is damaged ({reason}).") from error
+        if kind in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            raise _damaged(path, reason) from error
         if kind == sqlite3.SQLITE_BUSY:
             raise OSError(errno.EBUSY, f"another process has locked it for {_PATIENCE:g} s", str(path)) from error
         raise OSError(errno.EIO, f"the store can't be used ({reason})", str(path)) from error
+
+
+def _damaged(path: Path, reason: str) -> InputError:
+    return InputError(f"{str(path)!r} is not a store of scores, or it is damaged ({reason}).")
 
 
 def _pairs(users: ArrayLike, items: ArrayLike) -> tuple[AnyArray, AnyArray]:
