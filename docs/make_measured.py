@@ -483,6 +483,20 @@ def history() -> str:
     return markdown(("path / limit", *(f"{date}, {commit}" for date, commit in times)), lines)
 
 
+def reached() -> str:
+    """Return which share of the lines and branches of each folder the tests reach."""
+    lines = []
+    for row in rows("coverage.csv"):
+        pairs = [(int(row[f"{kind} reached"]), int(row[kind])) for kind in ("lines", "branches")]
+        lines.append((row["part"], *(f"{there:,} of {every:,}" for there, every in pairs), _together(pairs)))
+    return markdown(("", "lines", "branches", "share of both"), lines)
+
+
+def _together(pairs: Sequence[tuple[int, int]]) -> str:
+    reached, every = (sum(column) for column in zip(*pairs, strict=True))
+    return _percent(reached / every)
+
+
 def mutations() -> str:
     """Return how many small changes to each module were tried, and how many a test notices."""
     found = rows("mutations.csv")
@@ -494,7 +508,7 @@ def mutations() -> str:
 
 
 def samples() -> str:
-    """Return how many changes of each sample were noticed at first, and how many are now."""
+    """Return how many changes of each sample were noticed at first, how many are now, and why the others are not."""
     found = rows("mutations.csv")
     lines = []
     for seed in sorted({row["seed"] for row in found}):
@@ -502,8 +516,11 @@ def samples() -> str:
         first = [row["at first"] == "noticed" for row in own if row["at first"]]
         now = [bool(row["noticed by"]) for row in own]
         shares = [_percent(sum(each) / len(each)) if each else "not recorded" for each in (first, now)]
-        lines.append((seed, str(len({row["module"] for row in own})), str(len(own)), *shares))
-    return markdown(("seed", "modules", "changes", "noticed at first", "noticed now"), lines)
+        still_open = sum(row["why not"] == "open" for row in own)
+        counts = (len({row["module"] for row in own}), len(own))
+        lines.append((seed, *map(str, counts), *shares, str(len(own) - sum(now) - still_open), str(still_open)))
+    names = ("noticed at first", "noticed now", "explained", "open")
+    return markdown(("seed", "modules", "changes", *names), lines)
 
 
 def survivors() -> str:
@@ -846,6 +863,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "races": races,
     "real races": real_races,
     "history": history,
+    "reached": reached,
     "mutations": mutations,
     "samples": samples,
     "survivors": survivors,
