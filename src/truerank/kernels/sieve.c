@@ -21,6 +21,7 @@ enum {
     FREE = 16,  /* scores per user that are always computed, besides some for each place of the depth */
     EACH = 3,   /* so many */
     SHARE = 40, /* beyond these, at most one score in so many keys */
+    STRIP = 4 * KEYS, /* keys that are searched together */
     LEAST_FIRST = 1024, FIRST_PER_DEPTH = 32, /* places counted before the sieve, where many items are above a target */
 };
 
@@ -76,13 +77,27 @@ static void score_waiting(Sieve *sieve, int64_t user) {
     all->n_waiting = 0;
 }
 
-/* Score the items from place `low` on whose keys are above a bound, CHAINS at a time. */
-static void pass(Sieve *sieve, int64_t user, const int16_t *row, int64_t stop, int64_t low, int16_t bound) {
+/* Return where the first strip from `start` on begins that has a key above a bound; a shorter one at the end may have none. */
+static int64_t find_strip(const int16_t *row, int64_t start, int64_t stop, int16_t bound) {
+    for (; start + STRIP <= stop; start += STRIP) {
+        keys hits = {0};
+        UNROLLED for (int64_t j = start; j < start + STRIP; j += KEYS)
+            hits |= load_keys(row + j) > bound - (keys){0};
+        if (bits_of(hits))
+            break;
+    }
+    return start;
+}
+
+/* Score the items from place `low` on whose keys are above a bound, CHAINS at a time, the first of them from `start` on. */
+static void pass(
+    Sieve *sieve, int64_t user, const int16_t *row, int64_t start, int64_t stop, int64_t low, int16_t bound) {
     Keyed *all = &sieve->all;
-    for (int64_t j = 0; j < stop; j += KEYS)
-        for (uint64_t hits = bits_of(load_keys(row + j) > bound - (keys){0}); hits; hits &= hits - 1)
-            if (is_full_with(all, low + j + __builtin_ctzll(hits) / BITS_PER_KEY))
-                score_waiting(sieve, user);
+    for (; start < stop; start = find_strip(row, start + STRIP, stop, bound))
+        for (int64_t j = start; j < least(start + STRIP, stop); j += KEYS)
+            for (uint64_t hits = bits_of(load_keys(row + j) > bound - (keys){0}); hits; hits &= hits - 1)
+                if (is_full_with(all, low + j + __builtin_ctzll(hits) / BITS_PER_KEY))
+                    score_waiting(sieve, user);
     if (all->n_waiting)
         score_waiting(sieve, user);
 }
@@ -119,7 +134,8 @@ static void count_passing(void *with, int64_t user, const Rounded *items, const 
     drop_deep(&sieve->all, user, row, stop);
     if (!top->open[user])
         return;
-    pass(sieve, user, row, stop, low, sieve->all.lows[top->open[user] - 1]);
+    int16_t bound = sieve->all.lows[top->open[user] - 1];
+    pass(sieve, user, row, find_strip(row, 0, stop, bound), stop, low, bound);
     drop_targets(top, user);
 }
 
@@ -128,10 +144,11 @@ static void search_passing(void *with, int64_t user, const Rounded *items, const
     Search *search = sieve->search;
     set_bounds(&sieve->all, user, items, search->bounds + user, 1);
     int16_t bound = sieve->all.lows[0];
-    if (!count_above(row, stop, bound))
+    int64_t start = find_strip(row, 0, stop, bound);
+    if (start >= stop)
         return;
     resume(search, sieve->best, user);
-    pass(sieve, user, row, stop, low, bound);
+    pass(sieve, user, row, start, stop, low, bound);
     finish(search, sieve->best, user);
 }
 
