@@ -59,7 +59,8 @@ def compiler(variant: str) -> list[str]:
     command = shlex.split(os.environ.get("CC", f"{shlex.quote(sys.executable)} -m ziglang cc"))
     if not variant.startswith("x86"):
         return command
-    processor = f"-march={variant}" if "CC" in os.environ else f"-mcpu={variant.replace('-', '_')}"
+    level = variant.removesuffix("-vnni")
+    processor = f"-march={level}" if "CC" in os.environ else f"-mcpu={level.replace('-', '_')}"
     return [*command, processor, "-mprefer-vector-width=512"]
 
 
