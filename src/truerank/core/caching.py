@@ -105,6 +105,8 @@ def size_of(value: Any) -> int:
     if isinstance(value, np.ndarray):
         # a view keeps the whole array
         return int((value if value.base is None else np.asarray(value.base)).nbytes)
+    if isinstance(value, tuple) and _PLAIN.issuperset(map(type, value)):
+        return sys.getsizeof(value) + sum(map(sys.getsizeof, value))
     return sys.getsizeof(value) + sum(map(size_of, _parts(value)))
 
 

@@ -195,14 +195,20 @@ def constrained(task: Problem) -> CorrectionTable:
     order = slice(None, None, task.direction)
     floor = min(0.0, task.lowest)
     size = np.sqrt(_TIE_BREAK * task.c[order])
-    fit = np.cumsum(task.A[:, order], axis=1)
+    matrix = np.empty((len(task.A) + len(size), len(size)))
+    fit = np.cumsum(task.A[:, order], axis=1, out=matrix[: len(task.A)])
+    np.multiply(size[:, None], _upper_triangle(len(size)), out=matrix[len(task.A) :])
     # The law's rows sum to 1, so a constant table has mean A 1 = the last partial sum.
-    matrix = np.concatenate([fit, np.triu(np.repeat(size[:, None], len(size), axis=1))])
     target = np.concatenate([task.b - floor * fit[:, -1], np.zeros(len(size))])
     # a sample of nearly everything takes more than the usual three steps per column
     steps, _ = optimize.nnls(matrix, target, maxiter=100 * len(size))
     values = (np.cumsum(steps[::-1])[::-1] + floor)[order]
     return CorrectionTable(np.where(task.c > 0, values, np.nan), condition=_TIE_BREAK**-0.5)
+
+
+@cached
+def _upper_triangle(size: int) -> Floats:
+    return frozen(np.triu(np.ones((size, size))))
 
 
 RowTerm = Callable[[Floats, Ints], Floats]

@@ -126,9 +126,17 @@ def curves_by_size(axes: Axes, found: tr.Consistency, *, words_left: bool) -> No
 
 def log_scale(axes: Axes) -> None:
     """Make the horizontal axis logarithmic, with plain numbers at the powers of ten."""
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    class VisibleTicks(LogLocator):
+        """Leaves out ticks beyond the ends, which take as long to make as the others and are never drawn."""
+
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            ticks = np.asarray(super().tick_values(vmin, vmax))
+            return ticks[(ticks >= vmin * (1 - 1e-9)) & (ticks <= vmax * (1 + 1e-9))]
 
     axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(VisibleTicks(subs="auto"))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
