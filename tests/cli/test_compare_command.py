@@ -200,7 +200,9 @@ def test_minimum(files: dict[str, Path]) -> None:
     assert fails.exit_code == 1
     assert [line.split(" is ")[0] for line in fails.stderr.splitlines()] == ["fails: rr of a", "fails: rr of c"]
     assert "METRIC=X" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr")
-    assert "--min must be a number" in refusal("evaluate", files["a"], "-m", "rr", "--min", "rr=high")
+    for least in ("high", "nan", "inf"):
+        sentence = refusal("evaluate", files["a"], "-m", "rr", "--min", f"rr={least}")
+        assert f"--min must be a finite number, got '{least}'" in sentence
 
 
 def test_an_order_that_sampled_ranks_leave_open(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_bad_definition(tmp_path: Path, text: str | None, message: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-m", "auc"], "auc needs the whole ranking, but these lists are cut at depth 2"),
+        (["-m", "auc"], "auc needs the whole ranking, but these ranks are cut at depth 2"),
         (["-m", "ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,ndgc@2"], "unknown metric 'ndgc@2'; did you mean 'ndcg@2'?"),
         (["-m", "ap@2,"], "ap is written 'ap@k' or 'ap(divisor)@k', got 'ap@2,'"),
@@ -217,7 +217,8 @@ def test_numbers_of_thousands_of_digits_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_run_without_truth_is_not_ranks(lists: tuple[Path, Path]) -> None:
-    assert "holds ranked lists, not ranks" in refusal("evaluate", lists[0], "-m", "ap@2")
+    needed = "holds ranked lists, not ranks; their --truth (the relevant items) is also needed"
+    assert needed in refusal("evaluate", lists[0], "-m", "ap@2")
     assert refusal("evaluate", lists[0], "-m", "ap@2", "--depth", "5").startswith(
         "--depth applies only to ranked lists"
     )

@@ -66,7 +66,7 @@ def test_inverse_sampling_without_bias(metric: str) -> None:
 
 
 def test_lists_that_were_cut_have_no_chance_level() -> None:
-    with pytest.raises(tr.InputError, match="unknown for lists that were cut"):
+    with pytest.raises(tr.InputError, match="unknown for ranks that are cut"):
         chance_level(tr.read_lists({"ann": ["a"]}, {"ann": ["a"]}), "rr")
     assert math.isnan(chance_level(tr.Ranks.from_ranks([[]], n=3), "rr").adjusted)
 

@@ -255,6 +255,12 @@ def test_reversed_pairs() -> None:
     assert other.reversed() == one
 
 
+def test_equal_recommenders_have_no_negative_zero() -> None:
+    same = some_ranks(50)["A"]
+    result = tr.compare({"A": same, "B": same}, "ap")
+    assert [f"{result[pair].difference:+.1f}" for pair in (("A", "B"), ("B", "A"))] == ["+0.0", "+0.0"]
+
+
 def test_instances_are_matched_by_id() -> None:
     ranks = some_ranks(50)
     shuffled = ranks | {"B": ranks["B"][np.random.default_rng(0).permutation(50)]}

@@ -63,7 +63,7 @@ def test_a_run_is_neither_interactions_nor_ranks(tmp_path: Path) -> None:
     with pytest.raises(tr.InputError, match="holds ranked lists, not interactions"):
         tr.read_interactions(tmp_path / "run")
     with pytest.raises(
-        tr.InputError, match=r"holds ranked lists, not ranks; their truth \(the relevant items\) is also needed"
+        tr.InputError, match=r"holds ranked lists, not ranks; their `truth` \(the relevant items\) is also needed"
     ):
         tr.read_ranks(tmp_path / "run")
     with pytest.raises(tr.InputError, match="holds ranked lists, not relevant items"):

@@ -157,7 +157,7 @@ def test_cut_lists() -> None:
     ranking = [1.0, 0.0, 3.0, 2.0]
     assert tr.values(ranks, "gndcg@2")[0] == pytest.approx(reference.gndcg(ranking, k=2))
     assert tr.values(ranks, "rp@2")[0] == 0.0
-    with pytest.raises(tr.InputError, match="marp@2,3 looks at rank 3, but these lists are cut at depth 2"):
+    with pytest.raises(tr.InputError, match="marp@2,3 looks at rank 3, but these ranks are cut at depth 2"):
         tr.values(ranks, "marp@2,3")
 
 

@@ -160,7 +160,7 @@ def test_no_relevant_items() -> None:
             lambda: tr.estimate(tr.Ranks.from_sampled([1], m=5, n=9), "z(rr)"),
             "needs exact ranks, but these are sampled",
         ),
-        (lambda: mean(plain().cut(3, above=plain().above, tied=plain().tied), "gmr"), "these lists are cut at depth 3"),
+        (lambda: mean(plain().cut(3, above=plain().above, tied=plain().tied), "gmr"), "these ranks are cut at depth 3"),
         (lambda: mean(tied(), "z(rr)"), r"z\(rr\) needs one relevant item per instance, but instance 1 has several"),
         (lambda: tr.estimate(plain(), "gmr") + tr.estimate(plain(), "gmr"), "it can't be added: join the ranks"),
         (lambda: tr.metric("z(hr)"), r"z is written 'z\(mean-rank\)'"),

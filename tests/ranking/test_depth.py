@@ -55,7 +55,7 @@ def test_metrics_are_those_of_full_ranks_or_refused(name: str, graded: bool) -> 
     for metric in METRICS:
         np.testing.assert_array_equal(tr.values(top, metric), tr.values(full, metric), err_msg=metric)
     for metric, reason in REFUSED.items():
-        with pytest.raises(tr.InputError, match=f"^{reason}, but these lists are cut at depth 10"):
+        with pytest.raises(tr.InputError, match=f"^{reason}, but these ranks are cut at depth 10"):
             tr.evaluate(top, metric)
 
 

@@ -217,14 +217,14 @@ def test_what_does_not_match_is_noted() -> None:
 @pytest.mark.parametrize("metric", ["auc", "ap", "ndcg", "rr", "rbp(0.8)", "mean-rank"])
 def test_metrics_without_a_cutoff_are_refused_on_cut_lists(metric: str) -> None:
     ranks = tr.read_lists({1: [10, 20]}, {1: [20]})
-    with pytest.raises(tr.InputError, match=r"needs the whole ranking, but these lists are cut at depth 2"):
+    with pytest.raises(tr.InputError, match=r"needs the whole ranking, but these ranks are cut at depth 2"):
         tr.values(ranks, metric)
     assert tr.values(tr.read_lists({1: [10, 20]}, {1: [20]}, depth="all"), metric).size == 1
 
 
 def test_metrics_deeper_than_the_lists_are_refused() -> None:
     ranks = tr.read_lists({1: [10, 20]}, {1: [20, 30, 40]})
-    with pytest.raises(tr.InputError, match=r"ndcg@5 looks at rank 5, but these lists are cut at depth 2"):
+    with pytest.raises(tr.InputError, match=r"ndcg@5 looks at rank 5, but these ranks are cut at depth 2"):
         tr.values(ranks, "ndcg@5")
     with pytest.raises(tr.InputError, match=r"r-precision looks at rank 3"):
         tr.values(ranks, "r-precision")

@@ -65,7 +65,7 @@ def test_m_and_n_are_numbers_or_columns(tmp_path: Path) -> None:
         ("rank,n\n1,9\n", {"m": 0}, "`m` must be a whole number from 1, or the name of a column, got 0"),
         ("rank,n\n1,9\n", {"m": 1.5}, "`m` must be a whole number from 1, or the name of a column, got 1.5"),
         ("rank,n\n1,9\n", {"replace": True}, "`replace` applies to sampled ranks only; give `m`, or a column m"),
-        ("user,item,score\na,x,1\n", {}, "holds ranked lists, not ranks; their truth"),
+        ("user,item,score\na,x,1\n", {}, "holds ranked lists, not ranks; their `truth`"),
         ("rank,n\n", {}, "has no rows"),
     ],
 )

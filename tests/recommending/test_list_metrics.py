@@ -310,7 +310,7 @@ def test_lists_and_their_hits_in_one_table() -> None:
     assert cell.mean != tr.evaluate(lists, "recall@2", truth=many)["recall@2"].mean
     with pytest.raises(tr.InputError, match="rr@2 compares lists with relevant items: give these as `truth`"):
         tr.evaluate(lists, "rr@2")
-    with pytest.raises(tr.InputError, match="recall@3 looks at rank 3, but these lists are cut at depth 2"):
+    with pytest.raises(tr.InputError, match="recall@3 looks at rank 3, but these ranks are cut at depth 2"):
         tr.evaluate(lists, "recall@3", truth=truth)
     with pytest.raises(tr.InputError, match="lists and ranks can't be in one table"):
         tr.evaluate({"A": lists, "B": tr.Ranks.from_ranks([1], n=3)}, "rr@2", truth=truth)

@@ -292,8 +292,9 @@ def _read_number(text: str, param: click.Parameter, smallest: float, largest: fl
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if smallest <= value <= largest and math.isfinite(value) and not (strictly and value in (smallest, largest)):
         return value
-    bounds = f"from {smallest:g}" if largest == math.inf else f"between {smallest:g} and {largest:g}"
-    raise tr.InputError(f"{option_name(param)} must be a number {bounds}, got {shortened(text)}.")
+    bounds = f" from {smallest:g}" if largest == math.inf else f" between {smallest:g} and {largest:g}"
+    allowed = "a finite number" if smallest == -math.inf else f"a number{bounds}"
+    raise tr.InputError(f"{option_name(param)} must be {allowed}, got {shortened(text)}.")
 
 
 def read_whole(text: str, param: click.Parameter, smallest: int = 1, largest: int = LARGEST, *, also: str = "") -> int:

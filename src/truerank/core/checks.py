@@ -504,7 +504,7 @@ def _alike(above: Ints, tied: Ints, indptr: Ints) -> Bools:
 
 def refuse_score(user: int, item: int, score: float) -> None:
     """Raise the error for a score that is not finite."""
-    how = "leave items out with `train`, or `exclude` of `RankCounter.update`, not by a score"
+    how = "leave items out with `train` or `exclude`, not by a score"
     hint = f"; {how}" if score == -math.inf else ""
     raise InputError(f"scores must be finite, got {score} for user {user} and item {item}{hint}.")
 

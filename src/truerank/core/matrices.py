@@ -197,7 +197,8 @@ def _row(items: Any, user: int, name: str) -> AnyArray:
     except ValueError:  # lists of different lengths inside it
         row = np.zeros((0, 0))
     if row.ndim != 1:
-        raise InputError(f"`{name}` must be a list of item numbers per user, got {items!r} for user {user}.")
+        shape = f"an array of shape {row.shape}" if isinstance(items, np.ndarray) else f"{items!r:.60}"
+        raise InputError(f"`{name}` must be a list of item numbers per user, got {shape} for user {user}.")
     if row.size and not _whole(row):
         first = next(item for item in items if not _whole(np.asarray(item)))
         raise InputError(f"`{name}` must hold item numbers, got {first!r} for user {user}.")

@@ -60,8 +60,8 @@ class Ranks:
     ids : array, one per instance, optional
         Names of the instances (user ids, query ids).
     depth : int, optional
-        For lists that were cut: ranks are known down to this depth only. A relevant item below it
-        has some rank beyond the depth, and `n_candidates` is a lower bound. None: all ranks are known.
+        For lists that were cut, and for `truerank.rank` with a depth: ranks are known down to it only. A relevant
+        item below it has some rank beyond the depth, and `n_candidates` is a lower bound. None: all ranks are known.
     sample : Sample, optional
         For sampled ranks: how the irrelevant candidates were sampled, and from how many. None: all of them were ranked.
     scored : array of int, one per instance, optional
@@ -427,7 +427,7 @@ class Ranks:
     def __repr__(self) -> str:
         spread = _spread(self.n_candidates)
         ties = f"{self.tied_share:.1%}".replace("%", " %") + " of instances tied"
-        among = f"{spread} candidates" if self.depth is None else f"lists cut at depth {self.depth}"
+        among = f"{spread} candidates" if self.depth is None else f"cut at depth {self.depth}"
         if self.sample is not None:
             among = f"{spread} of {_spread(self.n_catalogue)} candidates sampled"
         kind = "relevant item" if self.grades is None else "graded item"

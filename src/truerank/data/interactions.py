@@ -137,7 +137,8 @@ class Interactions:
             found = cls(matrix, notes=notes)
         else:
             kinds, got = "a sparse matrix or a list of item numbers per user", type(given).__name__
-            raise InputError(f"`{name}` must be {kinds}, got {got}.")
+            hint = "; tr.read_split and tr.read_interactions read files and dataframes"
+            raise InputError(f"`{name}` must be {kinds}, got {got}{hint}.")
         for axis, (size, what) in enumerate(((n_users, "users"), (n_items, "items"))):
             if size is not None and found.shape[axis] != size:
                 raise InputError(f"`{name}` must have {size} {what}, got {found.shape[axis]}.")

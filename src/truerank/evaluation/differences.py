@@ -217,7 +217,7 @@ class Difference(Tabular[Record]):
             baseline=self.recommender,
             mean=self.baseline_mean,
             baseline_mean=self.mean,
-            difference=-self.difference,
+            difference=0.0 - self.difference,  # not -0.0
             better_off=self.worse_off,
             worse_off=self.better_off,
             outcome=Reversed(self.outcome),

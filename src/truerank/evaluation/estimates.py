@@ -365,7 +365,7 @@ def estimate(
     """
     check_ranks(ranks)
     if chance and ranks.depth is not None:
-        raise InputError("the chance level needs the number of candidates, which is unknown for lists that were cut.")
+        raise InputError("the chance level needs the number of candidates, which is unknown for ranks that are cut.")
     asked = as_metric(metric)
     chosen = recommended(asked, ranks)
     check_assumption(assume)

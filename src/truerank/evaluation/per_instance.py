@@ -167,10 +167,10 @@ def checked_terms(ranks: Ranks, metric: Metric) -> tuple[Terms, ...]:
 def _check_depth(terms: Terms, ranks: Ranks, depth: int, name: str) -> None:
     deepest = terms.term.cutoff(ranks.n_relevant)
     if deepest is None:
-        cut = f"these lists are cut at depth {depth}; use a metric with a cut-off of at most {depth}"
+        cut = f"these ranks are cut at depth {depth}; use a metric with a cut-off of at most {depth}"
         raise InputError(f"{name} needs the whole ranking, but {cut}.")
     if np.any(deepest > depth):
-        raise InputError(f"{name} looks at rank {deepest.max()}, but these lists are cut at depth {depth}.")
+        raise InputError(f"{name} looks at rank {deepest.max()}, but these ranks are cut at depth {depth}.")
 
 
 def sums(ranks: Ranks, terms: tuple[Terms, ...]) -> Floats:

@@ -84,7 +84,7 @@ TRUTH = Contents("relevant items", _TRUE, "relevance", _EVENT_COLUMNS, "qrels", 
 _MAY_BE_SHOWN = {**_PAIR, "session": (), "since": _SINCE, "until": _UNTIL}
 CANDIDATES = Contents("candidates", _MAY_BE_SHOWN, "score", {1: ("item",), 2: ("user", "item")}, needed=("item",))
 _RANKED = {"user": _USER, "session": (), "rank": _RANK, "n": _CANDIDATES, "m": _SAMPLED, "relevance": _RELEVANCE}
-_NEED = "; their truth (the relevant items) is also needed"
+_NEED = "; their `truth` (the relevant items) is also needed"
 RANKS = Contents("ranks", _RANKED, "rank", needed=("rank",), lists_need=_NEED, bytes_per_row=50)
 
 

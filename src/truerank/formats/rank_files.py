@@ -202,7 +202,7 @@ def from_rows(table: pa.Table) -> Ranks:
     >>> import pyarrow as pa, truerank as tr
     >>> rows = {"n_candidates": [9, 9], "above": [[2], [0]], "tied": [[0], [1]], "depth": [5, 5], "scored": [None] * 2}
     >>> from_rows(pa.table(rows))
-    Ranks(2 instances, 2 relevant items, lists cut at depth 5, 50.0 % of instances tied)
+    Ranks(2 instances, 2 relevant items, cut at depth 5, 50.0 % of instances tied)
     """
     most = {"estimated": 1}
     filled = [

@@ -77,7 +77,7 @@ def from_the_top(rows: Ints, scores: AnyArray) -> Ints:
 
 def refuse_not_finite() -> None:
     """Raise the error for scores on a device, which does not say where they are."""
-    hint = "leave items out with `train`, or `exclude` of `RankCounter.update`, not by a score"
+    hint = "leave items out with `train` or `exclude`, not by a score"
     raise InputError(f"scores must be finite, got NaN or an infinity for a candidate; {hint}.")
 
 

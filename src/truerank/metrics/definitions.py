@@ -256,7 +256,7 @@ class WholeMetric(WrittenMetric):
         if ranks.sample is not None:
             raise InputError(f"{self} needs exact ranks, but these are sampled ones.")
         if ranks.depth is not None:
-            raise InputError(f"{self} needs the whole ranking, but these lists are cut at depth {ranks.depth}.")
+            raise InputError(f"{self} needs the whole ranking, but these ranks are cut at depth {ranks.depth}.")
 
 
 def weighted(metric: PlainMetric, ranks: Ranks, weight: Floats) -> Terms:

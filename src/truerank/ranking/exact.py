@@ -155,7 +155,7 @@ def rank(
     >>> ranks.above.tolist(), ranks.tied.tolist(), ranks.n_candidates.tolist()
     ([1, 0, 2], [1, 0, 0], [3, 4])
     >>> tr.rank(scores, train=[[0], []], test=[[2], [3, 0]], depth=1)
-    Ranks(2 instances, 3 relevant items, lists cut at depth 1, no ties)
+    Ranks(2 instances, 3 relevant items, cut at depth 1, no ties)
     """
     workers = check_threads(threads)
     if depth is not None:

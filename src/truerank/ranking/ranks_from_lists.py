@@ -114,7 +114,7 @@ def read_lists(
     >>> tr.values(ranks, "recall@5")
     Traceback (most recent call last):
     ...
-    truerank.InputError: recall@5 looks at rank 5, but these lists are cut at depth 3.
+    truerank.InputError: recall@5 looks at rank 5, but these ranks are cut at depth 3.
     """
     check_choice("invalid", invalid, get_args(Invalid))
     if candidates is not None and (depth is not None or convention is not None):

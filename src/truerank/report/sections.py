@@ -342,7 +342,7 @@ def provenance_section(data: ReportData) -> blocks.Section:
 
 def _described(ranks: tr.Ranks) -> list[object]:
     counts = ranks.n_catalogue
-    among = f"lists cut at depth {ranks.depth:,}" if ranks.depth is not None else "all candidates"
+    among = f"ranks cut at depth {ranks.depth:,}" if ranks.depth is not None else "all candidates"
     design = among if ranks.design is None else f"candidates sampled by {ranks.design}"
     return [len(ranks), ranks.above.size, _spread(counts), design, fingerprint(ranks)]
 
