@@ -123,3 +123,11 @@ def test_candidates(factors: list[object], tmp_path: Path) -> None:
     assert tr.Ranks.load(tmp_path / "ranks.npz").n_candidates.tolist() == expected.n_candidates.tolist()
     (tmp_path / "candidates.tsv").write_text("0\t0 9\n1\t2 1\n")
     assert "--candidates must hold items 0..2, got 9." in refusal(*options, "-o", tmp_path / "ranks.npz")
+
+
+def test_repeated_pairs_are_noted(factors: list[object], tmp_path: Path) -> None:
+    (tmp_path / "twice.tsv").write_text("0\t0\n0\t0\n1\t0\n")
+    done = run_here(*factors, "--test", tmp_path / "twice.tsv", "-o", tmp_path / "ranks.npz")
+    assert done.exit_code == 0
+    assert "twice.tsv': 1 pair is repeated and counts once" in " ".join(done.stderr.split())
+    assert tr.Ranks.load(tmp_path / "ranks.npz").above.size == 2

@@ -201,8 +201,11 @@ def test_items_are_left_out_by_exclude_not_by_a_score() -> None:
         ({"test": sp.csr_array((7, N_ITEMS))}, "`test` must have 23 users, got 7"),
         ({"train": sp.csr_array((N_USERS, 7))}, "`train` must have 41 items, got 7"),
         ({"train": 5}, "`train` must be a sparse matrix or a list of item numbers per user, got int"),
-        ({"train": "train.tsv"}, "`train` must be a sparse matrix or a list of item numbers per user, got str; tr.read_split"),
-        ({"test": [np.zeros((9, 9))]}, r"`test` must be a list .* per user, got an array of shape \(9, 9\) for user 0\.$"),
+        (
+            {"train": "train.tsv"},
+            "`train` must be a sparse matrix or a list of item numbers per user, got str; tr.read_split",
+        ),
+        ({"test": [np.zeros((9, 9))]}, r"per user, got an array of shape \(9, 9\) for user 0\.$"),
         ({"test": [{"item": "x" * 99}]}, r"`test` must be a list .* per user, got .{60} for user 0\.$"),
         ({"scorer": 5}, "can't get scores from int"),
         ({"scorer": lambda users: np.zeros((len(users), 3))}, r"must return .* of shape \(\d+, 41\), got"),

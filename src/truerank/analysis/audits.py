@@ -294,7 +294,7 @@ def _range(target: Floats, rows: Sequence[Floats], ends: Sequence[Interval], con
     for sign in (1.0, -1.0):
         done = optimize.linprog(sign * target, matrix, bounds, np.ones((1, target.size)), [1.0], method="highs")
         if done.status == 2:
-            advice = "check `n` and `design`, and that the numbers are fractions"
+            advice = "check the number of candidates, how they were sampled, and that the numbers are fractions"
             raise InputError(f"no distribution of ranks gives the numbers of {system}; {advice}.")
         if not done.success:
             raise InputError(f"the range of {system} can't be computed: {done.message}")

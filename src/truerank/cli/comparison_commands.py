@@ -97,7 +97,7 @@ def gate(
 
     NEW and OLD are files of ranks or of lists, as for `truerank evaluate`. Exit code 0: a loss of the
     margin or more can be ruled out, by every metric and in every group. 1: NEW is worse by more than
-    the margin, and nothing else. 2: input that can't be used. 3: the data do not settle it; the
+    the margin; nothing else ends with 1. 2: input that can't be used. 3: the data do not settle it; the
     message says how many users probably would. If you repeat the test while users are added, use
     `--test anytime`. On GitHub the result is also added to the job summary.
 

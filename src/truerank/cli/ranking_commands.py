@@ -6,7 +6,7 @@ import click
 
 import truerank as tr
 from truerank.cli import options
-from truerank.cli.output import describe_and_write, show_table
+from truerank.cli.output import describe_and_write, show_notes, show_table
 
 
 @click.command()
@@ -116,7 +116,9 @@ def _read_factors(
         scorer = scorer.named(*(options.read_names(path, n) for path, n in zip(names, shape, strict=True)))
     ids = {"user_ids": scorer.user_ids, "item_ids": scorer.item_ids}
     given = [(path, formats.get(name)) for name, path in pairs.items()]
-    return scorer, *(None if path is None else read_pairs(path, shape, format=form, **ids) for path, form in given)
+    read = [None if path is None else read_pairs(path, shape, format=form, **ids) for path, form in given]
+    show_notes(note for part in read if part is not None for note in part.notes)
+    return scorer, *read
 
 
 def _read_model(model: str, formats: dict[str, Any], **pairs: str | None) -> Any:

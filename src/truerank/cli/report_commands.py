@@ -61,7 +61,8 @@ def explore(sources: dict[str, str], path: str) -> None:
 
     Sliders set the number of candidates, how many are sampled, the cut-off and gamma; the page shows the
     expected metric by rank, its bias and deviation, and how two recommenders would compare. RANKS
-    are files of exact ranks to choose from, in addition to the paper's example and ranks that you type.
+    are files of exact ranks of two to six recommenders, to choose from in addition to the paper's example
+    and ranks that you type.
 
     \b
     truerank explore -o explore.html

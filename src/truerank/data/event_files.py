@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, InputError, Ints, first_true
+from truerank.core.checks import AnyArray, InputError, Ints, counted, first_true
 from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
@@ -172,8 +172,11 @@ def read_pairs(
         for role, size, names in zip(("user", "item"), shape, (user_ids, item_ids), strict=True)
     ]
     pairs = sp.coo_array((np.ones(len(rows)), (numbers[0], numbers[1])), shape=shape)
-    data = Interactions(pairs, user_ids, item_ids, notes=rows.notes)
-    data.matrix.data[:] = 1  # repeated pairs count once
+    pairs.sum_duplicates()
+    repeated = counted(len(rows) - pairs.nnz, "pair is repeated and counts once", "pairs are repeated and count once")
+    notes = (*rows.notes, f"{rows.name}: {repeated}") if pairs.nnz < len(rows) else rows.notes
+    data = Interactions(pairs, user_ids, item_ids, notes=notes)
+    data.matrix.data[:] = 1
     return data
 
 

@@ -332,7 +332,7 @@ class _RankedLists:
         """Return the error that an item is in a list more than once."""
         source = row if self.order is None else int(self.order[row])
         user, item = (shown(rows.table[role][source].as_py()) for role in ("user", "item"))
-        hint = "allow repeated items with invalid='last' or 'count'"
+        hint = "tr.read_lists allows this with invalid='last' or 'count'"
         return rows.error(source, f"item {item} of user {user} is in the list more than once; {hint}")
 
     def without_repeats(self, invalid: Invalid) -> tuple[_RankedLists, tuple[str, ...]]:
