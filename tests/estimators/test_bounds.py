@@ -73,6 +73,22 @@ def test_places_that_share_no_table_have_their_own(upper: bool) -> None:
     assert np.all(sign * (found - (every_count(case) + 37) % 2 / 40) >= -1e-9)
 
 
+class FromTheEnd(Term):
+    """Counts places from the last one, so that it is not defined beyond it."""
+
+    def term(self, rank: Ints, i: Ints, n_relevant: Ints, n: Ints) -> Floats:
+        return 1 / (n - rank + 1)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_functions_of_ones_own_are_only_asked_about_places_that_exist(upper: bool) -> None:
+    """Tables are solved for more candidates, 1,920 here; a function may not be defined for them."""
+    case, sign = Case(2, 3, 1_877, 20), 1 if upper else -1
+    (table,) = Bound(upper).tables(FromTheEnd(), HYPERGEOMETRIC, [case])
+    found = HYPERGEOMETRIC.rows(every_count(case), case.m, case.N) @ table
+    assert np.all(sign * (found - 1 / (case.n - every_count(case) - 2 + 1)) >= -1e-9)
+
+
 @pytest.mark.parametrize("law", LAWS, ids=["without", "with"])
 @pytest.mark.parametrize("case", [Case(1, 1, 500, 37), Case(1, 4, 3_541, 100), Case(1, 1, 9_999, 300)], ids=str)
 @pytest.mark.parametrize("metric", ["recall@10", "ndcg@10", "ap"])
