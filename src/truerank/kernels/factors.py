@@ -159,7 +159,7 @@ WHOLE_FROM, WHOLE_BELOW = 2.0**-40, 2.0**40  # lengths and factors with which fl
 _ROUNDED_AT_ONCE = 4096  # rows
 ITEMS_PER_DEPTH = 32  # a depth below this share of the catalogue leaves few items to score
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
-TIMES_FASTER = {"count_sieve": 4, "best_sieve": 4}  # than others; each call rounds its users first, so fewer calls take less time
+TIMES_FASTER = {"count_sieve": 4, "best_sieve": 4}  # than others; as each call rounds its users first, few are better
 CHUNK = 4096  # the smallest number of items per call
 _BY_NUMBER = {"count_narrow", "count_factors_float32", "count_factors_float64"}  # the other loops need an order
 _NO_DEPTH = 2**63 - 1
@@ -380,8 +380,8 @@ def _sweep(
     """Count all items for the block by a loop, which may take more arguments; return False if the loop gives up."""
     n_items = len(factors.items)
     given, argument = factors.arguments(users), block.as_argument(factors.number)
-    held_out = len(block.test.items) / len(block.users)
-    work = len(block.users) * (users.shape[1] + 4 * min(held_out, COMPARED_BY_FLOAT32))  # two comparisons and two additions
+    held_out = min(len(block.test.items) / len(block.users), COMPARED_BY_FLOAT32)
+    work = len(block.users) * (users.shape[1] + 4 * held_out)  # two comparisons and two additions
     step = _items_per_call(entry, work)
     for start in range(0, n_items, step):
         stop = min(start + step, n_items)
