@@ -63,7 +63,7 @@ PUBLIC: Any = tr  # whose arguments are wrong on purpose
         (lambda: PUBLIC.evaluate(LISTS, "originality@2"), "unknown metric 'originality@2'; choose from accuracy, "),
         (lambda: PUBLIC.evaluate(LISTS, "ndcg@2"), "ndcg@2 compares lists with relevant items: give these as `truth`"),
         (lambda: PUBLIC.evaluate(RANKS, "lauc@10"), "unknown metric 'lauc@10'; did you mean 'pauc@10'?"),
-        (lambda: PUBLIC.rank(np.full(SPLIT.test.shape, -np.inf), SPLIT), "leave items out with `train` or `exclude`, not by a score"),
+        (lambda: PUBLIC.rank(np.full(SPLIT.test.shape, -np.inf), SPLIT), "leave items out with `train` or `exclude`"),
         (lambda: PUBLIC.rank_sampled(lambda users, items: -np.inf * (users + 1), SPLIT, design=1), "leave items out"),
     ],
 )  # fmt: skip
