@@ -78,7 +78,7 @@ static void score_waiting(Sieve *sieve, int64_t user) {
 }
 
 /* Return where the first strip from `start` on begins that has a key above a bound; a shorter one at the end may have none. */
-static int64_t find_strip(const int16_t *row, int64_t start, int64_t stop, int16_t bound) {
+static __attribute__((noinline)) int64_t find_strip(const int16_t *row, int64_t start, int64_t stop, int16_t bound) {
     for (; start + STRIP <= stop; start += STRIP) {
         keys hits = {0};
         UNROLLED for (int64_t j = start; j < start + STRIP; j += KEYS)
@@ -90,7 +90,7 @@ static int64_t find_strip(const int16_t *row, int64_t start, int64_t stop, int16
 }
 
 /* Score the items from place `low` on whose keys are above a bound, CHAINS at a time, the first of them from `start` on. */
-static void pass(
+static __attribute__((noinline)) void pass(
     Sieve *sieve, int64_t user, const int16_t *row, int64_t start, int64_t stop, int64_t low, int16_t bound) {
     Keyed *all = &sieve->all;
     for (; start < stop; start = find_strip(row, start + STRIP, stop, bound))
