@@ -1,5 +1,6 @@
 """Small files that several commands read."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,20 @@ import truerank as tr
 
 RUN = "q1 Q0 a 1 3.0 x\nq1 Q0 b 2 2.0 x\nq2 Q0 a 1 1.5 x\nq2 Q0 c 2 1.0 x\n"
 QRELS = "q1 0 b 1\nq2 0 c 1\nq2 0 z 1\n"
+
+
+@pytest.fixture(scope="session")
+def without_pandas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a pandas that can't be imported."""
+    folder = tmp_path_factory.mktemp("without-pandas")
+    (folder / "pandas.py").write_text("raise ModuleNotFoundError\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _plain_installation(without_pandas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide pandas from new processes: PyArrow would import it, which takes as long as all else that a command does."""
+    monkeypatch.setenv("PYTHONPATH", str(without_pandas), prepend=os.pathsep)
 
 
 @pytest.fixture
