@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -79,25 +80,56 @@ def design(given: Setting) -> tr.UniformSampling:
     return tr.UniformSampling(given["m"], given["design"] == "replaced")
 
 
-def law(laws: Opened, given: Setting, rank: int, size: int) -> Floats:
-    found = laws.evaluate("([given, rank]) => LAWS.DESIGNS[given.design].law(rank - 1, given)", [given, rank])
-    chances = np.zeros(size)
-    chances[found["first"] : found["first"] + len(found["p"])] = found["p"]
-    return chances
+def ranks_of(given: Setting) -> list[int]:
+    return np.unique(np.geomspace(1, given["n"], 12).astype(int)).tolist()
+
+
+ALL_OF_EACH = """cases => JSON.stringify(cases.map(([given, ranks]) => {
+  const table = LAWS.correctionTable(given);
+  return {
+    table: [...table],
+    moments: LAWS.moments(table, given, ranks),
+    means: given.design === "inverse" ? null : ranks.map(rank => LAWS.expectation(table, given, rank)),
+    laws: ranks.map(rank => LAWS.DESIGNS[given.design].law(rank - 1, given)).map(({first, p}) => ({first, p: [...p]})),
+    draws: ranks.map(rank => LAWS.draws(given, rank)),
+  };
+}))"""
+
+
+def read(laws: Opened, settings: list[Setting], ranks: list[list[int]] | None = None) -> list[dict[str, Any]]:
+    """Return what the page computes from each of the settings, at once and as text: Playwright is slow with numbers."""
+    cases = zip(settings, ranks or map(ranks_of, settings), strict=True)
+    found: list[dict[str, Any]] = json.loads(laws.evaluate(ALL_OF_EACH, list(cases)))
+    return found
+
+
+def chances(law: dict[str, Any], size: int) -> Floats:
+    found = np.zeros(size)
+    found[law["first"] : law["first"] + len(law["p"])] = law["p"]
+    return found
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_laws(laws: Opened, name: str) -> None:
-    for n, m in SIZES:
-        for g in sorted({0, 1, n // 3, n - 2, n - 1}):
-            found = law(laws, setting(n, m, "ap", design=name), g + 1, m + 1)
-            np.testing.assert_allclose(found, LAWS[name].pmf(np.arange(m + 1), g, m, n - 1), rtol=0, atol=1e-13)
+    settings = [setting(n, m, "ap", design=name) for n, m in SIZES]
+    above = [sorted({0, 1, n // 3, n - 2, n - 1}) for n, _ in SIZES]
+    for (n, m), own, found in zip(
+        SIZES, above, read(laws, settings, [[g + 1 for g in own] for own in above]), strict=True
+    ):
+        for g, law in zip(own, found["laws"], strict=True):
+            expected = LAWS[name].pmf(np.arange(m + 1), g, m, n - 1)
+            np.testing.assert_allclose(chances(law, m + 1), expected, rtol=0, atol=1e-13)
+
+
+def each_size_and_metric(**options: Any) -> list[Setting]:
+    return [setting(n, m, metric, **options) for (n, m), metric in product(SIZES, METRICS)]
 
 
 @pytest.mark.parametrize("design_name", LAWS)
 def test_expected_metrics_and_variances(laws: Opened, design_name: str) -> None:
-    for (n, m), metric in product(SIZES, METRICS):
-        check_moments(laws, setting(n, m, metric, design=design_name))
+    settings = each_size_and_metric(design=design_name)
+    for given, found in zip(settings, read(laws, settings), strict=True):
+        check_moments(given, found)
 
 
 @pytest.mark.parametrize("design_name", LAWS)
@@ -105,29 +137,30 @@ def test_expected_metrics_and_variances(laws: Opened, design_name: str) -> None:
     ("correction", "gamma"), [("rank", 1.0), ("interpolated", 1.0), ("bv", 1.0), ("bv", 0.1), ("bv", 0.001)]
 )
 def test_corrections(laws: Opened, design_name: str, correction: str, gamma: float) -> None:
-    for (n, m), metric in product(SIZES, METRICS):
-        given = setting(n, m, metric, design=design_name, correction=correction, gamma=gamma)
-        np.testing.assert_allclose(table(laws, given), library_table(given), rtol=0, atol=1e-9)
-        check_moments(laws, given)
+    settings = each_size_and_metric(design=design_name, correction=correction, gamma=gamma)
+    for given, found in zip(settings, read(laws, settings), strict=True):
+        np.testing.assert_allclose(found["table"], library_table(given), rtol=0, atol=1e-9)
+        check_moments(given, found)
 
 
 @pytest.mark.parametrize("design_name", LAWS)
 def test_constrained_least_squares(laws: Opened, design_name: str) -> None:
-    for (n, m), metric in product(SIZES, METRICS):
-        given = setting(n, m, metric, design=design_name, correction="cls")
+    settings = each_size_and_metric(design=design_name, correction="cls")
+    for given, found in zip(settings, read(laws, settings), strict=True):
         # of as many draws with replacement as there are candidates, tables that differ in the fourth digit fit alike
-        tolerance = 1e-3 if (n, design_name) == (200, "replaced") else 1e-9
-        np.testing.assert_allclose(table(laws, given), library_table(given), rtol=0, atol=tolerance)
-        check_moments(laws, given)
+        tolerance = 1e-3 if (given["n"], design_name) == (200, "replaced") else 1e-9
+        np.testing.assert_allclose(found["table"], library_table(given), rtol=0, atol=tolerance)
+        check_moments(given, found)
 
 
 def test_least_squares(laws: Opened) -> None:
-    for (n, m), metric in product(SIZES, METRICS):
-        given = setting(n, m, metric, correction="ls")
+    settings = each_size_and_metric(correction="ls")
+    for given, found in zip(settings, read(laws, settings), strict=True):
         expected = library_table(given)
         # tables have values of up to 10,000, which cancel in the mean
-        np.testing.assert_allclose(table(laws, given), expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max()))
-        check_moments(laws, given, scale=max(1, np.abs(expected).max() ** 2))
+        largest = max(1, np.abs(expected).max())
+        np.testing.assert_allclose(found["table"], expected, rtol=0, atol=1e-9 * largest)
+        check_moments(given, found, scale=largest**2)
 
 
 @pytest.mark.parametrize("hits", [1, 2, 5])
@@ -135,21 +168,20 @@ def test_inverse_sampling(laws: Opened, hits: int) -> None:
     """The law against counted orders, the values against the library's, and no bias."""
     for n, metric in product([10, 50, 1_000], ["ap", "auc"] if hits > 1 else ["ap"]):
         given = setting(n, 1, metric, design="inverse", hits=hits, correction="unbiased")
-        values = np.array(table(laws, given))
-        ranks = np.unique(np.geomspace(1, n, 12).astype(int)).tolist()
-        script = "([given, ranks]) => LAWS.moments(LAWS.correctionTable(given), given, ranks)"
-        moments = laws.evaluate(script, [given, ranks])
+        ranks, (found,) = ranks_of(given), read(laws, [given])
         exact = tr.values(tr.Ranks.from_ranks(ranks, n=n), metric)
-        np.testing.assert_allclose([each["mean"] for each in moments], exact, rtol=0, atol=1e-9)
-        for rank, found in zip(ranks, moments, strict=True):
-            draws, chances = stopping_law(rank - 1, n - 1, hits)
+        np.testing.assert_allclose([each["mean"] for each in found["moments"]], exact, rtol=0, atol=1e-9)
+        values = np.array(found["table"])
+        for at, rank in enumerate(ranks):
+            draws, likely = stopping_law(rank - 1, n - 1, hits)
             places = draws - 1 if rank > hits else np.array([n + rank - 2])
-            np.testing.assert_allclose(law(laws, given, rank, n - 1 + hits)[places], chances, rtol=0, atol=1e-13)
-            read = unbiased(metric, draws, min(hits, rank - 1), n, hits)
-            np.testing.assert_allclose(values[places], read, rtol=0, atol=1e-9)
-            assert found["variance"] == pytest.approx(chances @ (read - chances @ read) ** 2, abs=1e-9)
-            number = laws.evaluate("([given, rank]) => LAWS.draws(given, rank)", [given, rank])
-            assert number == pytest.approx(chances @ draws)
+            law = chances(found["laws"][at], n - 1 + hits)
+            np.testing.assert_allclose(law[places], likely, rtol=0, atol=1e-13)
+            readings = unbiased(metric, draws, min(hits, rank - 1), n, hits)
+            np.testing.assert_allclose(values[places], readings, rtol=0, atol=1e-9)
+            variance = likely @ (readings - likely @ readings) ** 2
+            assert found["moments"][at]["variance"] == pytest.approx(variance, abs=1e-9)
+            assert found["draws"][at] == pytest.approx(likely @ draws)
 
 
 def stopping_law(g: int, n_irrelevant: int, hits: int) -> tuple[Ints, Floats]:
@@ -171,26 +203,17 @@ def unbiased(metric: str, draws: Ints, above: int, n: int, hits: int) -> Floats:
     return tr.values(ranks, f"{metric}~unbiased")
 
 
-def table(laws: Opened, given: Setting) -> list[float]:
-    found: list[float] = laws.evaluate("given => [...LAWS.correctionTable(given)]", given)
-    return found
-
-
 def library_table(given: Setting) -> Floats:
     return tr.estimators.correction_table(named(given), design(given), n=given["n"])
 
 
-def check_moments(laws: Opened, given: Setting, scale: float = 1) -> None:
+def check_moments(given: Setting, found: dict[str, Any], scale: float = 1) -> None:
     """Compare expectation and variance at some ranks with those of the library."""
-    ranks = np.unique(np.geomspace(1, given["n"], 12).astype(int))
-    script = "([given, ranks]) => LAWS.moments(LAWS.correctionTable(given), given, ranks)"
-    found = laws.evaluate(script, [given, ranks.tolist()])
-    expected = tr.risk(tr.Ranks.from_ranks(ranks, n=given["n"]), named(given), design(given))
-    np.testing.assert_allclose([each["mean"] for each in found], expected.expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose([each["variance"] for each in found], expected.variance, rtol=0, atol=1e-9 * scale)
-    alone = "([given, ranks, table]) => ranks.map(rank => LAWS.expectation(table, given, rank))"
-    found = laws.evaluate(alone, [given, ranks.tolist(), table(laws, given)])
-    np.testing.assert_allclose(found, expected.expected, rtol=0, atol=1e-9)
+    exact = tr.Ranks.from_ranks(ranks_of(given), n=given["n"])
+    expected, moments = tr.risk(exact, named(given), design(given)), found["moments"]
+    np.testing.assert_allclose([each["mean"] for each in moments], expected.expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose([each["variance"] for each in moments], expected.variance, rtol=0, atol=1e-9 * scale)
+    np.testing.assert_allclose(found["means"], expected.expected, rtol=0, atol=1e-9)
 
 
 def charts(opened: Opened) -> list[str]:
