@@ -14,7 +14,7 @@ import pytest
 from tests.patience import HANGS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page, Request
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = [
@@ -31,10 +31,32 @@ class Opened:
     messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def listen(self, start: bool = True) -> None:
+        """Note what happens from now on, or no more."""
+        handlers = {
+            "console": self.hear,
+            "pageerror": self.fail,
+            "dialog": self.dismiss,
+            "requestfinished": self.request,
+            "requestfailed": self.request,
+        }
+        for event, handler in handlers.items():
+            (self.page.on if start else self.page.remove_listener)(event, handler)  # type: ignore[call-overload]
+
+    def hear(self, message: ConsoleMessage) -> None:
+        self.messages.append(f"{message.type}: {message.text}")
+
+    def fail(self, error: Error) -> None:
+        self.messages.append(f"error: {error}")
+
     def dismiss(self, dialog: Dialog) -> None:
         """Note that the page has opened a dialog, and close it."""
         self.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
+
+    def request(self, request: Request) -> None:
+        if request.failure != "csp":  # blocked by the policy of the page
+            self.requests.append(request.url)
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """Return what a script finds in the page."""
@@ -66,29 +88,43 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="session")
+def free_windows() -> dict[str, list[Page]]:
+    """Windows that no test uses, by their options: making one takes as long as showing a page."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Opened]]:
+def visit(browser: Browser, free_windows: dict[str, list[Page]]) -> Iterator[Callable[..., Opened]]:
     """Return a function that opens a file in a window of its own; options are those of a browser context."""
-    contexts = []
+    used: list[tuple[Opened, dict[str, Any]]] = []
 
     def visited(path: Path, **options: Any) -> Opened:
-        context = browser.new_context(**({"viewport": {"width": 1100, "height": 900}} | options))
-        contexts.append(context)
-        opened = Opened(context.new_page())
-        # errors that the page does not throw, such as of a ResizeObserver, are told to the window alone
-        opened.page.add_init_script("addEventListener('error', event => console.error(event.message))")
-        opened.page.on("console", lambda message: opened.messages.append(f"{message.type}: {message.text}"))
-        opened.page.on("pageerror", lambda error: opened.messages.append(f"error: {error}"))
-        opened.page.on("dialog", opened.dismiss)
-        opened.page.on("requestfinished", lambda request: opened.requests.append(request.url))
-        opened.page.on("requestfailed", lambda request: opened.requests.extend(_unless_blocked(request)))
+        options = {"viewport": {"width": 1100, "height": 900}} | options
+        free = free_windows.setdefault(str(options), [])
+        opened = Opened(free.pop() if free else new_window(browser, options))
+        used.append((opened, options))
+        opened.listen()
         opened.page.goto(path.as_uri())
         return opened
 
     yield visited
-    for context in contexts:
-        context.close()
+    for opened, options in used:
+        opened.listen(start=False)
+        clear(opened.page, options)
+        free_windows[str(options)].append(opened.page)
 
 
-def _unless_blocked(request: Request) -> list[str]:
-    return [] if request.failure == "csp" else [request.url]
+def new_window(browser: Browser, options: dict[str, Any]) -> Page:
+    page = browser.new_context(**options).new_page()
+    # errors that the page does not throw, such as of a ResizeObserver, are told to the window alone
+    page.add_init_script("addEventListener('error', event => console.error(event.message))")
+    return page
+
+
+def clear(page: Page, options: dict[str, Any]) -> None:
+    """Leave a window as it was when it was new."""
+    page.goto("about:blank")
+    page.mouse.move(0, 0)
+    page.emulate_media(media="null")
+    page.set_viewport_size(options["viewport"])
