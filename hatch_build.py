@@ -3,7 +3,7 @@
 The compiler is the one in CC, or else `zig cc`, which comes as the Python package ziglang and needs nothing else.
 By default the library is for this computer; with zig, TRUERANK_TARGET selects another of `TARGETS`. For x86-64
 there are two libraries, and on Linux a third for AVX-512 with VNNI.
-`truerank.kernels.library` loads the best one that the processor can run.
+`truerank.kernels.library` loads the best one that the processor can run. If zopfli is installed, it compresses wheels.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+try:
+    from zopfli import zlib as zopfli
+except ImportError:
+    zopfli = None
 
 ZIG = "ziglang==0.17.0"
 SOURCES = Path("src/truerank/kernels")
@@ -138,6 +145,22 @@ def build() -> tuple[list[Path], str]:
     return libraries() if is_current() else zig(target).build(target.variants, SOURCES, target.suffix), target.tag
 
 
+def compress_again(wheel: Path) -> None:
+    """Compress a wheel by zopfli, which takes some seconds and saves 4 %; everything that reads wheels can read it."""
+    smaller = wheel.with_suffix(".new")
+    by_zopfli = SimpleNamespace(
+        compress=lambda data: zopfli.compress(data, numiterations=5)[2:-4],  # without the frame of zlib
+        flush=lambda: b"",
+    )
+    with zipfile.ZipFile(wheel) as files, zipfile.ZipFile(smaller, "w") as result:
+        for each in files.infolist():
+            content = files.read(each)
+            with result.open(each, "w") as file:
+                file._compressor = by_zopfli  # type: ignore[attr-defined] # there is no public way
+                file.write(content)
+    smaller.replace(wheel)
+
+
 class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is installed only while building
     """Adds the libraries to the wheel, which is then for one platform and any Python 3."""
 
@@ -154,3 +177,8 @@ class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is inst
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{tag}"
         build_data["force_include"] |= {str(path): f"truerank/kernels/{path.name}" for path in paths}
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Make a wheel smaller, but not one that an editable installation unpacks at once."""
+        if zopfli and version == "standard":
+            compress_again(Path(artifact_path))

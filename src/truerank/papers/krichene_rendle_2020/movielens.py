@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,27 +45,57 @@ class Study:
         return {"X": self.x[0], "Y": self.y, "Z": self.z}
 
     def save(self, path: str | Path) -> None:
-        """Write the file that `embedded` reads."""
-        x = np.stack([ranks.above for ranks in self.x], axis=1)
-        arrays = {"X_above": np.stack(np.divmod(x, 256))}  # bytes of one kind together take less space
-        for name, ranks in {"Y": self.y, "Z": self.z}.items():
-            arrays |= {f"{name}_above": ranks.above, f"{name}_tied": ranks.tied}
-        arrays["n_candidates"] = self.y.n_candidates
+        """Write the file that `load` reads; the wheel compresses it."""
         if any(ranks.has_ties for ranks in self.x):
             raise tr.InputError("the ranks of X must not have ties, which the file can't store.")
-        small: dict[str, Any] = {name: array.astype(np.min_scalar_type(array.max())) for name, array in arrays.items()}
-        np.savez_compressed(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], **small)
+        x = np.stack([ranks.above for ranks in self.x])
+        others = [column for ranks in (self.y, self.z) for column in (ranks.above, _untied(ranks))]
+        columns = np.stack([self.y.n_candidates, *others, *_surprises(x)])
+        in_bytes = np.stack(np.divmod(columns, 256)).astype(np.uint8)  # those of one kind together take less space
+        np.savez(path, made_by=[repr(recommender) for recommender in (*X, Y, Z)], ranks=in_bytes)
+
+    @classmethod
+    def load(cls, path: Traversable) -> Self:
+        """Read a file of `save`; `made_by` in it names the recommenders."""
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            high, low = arrays["ranks"].astype(np.int64)
+        n, y, y_untied, z, z_untied, *surprises = 256 * high + low
+        x = tuple(tr.Ranks(above=above, n_candidates=n) for above in _expected(surprises))
+        return cls(x, _with_ties(y, y_untied, n), _with_ties(z, z_untied, n))
+
+
+def _untied(ranks: tr.Ranks) -> Ints:
+    """Return how many candidates neither tie with an item nor are above it, itself included, or 0 without ties.
+
+    Most ties are those of items without a score, which reach the end of the catalogue.
+    """
+    return np.where(ranks.tied > 0, ranks.n_candidates - ranks.above - ranks.tied, 0)
+
+
+def _with_ties(above: Ints, untied: Ints, n: Ints) -> tr.Ranks:
+    return tr.Ranks(above=above, tied=np.where(untied > 0, n - above - untied, 0), n_candidates=n)
+
+
+def _surprises(x: Ints) -> Ints:
+    """Return how far each row is from the mean of those before it, where 0, -1, 1, -2, ... become 0, 1, 2, 3, ..."""
+    steps = x.copy()
+    steps[1:] -= x.cumsum(axis=0)[:-1] // np.arange(1, len(x))[:, None]
+    return np.where(steps < 0, -2 * steps - 1, 2 * steps)
+
+
+def _expected(surprises: Sequence[Ints]) -> list[Ints]:
+    """Return the rows that have these `_surprises`."""
+    rows: list[Ints] = []
+    for surprise in surprises:
+        step = np.where(surprise % 2, -surprise // 2, surprise // 2)
+        rows.append(np.asarray(sum(rows) // max(len(rows), 1) + step))
+    return rows
 
 
 @cache
 def embedded() -> Study:
-    """Return the ranks that come with the package; `made_by` in their file names the recommenders."""
-    with (files(__package__) / "ranks.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        stored = dict(arrays)
-    n = stored["n_candidates"]
-    y, z = (tr.Ranks(above=stored[f"{name}_above"], tied=stored[f"{name}_tied"], n_candidates=n) for name in "YZ")
-    high, low = stored["X_above"].astype(np.int64)
-    return Study(tuple(tr.Ranks(above=above, n_candidates=n) for above in (256 * high + low).T), y, z)
+    """Return the ranks that come with the package."""
+    return Study.load(files(__package__) / "ranks.npz")
 
 
 def from_split(split: tr.Split) -> Study:
