@@ -63,7 +63,7 @@ def needs(package: str) -> set[str]:
 def licence(package: str) -> str:
     about = metadata.metadata(package)
     classifiers = [each for each in about.get_all("Classifier") or [] if each.startswith("License ::")]
-    named = about["License-Expression"] or (about["License"] or "").partition("\n")[0]  # some give the whole text
+    named = about.get("License-Expression") or about.get("License", "").partition("\n")[0]  # some give the whole text
     return " ".join([named, *classifiers])
 
 

@@ -185,4 +185,6 @@ def test_wrong_types(name: str, parameter: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     for wrong in WRONG:
         with suppress(tr.InputError):
-            called(name)(**VALID[name] | {parameter: wrong})
+            made = called(name)(**VALID[name] | {parameter: wrong})
+            if isinstance(made, tr.ScoreStore):
+                made.close()

@@ -220,8 +220,11 @@ def test_a_damaged_schema(tmp_path: Path) -> None:
     content = path.read_bytes()
     assert b"tablescoresscores" in content
     path.write_bytes(content.replace(b"tablescoresscores", b"tablesc\xa0resscores"))
-    with pytest.raises(tr.InputError, match=r"or it is damaged \(text is not in UTF-8\)"):
-        tr.ScoreStore(path, "model").scores([1], [3])
+    with (
+        pytest.raises(tr.InputError, match=r"or it is damaged \(text is not in UTF-8\)"),
+        tr.ScoreStore(path, "model") as store,
+    ):
+        store.scores([1], [3])
 
 
 def test_a_score_that_is_no_number(tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ class ScoreStore:
         self._lock, self._number = RLock(), None
         with _worded(self.path):
             self._database = _opened(self.path)
-            self._number = self._found()
+            try:
+                self._number = self._found()
+            except BaseException:
+                self._database.close()
+                raise
 
     def __repr__(self) -> str:
         return f"ScoreStore({str(self.path)!r}, {self.model!r})"
@@ -467,11 +471,12 @@ def paying(
     ids = [n if own is None else own for own, n in zip((whole.user_ids, whole.item_ids), whole.shape, strict=True)]
     shown = progress and any(one.takes_pairs or store is not None for one in scorers)
     with ExitStack() as stack:
-        for each in stores:
-            if each is not None:
-                if each is not store:
-                    stack.enter_context(each)
-                each.check_catalogue(*ids)
+        opened = [each for each in stores if each is not None]
+        for each in opened:
+            if each is not store:
+                stack.enter_context(each)
+        for each in opened:
+            each.check_catalogue(*ids)
         expected = None if total is None else total * len(scorers)
         bar = progress_bar("scores", True, total=expected, unit=" scores") if shown else None
         if bar is not None:
