@@ -47,6 +47,14 @@ def test_constraints_are_within_the_bounds(name: str) -> None:
             assert version.version in needed.specifier
 
 
+def test_the_recipe_of_conda_has_the_same_bounds() -> None:
+    _, _, listed = (FOLDER / "recipe/meta.yaml").read_text().partition("  run:\n")
+    lines = listed.partition("\n\n")[0].replace("    - ", "").splitlines()
+    markers = {"": "", "# [py<313]": "; python_version < '3.13'", "# [py>=313]": "; python_version >= '3.13'"}
+    found = [(text, markers[mark + selector]) for text, mark, selector in (line.partition("# ") for line in lines)]
+    assert {Requirement(text + marker) for text, marker in found} == {*NEEDED, Requirement("python")}
+
+
 PERMISSIVE = ("Apache", "BSD", "ISC", "MIT", "Zlib")
 
 
