@@ -366,6 +366,7 @@ CTRL_C = """
 import signal, sys, threading
 from tests.scoring.test_score_store import *
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
 path, concurrency = sys.argv[1:]
 numbers = iter(range(10**6))
 
