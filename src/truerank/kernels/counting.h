@@ -144,16 +144,18 @@ static int64_t mask(Block *block, int64_t user, number *scores, int64_t low, int
     return fill(scores, high - low);
 }
 
-/* Count, for `size` pairs of bounds, the scores above `highs` and those in lows..highs. */
+/* Count, for `size` pairs of bounds, the scores above `highs` and those in lows..highs.
+
+   Only with factors in more precision than the scores do the two differ; equal ones take fewer registers. */
 INLINE void compare(
     int size, const number *scores, int64_t stop, const number *highs, const number *lows, int64_t *above,
     int64_t *between) {
     tally over[GROUP] = {0}, from[GROUP] = {0};
-    for (int64_t j = 0; j < stop; j += LANES) {
+    TWICE for (int64_t j = 0; j < stop; j += LANES) {
         vector score = load(scores + j);
         UNROLLED for (int g = 0; g < size; g++) {
             over[g] = add_hits(over[g], score > splat(highs[g]));
-            from[g] = add_hits(from[g], score >= splat(lows[g]));
+            from[g] = add_hits(from[g], score >= splat(FACTOR_BITS == NUMBER_BITS ? highs[g] : lows[g]));
         }
     }
     UNROLLED for (int g = 0; g < size; g++) {
