@@ -14,8 +14,10 @@ enum {
     FREE = 64,   /* close calls per user that are always allowed: the longest items have more than others */
 #ifdef __AVX512VNNI__
     SHARE = 50, /* dot products save more time, so more of it may be spent on close calls */
+    TRIED_SHARE = SHARE,
 #else
     SHARE = 100, /* beyond these, at most one close call in so many keys */
+    TRIED_SHARE = 220, /* the same in a sample; what is counted already is not given up so soon */
 #endif
     STRIP = 16,  /* vectors of keys that are searched together for close calls; a chunk has at most 64 strips */
 };
@@ -222,7 +224,7 @@ static int is_crowded(const Top *top) {
             close += count_near(top, i * users / SAMPLED, places, CHAINS, WIDER);
             size += CHAINS;
         }
-    return close * SHARE > size * WIDER;
+    return close * TRIED_SHARE > size * WIDER;
 }
 
 int64_t int16_lanes(void) {
