@@ -476,16 +476,17 @@ def test_tuples_of_two_may_be_pairs() -> None:
     assert tr.rank(scores, test=[(0, 7, 8), (1, 9)]).above.size == 5
 
 
-def _changed(part: str, value: Any, size: int = 3) -> sp.csr_array:
+def _changed(part: str, value: Any, size: int = 3, at: int = -1) -> sp.csr_array:
     """Return a matrix whose arrays were changed after SciPy had looked at them."""
     matrix = sp.csr_array(np.tri(size, size))
-    getattr(matrix, part)[-1] = value
+    getattr(matrix, part)[at] = value
     return matrix
 
 
 OUT_OF_RANGE = {
     "columns": (_changed("indices", 10**6), r"must have columns in 0\.\.2, got 0\.\.1000000"),
     "negative columns": (_changed("indices", -1), r"must have columns in 0\.\.2, got -1\.\.1"),
+    "negative columns that ascend": (_changed("indices", -1, at=1), r"must have columns in 0\.\.2, got -1\.\.2"),
     "bounds": (_changed("indptr", 99), "must have an `indptr` that rises from 0 to at most 6, its stored entries"),
     "rows by column": (_changed("indices", 7).T, r"must have rows in 0\.\.2, got 0\.\.7"),
     "blocks": (sp.bsr_array(np.eye(4), blocksize=(2, 2)), r"must have rows and columns within its shape \(4, 4\)"),

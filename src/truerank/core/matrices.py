@@ -65,22 +65,20 @@ def ascending(matrix: Any, name: str, *, may_merge: bool) -> sp.csr_array:
     """
     if not is_sparse(matrix) or matrix.ndim != 2:
         raise InputError(f"`{name}` must be a two-dimensional sparse matrix, got {type(matrix).__name__}.")
-    _check_entries(matrix, f"`{name}`")
+    is_in_order = _check_entries(matrix, f"`{name}`")
     _check_finite(matrix, f"`{name}`")
-    if may_merge:
-        return _in_order(matrix)
-    import scipy.sparse as sp
-
+    if may_merge or is_in_order:
+        return _in_order(matrix, is_in_order)
     if matrix.format == "csr" and _ascends(matrix, repeats=True):
-        return sp.csr_array(matrix)
+        return _in_order(matrix, True)
     raise InputError(f"`{name}` must store the items of each user in ascending order.")
 
 
-def _in_order(matrix: Any) -> sp.csr_array:
+def _in_order(matrix: Any, is_in_order: bool) -> sp.csr_array:
     """Return a matrix in CSR form, with ascending columns and no repeated entries; not a copy if it has this form."""
     import scipy.sparse as sp
 
-    if matrix.format == "csr" and _ascends(matrix, repeats=False):
+    if is_in_order:
         return sp.csr_array(matrix)
     # floats, so that values of repeated pairs do not overflow when they are added up
     rows = sp.csr_array(matrix.astype(float_type(matrix.dtype)), copy=True)
@@ -88,31 +86,38 @@ def _in_order(matrix: Any) -> sp.csr_array:
     return rows
 
 
-def _check_entries(matrix: Any, name: str) -> None:
+def _check_entries(matrix: Any, name: str) -> bool:
     """Raise `InputError` unless a sparse matrix holds real numbers, all of them within its shape.
 
     SciPy does not check the indices that it is given, and compiled loops would read or write out of bounds.
+    Return whether it has CSR form, with ascending columns and no repeated entries.
     """
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold real numbers, got values of type {matrix.dtype}.")
     if matrix.format in ("csr", "csc"):
-        _check_compressed(matrix, name)
-        return
+        return _check_compressed(matrix, name)
     try:
         pairs = matrix.tocoo().coords
     except ValueError as error:  # SciPy itself checks some formats
         raise InputError(f"{name} must have rows and columns within its shape {matrix.shape} ({error}).") from error
     for numbers, size, what in zip(pairs, matrix.shape, ("row", "column"), strict=True):
         _check_numbers(numbers, size, name, what)
+    return False
 
 
-def _check_compressed(matrix: Any, name: str) -> None:
+def _check_compressed(matrix: Any, name: str) -> bool:
     by_row = matrix.format == "csr"
     n_lines, size = matrix.shape if by_row else matrix.shape[::-1]
     bounds, entries = matrix.indptr, min(matrix.indices.size, matrix.data.size)
     if bounds.size != n_lines + 1 or bounds[0] != 0 or bounds[-1] > entries or np.any(bounds[1:] < bounds[:-1]):
         raise InputError(f"{name} must have an `indptr` that rises from 0 to at most {entries}, its stored entries.")
-    _check_numbers(matrix.indices[: bounds[-1]], size, name, "column" if by_row else "row")
+    numbers = matrix.indices[: bounds[-1]]
+    is_in_order = by_row and _ascends(matrix, repeats=False)
+    if is_in_order:  # then the first and the last column of each row tell enough
+        starts = bounds[:-1][bounds[1:] > bounds[:-1]]
+        numbers = numbers[np.append(starts, starts - 1)]  # -1 is the last one of all
+    _check_numbers(numbers, size, name, "column" if by_row else "row")
+    return is_in_order
 
 
 def _check_numbers(numbers: AnyArray, size: int, name: str, what: str) -> None:
@@ -228,8 +233,7 @@ def as_matrix(given: Matrix, name: str) -> Matrix:
         raise InputError(f"{name} must be two-dimensional, got {matrix.ndim} dimensions.")
     if not is_sparse(matrix):
         return matrix
-    _check_entries(matrix, name)
-    return _in_order(matrix)
+    return _in_order(matrix, _check_entries(matrix, name))
 
 
 def as_dense(matrix: Any) -> AnyArray:

@@ -183,7 +183,9 @@ class _FactorArrays(NamedTuple):
     def rows(self, users: Ints) -> AnyArray:
         """Return the factors of some users."""
         width = self.items.shape[1]
-        rows = np.ones((len(users), width + bool(self.bias.size)), self.number)
+        if not self.bias.size:
+            return np.ascontiguousarray(self.users[users], self.number)
+        rows = np.ones((len(users), width + 1), self.number)
         rows[:, :width] = self.users[users]
         return rows
 
