@@ -214,11 +214,13 @@ environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.inst
 .venv/.installed: pyproject.toml constraints.txt $(CODE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "truerank needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv .venv
-	$(MAKE) --no-print-directory --jobs 2 .venv-loops .venv-packages
+	$(MAKE) --no-print-directory --jobs 2 .venv-loops .venv-packages WANTED='$(MAKECMDGOALS)'
 	touch $@
 
-# the loops are compiled while the packages that truerank needs are downloaded and unpacked
+# the loops are compiled while the packages that truerank needs are downloaded and unpacked; where nothing but the demo is
+# wanted, without those for other processors
 .PHONY: .venv-loops .venv-packages
+.venv-loops: export TRUERANK_VARIANTS := $(if $(filter-out setup demo,$(or $(WANTED),all)),all,here)
 .venv-loops:
 	.venv/bin/python $(INSTALL) --no-deps --editable .
 

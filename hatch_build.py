@@ -2,7 +2,8 @@
 
 The compiler is the one in CC, or else `zig cc`, which comes as the Python package ziglang and needs nothing else.
 By default the library is for this computer; with zig, TRUERANK_TARGET selects another of `TARGETS`. For x86-64
-there are two libraries, and on Linux a third for AVX-512 with VNNI.
+there are two libraries, and on Linux a third for AVX-512 with VNNI, unless TRUERANK_VARIANTS is "here": then the
+one of those two that this processor does not choose is left out, which is a third of the time.
 `truerank.kernels.library` loads the best one that the processor can run. If zopfli is installed, it compresses wheels.
 """
 
@@ -126,10 +127,25 @@ def libraries() -> list[Path]:
     return [path for path in sorted(SOURCES.glob("kernels-*")) if path.suffix in (".so", ".dylib", ".dll")]
 
 
-def is_current() -> bool:
-    """Whether all libraries in the source folder are newer than all their sources."""
+def wanted(target: Target) -> list[str]:
+    """Return the variants to compile for this computer."""
+    if os.environ.get("TRUERANK_VARIANTS") != "here" or "x86_64-linux" not in target.zig:
+        return target.variants
+    wide = "avx512_vnni" in Path("/proc/cpuinfo").read_text()
+    return ["x86-64", "x86-64-v4-vnni" if wide else "x86-64-v3"]
+
+
+def is_current(library: Path) -> bool:
+    """Whether a library is newer than all its sources."""
     changed = max(path.stat().st_mtime for path in [Path(__file__), *SOURCES.glob("*.[chi]*")])
-    return bool(libraries()) and min(path.stat().st_mtime for path in libraries()) > changed
+    return library.stat().st_mtime > changed
+
+
+def missing() -> list[str]:
+    """Return the variants that this computer needs and that the source folder lacks."""
+    there = {path.stem.removeprefix("kernels-") for path in libraries() if is_current(path)}
+    target = TARGETS.get(this_computer())
+    return [name for name in (wanted(target) if target else ["native"]) if name not in there]
 
 
 def build() -> tuple[list[Path], str]:
@@ -142,7 +158,11 @@ def build() -> tuple[list[Path], str]:
     target = TARGETS[name]
     if name != this_computer():
         return zig(target).build(target.variants, Path("build", name), target.suffix), target.tag
-    return libraries() if is_current() else zig(target).build(target.variants, SOURCES, target.suffix), target.tag
+    zig(target).build(missing(), SOURCES, target.suffix)
+    for path in libraries():
+        if not is_current(path):
+            path.unlink()  # of a variant that is left out, and perhaps without the functions of today
+    return libraries(), target.tag
 
 
 def compress_again(wheel: Path) -> None:
@@ -167,7 +187,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[misc] # hatchling is inst
     def dependencies(self) -> list[str]:
         """Return the compiler, if it is needed."""
         os.chdir(self.root)
-        is_ready = os.environ.get("CC") or is_current()
+        is_ready = os.environ.get("CC") or not missing()
         return [] if is_ready and "TRUERANK_TARGET" not in os.environ else [ZIG]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
