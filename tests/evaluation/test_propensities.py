@@ -168,6 +168,7 @@ SAMPLED = tr.UniformSampling(3).draw(RANKS, rng=0)
         (RANKS, "ap", CHANCE, "ap counts the other relevant items above each one"),
         (RANKS, "rr", CHANCE, "rr counts the other relevant items above each one"),
         (RANKS, "recall@5", {"a": 0.5}, "the relevant item 'b' has no propensity"),
+        (RANKS, "recall@5", {}, "the relevant item 'b' has no propensity"),
         (RANKS, "recall@5", CHANCE | {"d": 0.0}, "the relevant item 'd' has a propensity of 0"),
         (RANKS, "recall@5", CHANCE | {"d": 1e-300}, "the relevant item 'd' has a propensity below 1e-100"),
         (RANKS, "recall@5", CHANCE | {"d": 1.5}, "a propensity must lie in 0..1, got 1.5 for item 'd'"),
@@ -183,6 +184,46 @@ def test_refusals(ranks: tr.Ranks, metric: str, given: Any, message: str) -> Non
         tr.evaluate(ranks, metric, propensity=given)
     with pytest.raises(tr.InputError, match=message):
         tr.compare({"A": ranks, "B": ranks}, metric, propensity=given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a"], ["often"]), "`chance` must be an array of numbers"),
+        ((["a", "b"], [0.5]), r"`items` must be one-dimensional and have the length of `chance` \(1\)"),
+        ((["a"], [0.5], [["u"]]), r"`ids` must be one-dimensional and have the length of `chance` \(1\)"),
+    ],
+)
+def test_arrays_that_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.Propensity(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"power": -1}, "`power` must be a number from 0, got -1"),
+        ({"offset": -1}, "`offset` must be a number from 0, got -1"),
+        ({"clip": 0}, "the least propensity must be above 0 and at most 1, got 0"),
+    ],
+)
+def test_laws_of_popularity_that_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.popularity_propensity([[0]], **options)
+
+
+def test_metrics_of_all_instances_are_refused() -> None:
+    with pytest.raises(tr.InputError, match="median-rank is of all instances together"):
+        tr.evaluate(RANKS, "median-rank", propensity=CHANCE)
+
+
+def test_items_are_found_by_number_or_text() -> None:
+    ranks = tr.Ranks(above=[0, 7, 2], n_candidates=20, items=[3, 1, 2])
+    by_text, by_number = (
+        tr.evaluate(ranks, "recall@5", propensity={kind(item): 0.2 * item for item in (1, 2, 3)})["recall@5"].mean
+        for kind in (str, int)
+    )
+    assert by_text == by_number == pytest.approx((1 / 0.6 + 1 / 0.4) / (1 / 0.6 + 1 / 0.2 + 1 / 0.4))
 
 
 def test_one_relevant_item_allows_ap() -> None:

@@ -101,7 +101,7 @@ class Propensity:
         if self.ids is not None:
             ids = np.arange(len(ranks)) if ranks.ids is None else ranks.ids
             place = _found_pairs(self.ids, self.items, ids[ranks.instance], ranks.items)
-        chance = self.chance[place]
+        chance = np.append(self.chance, np.nan)[place]  # there may be no propensities at all
         wrongs = {
             "has no propensity": place < 0,
             "has a propensity of 0": chance == 0,
