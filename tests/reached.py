@@ -29,7 +29,7 @@ def counted(summaries: Iterable[dict[str, int]]) -> list[int]:
 def rooms(files: dict[str, Any]) -> dict[str, list[int]]:
     """Return the counts of each folder, of the modules that `make mutate` changes, and of all."""
     own = {str((ROOT / path).relative_to(CODE)): found["summary"] for path, found in files.items()}
-    folders = sorted({path.rpartition("/")[0] for path in own} - {""})
+    folders = sorted({path.partition("/")[0] for path in own if "/" in path})
     parts = {folder: [path for path in own if path.startswith(f"{folder}/")] for folder in folders}
     parts |= {COMPUTES: MODULES, "all": list(own)}
     return {name: counted(own[path] for path in paths) for name, paths in parts.items()}

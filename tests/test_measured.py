@@ -33,7 +33,7 @@ DEFINED = {
     "levels, and goals that were set": (
         r"95 % intervals?", r"claim 95 %", r"is best \(95 %\)", r"probability of (?:at most )?\d+ %", r"p < 0\.05",
         r"error α of 5 %", r"values are 5 % and 95 %", r"tests reject at 5 %", r"power of 90 %",
-        r"to cover in 92 to 98 %", r"correctly in 95 %", r"with a margin of 0\.02",
+        r"to cover in 92 to 98 %", r"correctly in 95 %", r"with a margin of 0\.02", r"95 % of everything",
     ),
     "versions, sections and publications": (
         r"(?:Python|NumPy|Apache-|Spark|implicit|Cornac|LensKit|RecTools|RecBole|LightFM|PyTorch from|loader) ?"
