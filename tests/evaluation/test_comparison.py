@@ -423,6 +423,10 @@ def test_skewed_differences_are_noted() -> None:
     rare = {"A": tr.Ranks.from_ranks([99] * 200, n=100), "B": tr.Ranks.from_ranks([1] + [99] * 199, n=100)}
     assert any("very skewed" in note for note in tr.compare(rare, "recall@1", test="t").notes)
     assert not any("very skewed" in note for note in tr.compare(rare, "recall@1").notes)
+    # seen from the baseline, which comes last, and beside the p-value of all pairs
+    for adjustment in ("max-t", "tukey"):
+        found = tr.compare(rare, "recall@1", test="t", baseline="B", adjustment=adjustment, rng=0)
+        assert any("very skewed" in note for note in found.notes)
 
 
 def test_tests_of_ones_own() -> None:

@@ -165,6 +165,10 @@ class Reversed(Outcome):
     def p_value(self) -> float:
         return self.outcome.p_value
 
+    @property
+    def too_skewed(self) -> bool:
+        return self.outcome.too_skewed
+
     def confidence_interval(self, level: float) -> Interval:
         low, high = self.outcome.confidence_interval(level)
         return Interval(-high, -low)
