@@ -71,6 +71,51 @@ def test_truerank_does_as_it_says() -> None:
     assert found["equal scores"].answer == "mean over their orders"
 
 
+@pytest.mark.parametrize(
+    ("questions", "unsupported"),
+    [
+        (["order of a list"], lambda run: scores_of(run) != sorted(scores_of(run), reverse=True)),
+        (["negative scores"], lambda run: min(scores_of(run)) < -50),
+        (["equal scores"], lambda run: len(run) == 1 and len(set(scores_of(run))) == 1),
+        (["a list shorter than k", "precision of a short list"], lambda run: len(scores_of(run)) < 5),
+        (["several users"], lambda run: len(run) > 3),
+    ],
+)
+def test_what_an_evaluator_does_not_support_is_left_out(
+    questions: list[str], unsupported: Callable[[Run], bool]
+) -> None:
+    plain = evaluator()
+
+    def partial(run: Run, truth: Truth, k: int) -> dict[str, float]:
+        if unsupported(run):
+            raise NotImplementedError
+        return plain(run, truth, k)
+
+    others = [each for each in tr.check_evaluator(plain) if each.question not in questions]
+    assert list(tr.check_evaluator(partial)) == others
+
+
+def scores_of(run: Run) -> list[float]:
+    """Return the scores of the first user."""
+    return [score for _, score in next(iter(run.values()))]
+
+
+def test_evaluators_that_raise_errors_are_described() -> None:
+    """It takes only what it is asked about first: one user, whose first item is relevant."""
+    plain, taken = evaluator(), list[tuple[Run, Truth]]()
+
+    def fragile(run: Run, truth: Truth, k: int) -> dict[str, float]:
+        taken.append((run, truth))
+        if taken[-1] != taken[0]:
+            raise ValueError("other input")
+        return plain(run, truth, k)
+
+    found = tr.check_evaluator(fragile)
+    assert {each.answer.partition(":")[0] for each in found if each.question != "values above 1"} == {
+        "raises ValueError", "change the value from 1 to raises ValueError"
+    }  # fmt: skip
+
+
 def test_a_plain_evaluator_differs_in_ties_alone() -> None:
     found = tr.check_evaluator(evaluator())
     assert [each.question for each in found if each.kind] == ["equal scores"]

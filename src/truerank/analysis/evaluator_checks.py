@@ -240,6 +240,8 @@ def _order(case: _Case) -> Iterator[Finding]:
     before, after = case.answer(HITS, (run, truth)), case.answer(HITS, (lower, truth))
     if before == after:
         yield Finding("negative scores", "like any others", "")
+    elif after == _UNASKED:
+        yield Finding("negative scores", _UNASKED, "")
     else:
         yield Finding("negative scores", f"change the value from {_text(before)} to {_text(after)}", "fault")
 
@@ -321,6 +323,9 @@ def _means(case: _Case) -> Iterator[Finding]:
         apart, few, many = (
             case.answer([name], *asked) for asked in (singles, [_joint(singles, 3)], [_joint(singles, _MANY)])
         )
+        if _UNASKED in (apart, few, many):
+            yield Finding("several users", _UNASKED, "")
+            return
         if isinstance(apart, str) or isinstance(few, str) or isinstance(many, str):
             wrong.setdefault(next(each for each in (apart, few, many) if isinstance(each, str)), []).append(name)
         elif not math.isclose(sum(apart) / 3, few[0], abs_tol=1e-4):
