@@ -33,7 +33,9 @@ except ImportError:
 ZIG = "ziglang==0.17.0"
 SOURCES = Path("src/truerank/kernels")
 # sums are rounded exactly as written, and only the functions that kernels.h exports are visible
-FLAGS = "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
+FLAGS = (
+    "-std=c11 -O3 -g0 -fPIC -ffp-contract=off -fno-math-errno -fvisibility=hidden -Wall -Wextra -Wno-unused-function"
+)
 MORE_FLAGS = {
     "x86-64": ["-Os"],  # most of its time is spent in calls of fma, so all that counts is the size of the wheel
     "x86-64-v4-vnni": ["-mavx512vnni", "-mprefer-vector-width=512"],

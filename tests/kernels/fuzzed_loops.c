@@ -423,125 +423,87 @@ static int64_t fuzz_pairs(void) {
 }
 
 /* The slow definition of counts among samples, where each relevant and each sampled item has its score. */
-static void check_sampled(
-    const Rows *own, const Rows *others, const void *own_scores, const void *scores, const int64_t *order,
-    const int64_t *above, const int64_t *tied) {
-    for (int64_t user = 0; user < n_users; user++)
-        for (int64_t j = own->begin[user]; j < own->begin[user + 1]; j++) {
-            int64_t higher = 0, equal = 0;
-            for (int64_t i = others->begin[user]; i < others->begin[user + 1]; i++) {
-                higher += get(scores, i) > get(own_scores, order[j]);
-                equal += get(scores, i) == get(own_scores, order[j]);
-            }
-            CHECK(above[j] == higher && tied[j] == equal);
+/* Draws of any kind, of no more items than are left if lists are in order. */
+static Draws draws_for(const Lists *excluded, const Lists *taken) {
+    uint64_t *seeds = room(n_users, sizeof *seeds);
+    int64_t *n_drawn = sizes(n_users), most = choose(40), way = choose(3);
+    for (int64_t user = 0; user < n_users; user++) {
+        uint8_t *is_blocked = room(n_items, 1);
+        int64_t n_left = n_items;
+        if (!is_damaged) {
+            mark(excluded, user, is_blocked);
+            mark(taken, user, is_blocked);
         }
+        for (int64_t item = 0; item < n_items; item++)
+            n_left -= is_blocked[item];
+        seeds[user] = (uint64_t)draw(INT32_MAX) << 33;
+        n_drawn[user] = way == REPEATED ? (n_left ? most : 0) : most % 4 == 3 ? n_left : most < n_left ? most : n_left;
+    }
+    return (Draws){n_items, n_users, way, seeds, n_drawn};
 }
 
-static int64_t fuzz_sampled(void) {
-    Rows own = rows(n_users, n_items, 4), others = rows(n_users, n_items, 2);
-    void *own_scores = numbers(own.size, 0), *scores = numbers(others.size, 0), *targets = numbers(own.size, 0);
-    Sampled sampled = {n_users, own_scores, own.size, own.begin, scores, others.size, others.begin};
-    int64_t *order = sizes(own.size), *above = sizes(own.size), *tied = sizes(own.size);
-    int64_t status = BOTH(count_sampled, &sampled, targets, order, above, tied);
-    if (status == DONE)
-        check_sampled(&own, &others, own_scores, scores, order, above, tied);
+/* Where the draws of each user begin, and where the last ones end. */
+static int64_t *bounds_of(const Draws *draws) {
+    int64_t *begin = sizes(n_users + 1);
+    for (int64_t user = 0; user < n_users; user++)
+        begin[user + 1] = begin[user] + draws->sizes[user];
+    return begin;
+}
+
+static int64_t fuzz_draws(void) {
+    Lists excluded = lists(1 + choose(9)), taken = lists(2 + choose(9));
+    Draws draws = draws_for(&excluded, &taken);
+    int64_t *begin = bounds_of(&draws);
+    int32_t *items = room(begin[n_users] + 8, sizeof *items);
+    int64_t status = draw_items(&draws, &excluded, &taken, items);
+    CHECK(status == DONE || is_damaged);
+    for (int64_t user = 0; user < n_users && status == DONE; user++) {
+        uint8_t *is_blocked = room(n_items, 1);
+        mark(&excluded, user, is_blocked);
+        mark(&taken, user, is_blocked);
+        for (int64_t i = begin[user]; i < begin[user + 1]; i++) {
+            CHECK(0 <= items[i] && items[i] < n_items && !is_blocked[items[i]]);
+            is_blocked[items[i]] = draws.way != REPEATED;
+        }
+    }
     return status;
 }
 
-/* Factors in whole numbers of 16 bits, with the bias as their last column; the input can leave out some rows. */
-static WholeRows whole_rows(const Matrix *matrix, const void *bias) {
-    int64_t columns = matrix->columns + (bias != NULL), is_partial = choose(3) == 2;
-    int64_t padded = (columns + WHOLE_COLUMNS - 1) / WHOLE_COLUMNS * WHOLE_COLUMNS;
-    int16_t *whole = room(matrix->rows * padded, sizeof *whole);
-    void *units = numbers(matrix->rows, 0);
-    for (int64_t row = 0; row < matrix->rows; row++) {
-        double exact[64], squares = 0, largest = 0;
-        for (int64_t k = 0; k < columns; k++) {
-            exact[k] = k < matrix->columns ? get(matrix->numbers, row * matrix->columns + k) : get(bias, row);
-            squares += exact[k] * exact[k];
-            largest = fmax(largest, fabs(exact[k]));
-        }
-        double unit = fmax(sqrt(squares) / (LONGEST_WHOLE - sqrt(columns)), largest / 32766);
-        for (int64_t k = 0; k < columns; k++)
-            whole[row * padded + k] = (int16_t)lrint(exact[k] / (unit > 0 ? unit : 1));
-        set(units, row, is_partial && draw(4) == 0 ? NAN : unit);
-    }
-    return (WholeRows){whole, units, matrix->rows, padded};
-}
-
-/* The score of each entry of rows of items. */
-static void *scores_of(const Rows *given, const double *all) {
-    void *made = numbers(given->size, 0);
+/* Compare the counts of a block with those of lists of items. */
+static void check_among(const Block *block, const double *scores, const int32_t *items, const int64_t *begin, const int64_t *end) {
     for (int64_t user = 0; user < n_users; user++)
-        for (int64_t i = given->begin[user]; i < given->begin[user + 1]; i++)
-            set(made, i, all[user * n_items + given->columns[i]]);
-    return made;
+        for (int64_t j = block->test.begin[user]; j < block->test.end[user]; j++) {
+            const double *own = scores + user * n_items;
+            int64_t above = 0, tied = 0;
+            for (int64_t i = begin[user]; i < end[user]; i++) {
+                above += own[items[i]] > own[block->test.items[block->order[j]]];
+                tied += own[items[i]] == own[block->test.items[block->order[j]]];
+            }
+            CHECK(block->above[j] == above && block->tied[j] == tied);
+        }
 }
 
 static int64_t fuzz_among(void) {
     Factors made = factors();
-    WholeRows users = whole_rows(&made.users, NULL), items = whole_rows(&made.items, made.bias);
-    Rows own = rows(n_users, n_items, 4), others = rows(n_users, n_items, 1 + choose(9));
-    int64_t *order = sizes(own.size), *above = sizes(own.size), *tied = sizes(own.size);
-    items.rows -= is_damaged && choose(16) == 15;
-    users.columns -= is_damaged && choose(16) == 15;
+    Block counted = block();
+    int64_t padded = (made.users.columns + WHOLE_COLUMNS - 1) / WHOLE_COLUMNS * WHOLE_COLUMNS;
+    int16_t *whole = room(n_items * padded, sizeof *whole);
+    double *unit = room(1, sizeof *unit);
+    CHECK(BOTH(round_factors, &made.items, made.bias, whole, unit) == DONE);
+    Draws draws = draws_for(&counted.train, &counted.test);
+    int is_drawn = choose(2);
     int64_t status = BOTH(
-        count_among, &made.users, &made.items, made.bias, &users, &items, &own, &others, numbers(own.size, 0), order,
-        above, tied);
-    if (status == DONE)
-        check_sampled(&own, &others, scores_of(&own, made.scores), scores_of(&others, made.scores), order, above, tied);
+        count_among, &made.users, &made.items, made.bias, choose(3) ? whole : NULL, unit, &counted,
+        is_drawn ? &draws : NULL);
+    if (status != DONE || is_damaged)
+        return status;
+    int64_t *begin = bounds_of(&draws);
+    int32_t *items = room(begin[n_users] + 8, sizeof *items);
+    if (is_drawn && draw_items(&draws, &counted.train, &counted.test, items) == DONE)
+        check_among(&counted, made.scores, items, begin, begin + 1);
+    else
+        check_among(&counted, made.scores, counted.train.items, counted.train.begin, counted.train.end);
     return status;
-}
-
-/* Turn places into items, and compare with counting the items that are left. */
-static int64_t check_places(const Rows *excluded, int64_t n_each) {
-    int64_t size = n_users * n_each, *begin = sizes(n_users + 1), *places = sizes(size), *items = sizes(size);
-    for (int64_t user = 0; user < n_users; user++) {
-        int64_t left = n_items - (excluded->begin[user + 1] - excluded->begin[user]);
-        begin[user + 1] = begin[user] + (left > 0 && !is_damaged ? n_each : 0);
-        for (int64_t i = begin[user]; i < begin[user + 1]; i++)
-            places[i] = items[i] = draw(left);
-    }
-    damage_sizes(begin, n_users + 1);
-    int64_t status = items_at_places(excluded, n_items, begin, items, begin[n_users] <= size ? begin[n_users] : size);
-    for (int64_t user = 0; user < n_users && status == DONE && !is_damaged; user++)
-        for (int64_t i = begin[user]; i < begin[user + 1]; i++) {
-            int64_t left = 0, next = excluded->begin[user];
-            for (int64_t item = 0; item < items[i]; item++) {
-                int is_excluded = next < excluded->begin[user + 1] && excluded->columns[next] == item;
-                next += is_excluded;
-                left += !is_excluded;
-            }
-            CHECK(left == places[i] && !(next < excluded->begin[user + 1] && excluded->columns[next] == items[i]));
-        }
-    return status;
-}
-
-static int64_t fuzz_draws(void) {
-    Rows excluded = rows(n_users, n_items, 4), taken = rows(n_users, n_items, 9);
-    int64_t each = choose(30), *begin = sizes(n_users + 1), *found = sizes(n_users), missing = 0;
-    for (int64_t user = 0; user < n_users; user++)
-        begin[user + 1] = begin[user] + (each < n_items / 3 ? each : n_items / 3);
-    int64_t size = begin[n_users], *items = sizes(size), status = DONE;
-    damage_sizes(begin, n_users + 1);
-    damage_sizes(found, n_users);
-    int64_t n_words = n_items / 64 + 1;
-    uint64_t *kept = choose(2) ? room(n_users * n_words, sizeof *kept) : NULL;
-    Drawn drawn = {n_items, excluded, taken, items, size, begin, found, kept, n_words};
-    for (int64_t round = 0; round < 4 && status == DONE; round++) {
-        missing = size;
-        for (int64_t user = 0; user < n_users && !is_damaged; user++)
-            missing -= found[user];
-        int64_t *draws = sizes(missing);
-        for (int64_t i = 0; i < missing; i++)
-            draws[i] = draw(n_items);
-        damage_sizes(draws, missing);
-        status = add_draws(&drawn, draws, missing);
-        for (int64_t user = 0; user < n_users && status == DONE; user++)
-            for (int64_t i = begin[user] + 1; i < begin[user] + found[user]; i++)
-                CHECK(items[i - 1] < items[i] || (kept && begin[user] + found[user] < begin[user + 1]));
-    }
-    return status == DONE ? check_places(&excluded, each) : status;
 }
 
 static int64_t fuzz_together(void) {
@@ -591,7 +553,7 @@ static int64_t fuzz_inverse(void) {
 
 static int64_t (*const LOOPS[])(void) = {
     fuzz_count_factors, fuzz_count_top, fuzz_best_factors, fuzz_scores, fuzz_histories, fuzz_pairs,
-    fuzz_sampled, fuzz_among, fuzz_draws, fuzz_together, fuzz_least_squares, fuzz_inverse,
+    fuzz_among, fuzz_draws, fuzz_together, fuzz_least_squares, fuzz_inverse,
 };
 
 /* Write how many inputs were run and went past the first check, for tests/fuzzing.py to add. */

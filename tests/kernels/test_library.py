@@ -31,9 +31,7 @@ STRUCTURES = [
     library.HistoriesArgument,
     library.OrderedArgument,
     library.BestArgument,
-    library.SampledArgument,
-    library.WholeRowsArgument,
-    library.DrawnArgument,
+    library.DrawsArgument,
 ]
 
 
@@ -52,7 +50,13 @@ def is_same(declared: Any, written: str) -> bool:
     if declared is ctypes.c_int64:
         return bool(re.fullmatch(r"int64_t \w+", written))
     if isinstance(declared, library.Array):
-        kinds = {"float32": "float *", "float64": "double *", "int32": "int32_t *", "int64": "int64_t *"}
+        kinds = {
+            "float32": "float *",
+            "float64": "double *",
+            "int16": "int16_t *",
+            "int32": "int32_t *",
+            "int64": "int64_t *",
+        }
         return kinds[str(declared.kind)] in written
     structure = declared.structure if isinstance(declared, library.Typed) else declared._type_
     return bool(re.fullmatch(rf"(const )?{name_of(structure)} \*\w+", written))
@@ -255,100 +259,36 @@ def test_pairs_outside_the_factors_are_refused_by_the_loop(pair: tuple[int, int]
         score_pairs(np.ones((3, 2)), np.ones((5, 2)), np.array([0, pair[0]]), np.array([0, pair[1]]))
 
 
-@pytest.mark.parametrize("bounds", [[0, 3, 2], [-1, 1, 2], [1, 1, 2], [0, 1, 3], [0, 2**62, 2]])
-def test_bounds_outside_the_samples_are_refused_by_the_loop(bounds: list[int]) -> None:
-    scores, good = np.ones(2), np.array([0, 1, 2])
-    for each in ((good, np.array(bounds)), (np.array(bounds), good)):
-        with pytest.raises(ValueError, match="not within their arrays"):
-            count_sampled(scores, each[0], scores, each[1])
-
-
 DRAWN: dict[str, Any] = {
-    "a draw outside": {"draws": [0, 7]},
-    "a negative draw": {"draws": [0, -1]},
-    "too few draws": {"draws": [0]},
-    "too many draws": {"draws": [0, 1, 2]},
     "an excluded item outside": {"excluded": [7]},
-    "a taken item outside": {"taken": [-1]},
-    "an item outside": {"items": [0, 9, 0], "found": [0, 1]},
-    "more found than room": {"found": [2, 0], "draws": [0]},
-    "fewer than none found": {"found": [-1, 1]},
-    "a number of found ones that overflows": {"found": [0, -(2**63)]},
-    "rooms that overflow": {"begin": [0, 1, -(2**63)]},
-    "rooms after the end": {"begin": [0, 1, 4], "draws": [0, 1, 2, 3]},
-    "rooms before the start": {"begin": [-1, 1, 3]},
-    "rooms that overlap": {"begin": [0, 4, 2]},
+    "a negative item": {"excluded": [-1]},
+    "items that do not ascend": {"taken": [5, 3]},
+    "more draws than items": {"size": 6},
+    "fewer than no draws": {"size": -1},
+    "a list that ends too late": {"end": 3},
+    "a list that begins too early": {"begin": -1},
 }
 
 
+@pytest.mark.parametrize("way", [0, 1, 2])
 @pytest.mark.parametrize("wrong", [None, *DRAWN])
-def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> None:
-    given = {"excluded": [3], "taken": [5], "items": [0, 0, 0], "found": [0, 1], "begin": [0, 1, 3], "draws": [0, 1]}
+def test_draws_that_do_not_fit_are_refused_by_the_loop(wrong: str | None, way: int) -> None:
+    given: dict[str, Any] = {"excluded": [3], "taken": [5], "size": 5, "begin": 0, "end": None}
     given |= DRAWN[wrong] if wrong else {}
-    ends = np.array([0, 1, 1])
-    excluded, taken = (library.RowsArgument.of(ends, np.array(given[name])) for name in ("excluded", "taken"))
-    items, begin, found = (np.array(given[name], np.int64) for name in ("items", "begin", "found"))
-    drawn = library.DrawnArgument.of(7, excluded, taken, items, begin, found, np.zeros(0, np.uint64))
+    lists = []
+    for name in ("excluded", "taken"):
+        items, begin = np.array(given[name], np.int32), np.array([given["begin"]])
+        end = np.array([len(items) if given["end"] is None else given["end"]])
+        lists.append(library.ListsArgument.of(items, begin, end, begin.copy()))
+    items = np.zeros(20, np.int32)
+    size = given["size"] if way < 2 or given["size"] < 6 else -1  # with repetition there can be any number
+    draws = library.DrawsArgument.of(7, way, np.ones(1, np.uint64), np.array([size]))
     if wrong is None:
-        library.call("add_draws", drawn, np.array([2, 6]), 2)
-        assert items.tolist() == [2, 0, 6]
+        library.call("draw_items", draws, *lists, items)
+        assert set(items[:5].tolist()) <= {0, 1, 2, 4, 6}
         return
     with pytest.raises(ValueError, match="not within their arrays"):
-        library.call("add_draws", drawn, np.array(given["draws"]), len(given["draws"]))
-
-
-PLACES: dict[str, Any] = {
-    "a place outside": {"places": [0, 6]},
-    "a negative place": {"places": [-1, 0]},
-    "an excluded item outside": {"excluded": [7]},
-    "more excluded than there are": {"excluded": [0, 1, 2, 3, 4, 5, 6, 6], "places": [0, -1]},
-    "places after the end": {"begin": [0, 1, 3]},
-    "places before the start": {"begin": [-1, 1, 2]},
-    "spans that overlap": {"begin": [0, 3, 2]},
-}
-
-
-@pytest.mark.parametrize("wrong", [None, *PLACES])
-def test_places_that_do_not_fit_are_refused_by_the_loop(wrong: str | None) -> None:
-    given: dict[str, Any] = {"excluded": [3], "begin": [0, 1, 2], "places": [6, 5]} | (PLACES[wrong] if wrong else {})
-    excluded = library.RowsArgument.of(np.array([0, 0, len(given["excluded"])]), np.array(given["excluded"]))
-    places = np.array(given["places"])
-    arguments = excluded, 7, np.array(given["begin"]), places, 2
-    if wrong is None:
-        library.call("items_at_places", *arguments)
-        assert places.tolist() == [6, 6]
-        return
-    with pytest.raises(ValueError, match="not within their arrays"):
-        library.call("items_at_places", *arguments)
-
-
-def kept_draws(**others: Any) -> tuple[Any, Any]:
-    """Return room for one item of seven that is not 3 or 5, and where it is written."""
-    given: dict[str, Any] = {"found": [0], "begin": [0, 1], "excluded": [3], "kept": [0]} | others
-    ends, kept = np.array([0, 1]), np.array(given["kept"], np.uint64)
-    excluded, taken = (library.RowsArgument.of(ends, np.array(each)) for each in (given["excluded"], [5]))
-    items, begin, found = (np.array(each, np.int64) for each in ([9], given["begin"], given["found"]))
-    return library.DrawnArgument.of(7, excluded, taken, items, begin, found, kept), items
-
-
-def test_items_are_written_once_a_kept_set_is_complete() -> None:
-    drawn, items = kept_draws()
-    for draw, expected in ((3, 9), (5, 9), (6, 6)):
-        library.call("add_draws", drawn, np.array([draw]), 1)
-        assert items.tolist() == [expected]
-
-
-def test_kept_sets_that_do_not_fit_are_refused_or_harmless() -> None:
-    for wrong in ({"begin": [0, 2]}, {"found": [-1]}, {"excluded": [7]}):
-        with pytest.raises(ValueError, match="not within their arrays"):
-            library.call("add_draws", kept_draws(**wrong)[0], np.array([1, 1][: 1 + ("begin" in wrong)]), 1)
-    drawn, _ = kept_draws()
-    drawn.n_words = 0
-    with pytest.raises(ValueError, match="not within their arrays"):
-        library.call("add_draws", drawn, np.array([1]), 1)
-    full, items = kept_draws(kept=[2**64 - 1 - 2])
-    library.call("add_draws", full, np.array([1]), 1)
-    assert items.tolist() == [9]
+        library.call("draw_items", draws, *lists, items)
 
 
 def test_numbers_of_another_type_are_refused() -> None:
@@ -406,7 +346,7 @@ def test_short_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 3"):
         library.BestArgument.of(few, np.zeros((3, 1), np.int32), np.ones((3, 1)), long)
     with pytest.raises(ValueError, match="at least 3"):
-        library.SampledArgument.of(np.ones(1), short, np.ones(1), long)
+        library.DrawsArgument.of(9, 0, np.ones(2, np.uint64), long)
     with pytest.raises(ValueError, match="at least 2"):
         library.HistoriesArgument.of(np.array([0, 2]), np.array([0, 1]), np.ones(1))
 

@@ -161,15 +161,8 @@ def fields(structure: Any) -> list[Any]:
         return [items, structure.size, begin, end, next_]
     if isinstance(structure, library.HistoriesArgument):
         return [*fields(structure.arrays[0]), structure.arrays[1]]
-    if isinstance(structure, library.SampledArgument):
-        own, own_bounds, scores, bounds = structure.arrays
-        return [structure.users, own, structure.own_size, own_bounds, scores, structure.size, bounds]
-    if isinstance(structure, library.DrawnArgument):
-        excluded, taken, items, begin, found, kept = structure.arrays
-        lists = [*fields(excluded), *fields(taken), items, structure.size, begin, found]
-        return [structure.n_items, *lists, kept, structure.n_words]
-    if isinstance(structure, library.WholeRowsArgument):
-        return [*structure.arrays, structure.rows, structure.columns]
+    if isinstance(structure, library.DrawsArgument):
+        return [structure.n_items, structure.users, structure.way, *structure.arrays]
     if isinstance(structure, library.OrderedArgument):
         return [structure.size, *structure.arrays]
     if isinstance(structure, library.RowsArgument):

@@ -1,223 +1,327 @@
-/* Items drawn for many users, none twice: by rejection, with a set of bits that each user in turn fills and clears, or,
-   if draws are many, with a set for each user that is kept from round to round. */
+/* Items drawn for users, from a stream of random words for each user.
+
+   Items without repetition are a set of bits. If they are a small share of the candidates, they are drawn one by one.
+   If not, each candidate is first in the set with a chance p of a few binary digits, 64 of them at a time, and random
+   members are then added or removed until the size is right: whatever p is, no set of this size is more likely than
+   another. More than half of the candidates are drawn as those that are left out. */
+
+#include "draws.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows.h"
-
 enum {
-    FEW = 16, /* draws that are looked up one by one */
-    ABREAST = 32, /* places that are searched for together */
+    DIGITS = 6, /* of the chance p */
+    LEAST_SHARE = 3, /* in units of the last digit: below this, drawing one by one is faster */
+    SPARSE = 4, /* if fewer than one item in so many is a candidate, places in a list of them are drawn */
+    ABREAST = 8, /* words of a set that are filled together */
+    BATCH = ABREAST * DIGITS, /* random words that are computed together */
 };
 
-/* A set of whole numbers: bit b of words[w] stands for 64 w + b, and bit b of any[a] for whether words[64 a + b] may
-   not be 0, so that sparse sets of a large range are listed fast. */
+#if defined(__AVX2__)
+#define UNROLLED _Pragma("GCC unroll 8") /* so that shifts are constants */
+#else
+#define UNROLLED /* which is shorter */
+#endif
+typedef uint8_t eight_bytes __attribute__((vector_size(8)));
+typedef int32_t eight __attribute__((vector_size(32)));
+
+static const uint64_t STEP = 0x9E3779B97F4A7C15;
+
+/* Write BATCH words of a stream of random ones (splitmix64), and return the state after them. */
+static __attribute__((noinline)) uint64_t next_words(uint64_t state, uint64_t *words) {
+    for (int64_t i = 0; i < BATCH; i++) {
+        uint64_t mixed = state + (i + 1) * STEP;
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+        words[i] = mixed ^ (mixed >> 31);
+    }
+    return state + BATCH * STEP;
+}
+
+/* Random numbers below `range`, two from each word, except for those that would make some numbers likelier than others
+   (Lemire, Fast random integer generation in an interval, 2019). If there is a list, they are places in it. */
 typedef struct {
-    uint64_t *words, *any;
-    int64_t n_any;
-} Set;
+    uint64_t state, range, least;
+    const int32_t *list;
+    int64_t next, size;
+    uint32_t items[2 * BATCH];
+} Stream;
 
-static int new_set(Set *set, int64_t range) {
-    set->n_any = range / 4096 + 1;
-    set->words = calloc(65 * set->n_any, sizeof *set->words);
-    set->any = set->words + 64 * set->n_any;
-    return set->words != NULL;
+/* Draw some items; of the low half of each word first. */
+static __attribute__((noinline)) void refill(Stream *stream) {
+    uint64_t words[BATCH], low = UINT32_MAX, is_any_less = 0;
+    stream->state = next_words(stream->state, words);
+    for (int i = 0; i < BATCH; i++) {
+        uint64_t first = (words[i] & low) * stream->range, second = (words[i] >> 32) * stream->range;
+        is_any_less |= ((first & low) < stream->least) | ((second & low) < stream->least);
+        stream->items[2 * i] = (uint32_t)(first >> 32);
+        stream->items[2 * i + 1] = (uint32_t)(second >> 32);
+    }
+    stream->next = 0;
+    stream->size = 2 * BATCH;
+    if (is_any_less) {
+        stream->size = 0;
+        for (int i = 0; i < 2 * BATCH; i++) {
+            stream->items[stream->size] = stream->items[i];
+            stream->size += ((words[i / 2] >> 32 * (i % 2) & low) * stream->range & low) >= stream->least;
+        }
+    }
+    for (int i = 0; i < stream->size && stream->list; i++)
+        stream->items[i] = (uint32_t)stream->list[stream->items[i]];
 }
 
-/* Set the bit of a number, and return whether it was not set. */
-static inline int64_t mark(uint64_t *words, int64_t number) {
-    uint64_t *word = words + number / 64, bit = (uint64_t)1 << number % 64;
-    int64_t is_new = !(*word & bit);
-    *word |= bit;
-    return is_new;
+/* Return the next items, at least one and at most `size`, whose number then is `size`. */
+static const uint32_t *next_items(Stream *stream, int64_t *size) {
+    while (stream->next == stream->size)
+        refill(stream);
+    const uint32_t *items = stream->items + stream->next;
+    *size = *size < stream->size - stream->next ? *size : stream->size - stream->next;
+    stream->next += *size;
+    return items;
 }
 
-/* Add a number, and return whether it is new. */
-static inline int64_t add(Set *set, int64_t number) {
-    set->any[number / 4096] |= (uint64_t)1 << number / 64 % 64;
-    return mark(set->words, number);
+/* Block what is not in the catalogue. */
+static void block_rest(Board *board) {
+    board->blocked[board->n_items / 64] |= ~(uint64_t)0 << board->n_items % 64;
+    for (int64_t w = board->n_items / 64 + 1; w < board->n_words; w++)
+        board->blocked[w] = ~(uint64_t)0;
 }
 
-static void add_row(Set *set, const Rows *rows, int64_t row) {
-    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
-        add(set, rows->columns[k]);
+int new_board(Board *board, int64_t n_items) {
+    int64_t n_words = (n_items / 64 / ABREAST + 1) * ABREAST;
+    *board = (Board){.n_items = n_items, .n_words = n_words};
+    board->blocked = calloc(2 * n_words, sizeof *board->blocked);
+    board->candidates = malloc((n_items + 8) * sizeof *board->candidates);
+    if (!board->blocked || !board->candidates) {
+        free_board(board);
+        return 0;
+    }
+    board->chosen = board->blocked + n_words;
+    block_rest(board);
+    for (int byte = 0; byte < 256; byte++)
+        for (int bit = 0, size = 0; bit < 8; bit++)
+            if (byte >> bit & 1)
+                board->places[byte][size++] = bit;
+    return 1;
 }
 
-static void mark_row(uint64_t *words, const Rows *rows, int64_t row) {
-    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
-        mark(words, rows->columns[k]);
+void free_board(Board *board) {
+    free(board->blocked);
+    free(board->candidates);
 }
 
-static void drop_row(uint64_t *words, const Rows *rows, int64_t row) {
-    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
-        words[rows->columns[k] / 64] &= ~((uint64_t)1 << rows->columns[k] % 64);
+static inline uint64_t has(const uint64_t *words, uint32_t item) {
+    return words[item / 64] >> item % 64 & 1;
 }
 
-/* Write the numbers of one word, which are from `base` on, and return how many they are. */
-static inline int64_t list_word(uint64_t word, int64_t base, int64_t *numbers) {
-    int64_t size = 0;
-    for (; word; word &= word - 1)
-        numbers[size++] = base + __builtin_ctzll(word);
+/* Block the listed items of a user; return how many differ, or INVALID if they do not ascend within the catalogue. */
+static __attribute__((noinline)) int64_t block(Board *board, Lists *lists, int64_t user) {
+    int64_t begin = lists->begin[user], end = lists->end[user];
+    int32_t last = -1, is_wrong = 0, size = 0;
+    for (int64_t k = begin; k < end; k++) {
+        int32_t item = lists->items[k];
+        is_wrong |= item < last;
+        size += item != last;
+        last = item;
+    }
+    if (is_wrong || (end > begin && lists->items[begin] < 0) || last >= board->n_items)
+        return INVALID;
+    for (int64_t k = begin; k < end; k++) {
+        uint32_t item = (uint32_t)lists->items[k];
+        board->blocked[item / 64] |= (uint64_t)1 << item % 64;
+    }
+    lists->next[user] = end;
     return size;
 }
 
-/* Write all numbers, ascending, and leave the set empty. */
-static void empty(Set *set, int64_t *numbers) {
-    for (int64_t a = 0; a < set->n_any; a++) {
-        for (uint64_t any = set->any[a]; any; any &= any - 1) {
-            int64_t w = 64 * a + __builtin_ctzll(any);
-            numbers += list_word(set->words[w], 64 * w, numbers);
-            set->words[w] = 0;
+/* Note which of the listed items are blocked, unless there is no room for it; return how many of them differ. */
+static int64_t find_blocked(const Board *board, const Lists *lists, int64_t user, uint8_t *seen) {
+    int64_t n_blocked = 0, last = -1;
+    for (int64_t k = lists->begin[user]; k < lists->end[user]; k++) {
+        uint32_t item = (uint32_t)lists->items[k];
+        int is_blocked = item < (uint64_t)board->n_items && has(board->blocked, item);
+        n_blocked += is_blocked && item != last;
+        last = item;
+        if (seen)
+            seen[k] = (uint8_t)is_blocked;
+    }
+    return n_blocked;
+}
+
+/* Free the listed items, and words around them that are free otherwise. */
+static __attribute__((noinline)) void unblock(Board *board, const Lists *lists, int64_t user) {
+    int64_t begin = lists->begin[user], end = lists->end[user];
+    if (end - begin > board->n_words)
+        memset(board->blocked, 0, board->n_words * sizeof *board->blocked);
+    for (int64_t k = begin; k < end && end - begin <= board->n_words; k++)
+        if ((uint64_t)lists->items[k] < (uint64_t)board->n_items)
+            board->blocked[lists->items[k] / 64] = 0;
+}
+
+/* Write the numbers of the bits of one word, from `base` on, and return where they end. */
+static inline int32_t *list_word(const Board *board, uint64_t word, int64_t base, int32_t *items) {
+    uint64_t sizes = word - (word >> 1 & 0x5555555555555555);
+    sizes = (sizes & 0x3333333333333333) + (sizes >> 2 & 0x3333333333333333);
+    sizes = ((sizes + (sizes >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101; /* bits up to the end of each byte */
+    eight first = (eight){0} + (int32_t)base;
+    int32_t *end = items + (sizes >> 56);
+    sizes <<= 8;
+    UNROLLED for (int byte = 0; byte < 64; byte += 8) {
+        eight_bytes places;
+        memcpy(&places, board->places[word >> byte & 255], sizeof places);
+        eight listed = __builtin_convertvector(places, eight) + first;
+        memcpy(items + (sizes >> byte & 255), &listed, sizeof listed); /* what follows the last bit is overwritten */
+        first += 8;
+    }
+    return end;
+}
+
+/* List the chosen items, or all candidates that are not chosen, and empty the set. */
+static __attribute__((noinline)) void list_chosen(Board *board, int is_rest, int32_t *items) {
+    for (int64_t w = 0; w < board->n_words; w++) {
+        uint64_t word = board->chosen[w];
+        items = list_word(board, is_rest ? ~(word | board->blocked[w]) : word, 64 * w, items);
+        board->chosen[w] = 0;
+    }
+}
+
+/* Choose each candidate with a chance of `share` in 2^DIGITS; return how many are chosen. */
+static int64_t choose_some(Board *board, uint64_t seed, int64_t share) {
+    int64_t size = 0;
+    uint64_t state = seed * STEP, words[BATCH];
+    for (int64_t w = 0; w < board->n_words; w += ABREAST) {
+        uint64_t *chosen = board->chosen + w;
+        state = next_words(state, words);
+        for (int digit = 0; digit < DIGITS; digit++) {
+            uint64_t is_one = -(uint64_t)(share >> digit & 1); /* or else 0 */
+            for (int i = 0; i < ABREAST; i++)
+                chosen[i] = (chosen[i] & words[digit * ABREAST + i]) | ((chosen[i] | words[digit * ABREAST + i]) & is_one);
         }
-        set->any[a] = 0;
+        for (int i = 0; i < ABREAST; i++) {
+            chosen[i] &= ~board->blocked[w + i];
+            size += __builtin_popcountll(chosen[i]);
+        }
+    }
+    return size;
+}
+
+/* Choose random items until `wanted` of them are chosen; those that are added are listed. */
+static void add_some(Board *board, Stream *stream, int64_t size, int64_t wanted, int32_t *items) {
+    while (size < wanted) {
+        int64_t n_drawn = wanted - size;
+        const uint32_t *drawn = next_items(stream, &n_drawn);
+        for (int64_t i = 0; i < n_drawn; i++) {
+            uint64_t is_new = 1 ^ (has(board->blocked, drawn[i]) | has(board->chosen, drawn[i]));
+            board->chosen[drawn[i] / 64] |= is_new << drawn[i] % 64;
+            *items = (int32_t)drawn[i];
+            items += is_new;
+            size += is_new;
+        }
     }
 }
 
-/* Add draws to a user's `found` items by the set, and return how many these are then. */
-static int64_t add_many(Set *set, const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
-    int64_t *items = drawn->items + drawn->begin[user];
-    add_row(set, &drawn->excluded, user);
-    add_row(set, &drawn->taken, user);
-    for (int64_t i = 0; i < found; i++)
-        add(set, items[i]);
-    for (int64_t i = 0; i < size; i++)
-        found += add(set, draws[i]);
-    drop_row(set->words, &drawn->excluded, user);
-    drop_row(set->words, &drawn->taken, user);
-    empty(set, items);
-    return found;
-}
-
-/* Do as `add_many` by the user's own set; items are written once there are enough. */
-static int64_t add_kept(const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
-    uint64_t *words = drawn->kept + user * drawn->n_words;
-    int64_t *items = drawn->items + drawn->begin[user], room = found + size, listed = 0;
-    if (!found) {
-        mark_row(words, &drawn->excluded, user);
-        mark_row(words, &drawn->taken, user);
+/* Drop random items until `wanted` of them are chosen. */
+static void drop_some(Board *board, Stream *stream, int64_t size, int64_t wanted) {
+    while (size > wanted) {
+        int64_t n_drawn = size - wanted;
+        const uint32_t *drawn = next_items(stream, &n_drawn);
+        for (int64_t i = 0; i < n_drawn; i++) {
+            size -= has(board->chosen, drawn[i]);
+            board->chosen[drawn[i] / 64] &= ~((uint64_t)1 << drawn[i] % 64);
+        }
     }
-    for (int64_t i = 0; i < size; i++)
-        found += mark(words, draws[i]);
-    if (found < room)
-        return found;
-    drop_row(words, &drawn->excluded, user);
-    drop_row(words, &drawn->taken, user);
-    for (int64_t w = 0; w < drawn->n_words && listed + __builtin_popcountll(words[w]) <= room; w++)
-        listed += list_word(words[w], 64 * w, items + listed);
-    return found;
 }
 
-static int is_in_row(const Rows *rows, int64_t row, int64_t item) {
-    int is_in = 0;
-    for (int64_t k = rows->begin[row]; k < rows->begin[row + 1]; k++)
-        is_in |= rows->columns[k] == item;
-    return is_in;
-}
-
-/* Insert an item into ascending ones, unless it is there; return how many they are then. */
-static int64_t insert(int64_t *items, int64_t size, int64_t item) {
-    int64_t at = 0;
-    for (int64_t i = 0; i < size; i++)
-        at += items[i] < item;
-    if (at < size && items[at] == item)
-        return size;
-    memmove(items + at + 1, items + at, (size - at) * sizeof *items);
-    items[at] = item;
-    return size + 1;
-}
-
-/* Do as `add_many` one by one, which is faster for the few that are missing after a first round. */
-static int64_t add_few(const Drawn *drawn, int64_t user, const int64_t *draws, int64_t size, int64_t found) {
-    int64_t *items = drawn->items + drawn->begin[user];
-    for (int64_t i = 0; i < size; i++)
-        if (!is_in_row(&drawn->excluded, user, draws[i]) && !is_in_row(&drawn->taken, user, draws[i]))
-            found = insert(items, found, draws[i]);
-    return found;
-}
-
-/* Add a user's draws that are new to the items; return how many draws were used, which is how many were missing. */
-static int64_t add_user(Set *set, Drawn *drawn, int64_t user, const int64_t *draws) {
-    int64_t found = drawn->found[user], missing = drawn->begin[user + 1] - drawn->begin[user] - found;
-    if (!missing)
-        return 0;
-    if (drawn->kept)
-        drawn->found[user] = add_kept(drawn, user, draws, missing, found);
+/* Draw without repetition from `left` candidates; the stream begins after the words for their chances. */
+static void draw_distinct(Board *board, Stream *stream, const Draws *draws, int64_t user, int64_t left, int32_t *items) {
+    int64_t size = draws->sizes[user], is_rest = draws->way == DISTINCT && 2 * size > left;
+    int64_t wanted = is_rest ? left - size : size, share = (wanted << DIGITS) / left;
+    int is_dense = draws->way == DISTINCT && share >= LEAST_SHARE;
+    int64_t found = is_dense ? choose_some(board, draws->seeds[user], share) : 0;
+    add_some(board, stream, found, wanted, items);
+    drop_some(board, stream, found, wanted);
+    if (is_dense || is_rest)
+        list_chosen(board, is_rest, items);
     else
-        drawn->found[user] = missing <= FEW ? add_few(drawn, user, draws, missing, found)
-                                            : add_many(set, drawn, user, draws, missing, found);
-    return missing;
+        for (int64_t i = 0; i < size; i++)
+            board->chosen[items[i] / 64] = 0;
 }
 
-/* Return whether all numbers are in 0..range - 1. */
-static int are_below(const int64_t *numbers, int64_t size, int64_t range) {
+/* Draw with repetition. */
+static void draw_repeated(const Board *board, Stream *stream, int64_t size, int32_t *items) {
+    for (int64_t found = 0; found < size;) {
+        int64_t n_drawn = size - found;
+        const uint32_t *drawn = next_items(stream, &n_drawn);
+        for (int64_t i = 0; i < n_drawn; i++) {
+            items[found] = (int32_t)drawn[i];
+            found += !has(board->blocked, drawn[i]);
+        }
+    }
+}
+
+/* Begin the series of items of a user, after the words for `choose_some`; if few are left, it has no blocked ones. */
+static void start(Stream *stream, Board *board, uint64_t seed, int64_t left) {
+    int64_t is_sparse = left < board->n_items / SPARSE, range = is_sparse ? left : board->n_items;
+    if (is_sparse)
+        list_chosen(board, 1, board->candidates);
+    stream->state = (seed + (uint64_t)(DIGITS * board->n_words)) * STEP;
+    stream->range = (uint64_t)range;
+    stream->least = range ? ((uint64_t)1 << 32) % range : 0;
+    stream->list = is_sparse ? board->candidates : NULL;
+    stream->next = stream->size = 0;
+}
+
+/* Draw for a user whose excluded items are blocked, so that `left` are not. */
+static int64_t draw_candidates(
+    Board *board, const Draws *draws, int64_t user, int64_t left, Lists *taken, uint8_t *seen, int32_t *items) {
+    int64_t size = draws->sizes[user], n_both = find_blocked(board, taken, user, seen);
+    Stream stream;
+    if (draws->way == NESTED) /* the series must not depend on what is taken from it */
+        start(&stream, board, draws->seeds[user], left);
+    int64_t n_taken = block(board, taken, user);
+    left -= n_taken - n_both;
+    if (n_taken < 0 || size < 0 || (draws->way == REPEATED ? left < (size > 0) : left < size))
+        return INVALID;
+    if (draws->way != NESTED)
+        start(&stream, board, draws->seeds[user], left);
+    if (draws->way == REPEATED)
+        draw_repeated(board, &stream, size, items);
+    else if (size)
+        draw_distinct(board, &stream, draws, user, left, items);
+    return DONE;
+}
+
+int64_t draw_for_user(
+    Board *board, const Draws *draws, int64_t user, Lists *excluded, Lists *taken, uint8_t *seen, int32_t *items) {
+    int64_t n_excluded = block(board, excluded, user), status = INVALID;
+    if (n_excluded >= 0)
+        status = draw_candidates(board, draws, user, board->n_items - n_excluded, taken, seen, items);
+    unblock(board, excluded, user);
+    unblock(board, taken, user);
+    block_rest(board);
+    return status;
+}
+
+/* Return whether every span of a user lies in its list. */
+static int are_within(const Lists *lists, int64_t users) {
     int is_wrong = 0;
-    for (int64_t i = 0; i < size; i++)
-        is_wrong |= (uint64_t)numbers[i] >= (uint64_t)range;
+    for (int64_t user = 0; user < users; user++)
+        is_wrong |= lists->begin[user] < 0 || lists->begin[user] > lists->end[user] || lists->end[user] > lists->size;
     return !is_wrong;
 }
 
-/* Return whether the rooms lie within the items, are filled with items of the catalogue, and lack `size` ones. */
-static int has_room(const Drawn *drawn, int64_t size) {
-    const int64_t *begin = drawn->begin;
-    int64_t users = drawn->excluded.count, missing = 0;
-    if (drawn->taken.count != users || begin[0] != 0 || begin[users] > drawn->size)
-        return 0;
-    int is_wrong = 0;
-    for (int64_t user = 0; user < users && !is_wrong; user++) {
-        int64_t found = drawn->found[user], is_span = begin[user] <= begin[user + 1] && begin[user + 1] <= drawn->size;
-        int64_t room = is_span ? begin[user + 1] - begin[user] : -1; /* of other numbers it could overflow */
-        is_wrong = found < 0 || found > room ||
-                   (!drawn->kept && !are_below(drawn->items + begin[user], found, drawn->n_items));
-        missing += is_wrong ? 0 : room - found;
-    }
-    return !is_wrong && missing == size;
-}
-
-int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size) {
-    int64_t users = drawn->excluded.count;
-    if ((drawn->kept && drawn->n_words < drawn->n_items / 64 + 1) || !has_room(drawn, size) || !are_below(draws, size, drawn->n_items) ||
-        !lies_within(&drawn->excluded, 0, users, drawn->n_items) ||
-        !lies_within(&drawn->taken, 0, users, drawn->n_items))
+int64_t draw_items(const Draws *draws, Lists *excluded, Lists *taken, int32_t *items) {
+    Board board;
+    if (!are_within(excluded, draws->users) || !are_within(taken, draws->users))
         return INVALID;
-    Set set;
-    if (!new_set(&set, drawn->n_items))
+    if (!new_board(&board, draws->n_items))
         return NO_MEMORY;
-    for (int64_t user = 0; user < users; user++)
-        draws += add_user(&set, drawn, user, draws);
-    free(set.words);
-    return DONE;
-}
-
-/* Add to each place, at most ABREAST of them, how many of the ascending numbers, less their indices, are not above it. Each
-   search has to wait for its own last step, so that several take hardly longer than one. */
-static void pass(const int32_t *ascending, int64_t size, int64_t *places, int64_t n_places) {
-    int64_t low[ABREAST] = {0};
-    for (int64_t half; size > 0; size -= half) {
-        half = (size + 1) / 2;
-        for (int64_t i = 0; i < n_places; i++) {
-            int64_t last = low[i] + half - 1;
-            low[i] += half & -(int64_t)(ascending[last] - last <= places[i]);
-        }
+    int64_t status = DONE;
+    for (int64_t user = 0; user < draws->users && status == DONE; user++) {
+        status = draw_for_user(&board, draws, user, excluded, taken, NULL, items);
+        items += status == DONE ? draws->sizes[user] : 0;
     }
-    for (int64_t i = 0; i < n_places; i++)
-        places[i] += low[i];
-}
-
-int64_t items_at_places(const Rows *excluded, int64_t n_items, const int64_t *begin, int64_t *places, int64_t size) {
-    int64_t users = excluded->count;
-    if (begin[0] != 0 || begin[users] != size || !lies_within(excluded, 0, users, n_items))
-        return INVALID;
-    for (int64_t user = 0; user < users; user++) {
-        int64_t first = excluded->begin[user], n_excluded = excluded->begin[user + 1] - first;
-        int64_t is_span = begin[user] <= begin[user + 1] && begin[user + 1] <= size;
-        if (!is_span || n_excluded > n_items ||
-            !are_below(places + begin[user], begin[user + 1] - begin[user], n_items - n_excluded))
-            return INVALID;
-        for (int64_t i = begin[user]; i < begin[user + 1]; i += ABREAST) {
-            int64_t left = begin[user + 1] - i;
-            pass(excluded->columns + first, n_excluded, places + i, left < ABREAST ? left : ABREAST);
-        }
-    }
-    return DONE;
+    free_board(&board);
+    return status;
 }

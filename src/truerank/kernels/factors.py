@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Ints, refuse_score, slices
-from truerank.core.csr import owners
+from truerank.core.checks import AnyArray, Ints, refuse_score
 from truerank.kernels import library
+from truerank.kernels.draws import Draws
 from truerank.kernels.orders import Order
-from truerank.kernels.scores import Best, BestBlock, above_and_tied, best_of_blocks, best_scores, count_scores
-from truerank.kernels.user_blocks import Counts, Lists, Progress, UserBlock, count_blocks
+from truerank.kernels.scores import Best, BestBlock, best_of_blocks, best_scores, count_scores
+from truerank.kernels.user_blocks import Counts, Lists, Progress, Spans, UserBlock, count_blocks
 
 
 def score_pairs(
@@ -75,13 +75,14 @@ def count_sampled(own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: In
     >>> counts.above.tolist(), counts.tied.tolist(), counts.order.tolist()
     ([0, 2, 1], [1, 0, 0], [1, 0, 2])
     """
-    if library.load() is None:
-        return SampledCounts(*_count_sampled(own, own_bounds, sampled, bounds))
-    above, tied, order = np.zeros((3, own.size), np.int64)
-    scores = np.empty_like(own)
-    given = library.SampledArgument.of(own, own_bounds, sampled, bounds)
-    library.call(f"count_sampled_{own.dtype}", given, scores, order, above, tied)
-    return SampledCounts(above, tied, order, scores)
+    n_own, n_all = np.diff(own_bounds), np.diff(own_bounds) + np.diff(bounds)
+    column = np.arange(n_all.max(initial=0))
+    is_own, is_given = column < n_own[:, None], column < n_all[:, None]
+    table = np.zeros(is_own.shape, own.dtype)
+    table[is_own], table[is_given & ~is_own] = own, sampled
+    missing = Lists(np.append(0, np.cumsum(column.size - n_all)), np.nonzero(~is_given)[1])
+    counts = count_scores(table.__getitem__, column.size, missing, Lists(own_bounds, np.nonzero(is_own)[1]))
+    return SampledCounts(counts.above, counts.tied, counts.order, own[counts.order])
 
 
 class FactorSamples:
@@ -98,51 +99,58 @@ class FactorSamples:
     array([1])
     """
 
-    def __init__(self, factors: _FactorArrays) -> None:
+    def __init__(self, factors: _FactorArrays, n_pairs: int) -> None:
         self.factors = factors
-        self.whole_items = _as_whole(factors.columns, len(factors.items), factors.number)
+        self.unit = np.zeros(1)
+        self.whole = self._rounded() if n_pairs >= PAIRS_PER_WHOLE * len(factors.items) else None
 
     @classmethod
     def of(
         cls, user_factors: AnyArray, item_factors: AnyArray, item_bias: AnyArray | None, n_pairs: int
     ) -> FactorSamples | None:
-        """Return the counter, or None if so many pairs are not worth it, or if scores may not be finite."""
-        n_items, columns = item_factors.shape
-        if n_pairs < PAIRS_PER_WHOLE * n_items or not 0 < columns <= MOST_WHOLE_COLUMNS or library.load() is None:
+        """Return the counter for about so many pairs in all, or None if scores may not be finite."""
+        columns = item_factors.shape[1] + (item_bias is not None)
+        if not 0 < columns <= MOST_WHOLE_COLUMNS or library.load() is None:
             return None
         factors = _prepared(user_factors, item_factors, item_bias)
         is_in_range = factors.largest < WHOLE_BELOW and _largest(user_factors) < WHOLE_BELOW
-        return cls(factors) if is_in_range else None
+        return cls(factors, n_pairs) if is_in_range else None
+
+    def _rounded(self) -> AnyArray:
+        """Return the factors of all items in whole numbers; see kernels.h."""
+        _, items, bias = self.factors.arguments(self.factors.rows(np.zeros(0, np.int64)))
+        columns = -(-self.factors.width // library.WHOLE_COLUMNS) * library.WHOLE_COLUMNS
+        whole = np.empty((len(self.factors.items), columns), np.int16)
+        library.call(f"round_factors_{self.factors.number}", items, bias, whole, self.unit)
+        return whole
 
     def counts(self, users: Ints, own: Lists, sampled: Lists) -> SampledCounts:
         """Score and count the relevant and the sampled items of some users; there is one list of either for each."""
-        rows, number = self.factors.rows(users), self.factors.number
-        whole = [_as_whole(rows.__getitem__, len(rows), number), self.whole_items]
         above, tied, order = np.zeros((3, len(own.indices)), np.int64)
-        scores = np.empty(len(own.indices), number)
-        arguments = (
-            *self.factors.arguments(rows),
-            *(library.WholeRowsArgument.of(*each) for each in whole),
-            *(library.RowsArgument.of(*each) for each in (own, sampled)),
-        )
-        library.call(f"count_among_{number}", *arguments, scores, order, above, tied)
+        scores, seen = np.empty(len(own.indices), self.factors.number), np.zeros(len(own.indices), np.bool_)
+        first, second = Spans.of_lists(sampled), Spans.of_lists(own)
+        self._call(users, library.BlockArgument.of(first, second, scores, order, seen, above, tied), None)
         return SampledCounts(above, tied, order, scores)
 
+    def count_drawn(
+        self, train: Lists, test: Lists, draws: Draws, threads: int = 1, progress: Progress | None = None
+    ) -> Counts:
+        """Draw items for the users with held-out items, which are in neither list, and count them.
 
-def _as_whole(rows: Callable[[slice], AnyArray], size: int, number: np.dtype[Any]) -> tuple[AnyArray, AnyArray]:
-    """Return rows in whole numbers of 16 bits, each in a unit of its own, and the units; see kernels.h.
+        Arguments and results are those of `count_factors`, but for the draws.
+        """
 
-    Rows that are so short that scores may be rounded to zero have no unit.
-    """
-    parts, units = [], np.empty(size, number)
-    for some in slices(size, _ROUNDED_AT_ONCE):
-        exact = rows(some).astype(np.float64)
-        length, largest = np.sqrt(np.square(exact).sum(axis=1)), np.abs(exact).max(axis=1, initial=0)
-        fitting = np.maximum(length / (LONGEST_WHOLE - np.sqrt(exact.shape[1])), largest / LARGEST_WHOLE)
-        units[some] = np.where((length < WHOLE_FROM) & (length > 0), np.nan, fitting)
-        whole = np.rint(exact / np.where(fitting > 0, fitting, 1)[:, None])
-        parts.append(np.pad(whole.astype(np.int16), ((0, 0), (0, -exact.shape[1] % WHOLE_COLUMNS))))
-    return np.concatenate(parts), units
+        def count(block: UserBlock, stopped: Event) -> None:
+            if not stopped.is_set():
+                self._call(block.users, block.as_argument(self.factors.number), draws.as_argument(block.users))
+
+        n_users, work = int(np.count_nonzero(np.diff(test.indptr))), draws.size * (self.factors.width + WORK_PER_DRAW)
+        size = _fair_size(n_users, threads, max(WORK_PER_CALL // (DRAWN_SLOWER * work), 1))
+        return count_blocks(count, size, len(self.factors.items), train, test, threads, progress)
+
+    def _call(self, users: Ints, block: library.BlockArgument, draws: library.DrawsArgument | None) -> None:
+        given = (*self.factors.arguments(self.factors.rows(users)), self.whole, self.unit)
+        library.call(f"count_among_{self.factors.number}", *given, block, draws)
 
 
 USERS_PER_TILE = 12  # users scored together, or half as many; it only affects speed
@@ -153,10 +161,9 @@ COMPARED_BY_FLOAT32 = 1024  # held-out items per user; with more, a binary searc
 COLUMNS_FOR_INT16, WORK_FOR_INT16 = 32, 2**20  # factors, and multiply-adds per user, from which int16 pays off
 HELD_OUT_FOR_INT16 = 32  # held-out items per user, on average, up to which int16 pays off
 PAIRS_PER_WHOLE = 8  # pairs per item from which rounding all items before sampling pays off
-MOST_WHOLE_COLUMNS, WHOLE_COLUMNS = 1024, 16  # factors; rows of whole numbers are padded to a multiple
-LONGEST_WHOLE, LARGEST_WHOLE = 46340, 32766  # a row of whole numbers, and one of them
-WHOLE_FROM, WHOLE_BELOW = 2.0**-40, 2.0**40  # lengths and factors with which float32 neither under- nor overflows
-_ROUNDED_AT_ONCE = 4096  # rows
+MOST_WHOLE_COLUMNS = 1024  # factors that are rounded
+WHOLE_BELOW = 2.0**40  # factors with which float32 does not overflow
+WORK_PER_DRAW, DRAWN_SLOWER = 32, 4  # multiply-adds, and how many more take as long as one of an item that is not drawn
 ITEMS_PER_DEPTH = 32  # a depth below this share of the catalogue leaves few items to score
 WORK_PER_CALL = 2**33  # multiply-adds; a call can't be interrupted and lasts a few tenths of a second
 TIMES_FASTER = {"count_sieve": 4, "best_sieve": 4}  # than others; as each call rounds its users first, few are better
@@ -179,6 +186,11 @@ class _FactorArrays(NamedTuple):
     @property
     def number(self) -> np.dtype[Any]:
         return self.items.dtype
+
+    @property
+    def width(self) -> int:
+        """Factors of a user."""
+        return self.items.shape[1] + bool(self.bias.size)
 
     def rows(self, users: Ints) -> AnyArray:
         """Return the factors of some users."""
@@ -467,15 +479,3 @@ def _score_pairs(
         some = slice(start, start + _PAIRS)
         np.einsum("ij,ij->i", user_factors[users[some]], item_factors[items[some]], out=scores[some])
     return scores if item_bias is None else scores + item_bias[items].astype(scores.dtype)
-
-
-def _count_sampled(
-    own: AnyArray, own_bounds: Ints, sampled: AnyArray, bounds: Ints
-) -> tuple[Ints, Ints, Ints, AnyArray]:
-    """Return, from the top of each user down, the counts above and tied, the order, and the scores of own items."""
-    order = np.lexsort((-own, owners(own_bounds)))
-    scores, (above, tied) = own[order], np.zeros((2, own.size), np.int64)
-    for user in np.flatnonzero(np.diff(own_bounds)):
-        held, others = slice(*own_bounds[user : user + 2]), sampled[slice(*bounds[user : user + 2])]
-        above[held], tied[held] = above_and_tied(others, scores[held])
-    return above, tied, order, scores

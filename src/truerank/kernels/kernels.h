@@ -130,25 +130,6 @@ EXPORT int64_t score_pairs_float64(
     const Matrix *users, const Matrix *items, const double *bias, const int64_t *user_of, const int64_t *item_of,
     int64_t size, double *scores);
 
-/* Finite scores, of one type, of the relevant items of users and of candidates sampled for them: user u has
-   own_scores[own_bounds[u]] to own_scores[own_bounds[u + 1] - 1], and likewise scores. */
-typedef struct {
-    int64_t users;
-    const void *own_scores;
-    int64_t own_size;
-    const int64_t *own_bounds;
-    const void *scores;
-    int64_t size;
-    const int64_t *bounds;
-} Sampled;
-
-/* Count a user's sampled scores above and equal to each own one; `targets`, `order`, `above` and `tied` as in a
-   Block. Return DONE, INVALID if bounds do not ascend from 0 to the size, or NO_MEMORY. */
-EXPORT int64_t count_sampled_float32(
-    const Sampled *sampled, float *targets, int64_t *order, int64_t *above, int64_t *tied);
-EXPORT int64_t count_sampled_float64(
-    const Sampled *sampled, double *targets, int64_t *order, int64_t *above, int64_t *tied);
-
 /* A sparse matrix without values: row r has entries at columns[begin[r]] to
    columns[begin[r + 1] - 1]. */
 typedef struct {
@@ -158,50 +139,40 @@ typedef struct {
     int64_t size; /* of `columns` */
 } Rows;
 
-/* Rows of factors, the bias included, in whole numbers of 16 bits: what is rounded is the row divided by its unit, of the
-   type of the scores. A row of whole numbers is no longer than LONGEST_WHOLE, and a unit that is NaN tells that they are
-   not to be used. `numbers` are contiguous, and padded with zeros to a multiple of WHOLE_COLUMNS. */
-enum { LONGEST_WHOLE = 46340, WHOLE_COLUMNS = 16 };
+/* Random items for users: sizes[u] of them from a stream of random words that seeds[u] determines. The items of a user
+   depend on nothing else but the catalogue, the way, and the items that are not to be drawn. */
+enum {
+    DISTINCT, /* every set is equally likely */
+    NESTED,   /* the same, and the items for a smaller size are some of those for a larger one */
+    REPEATED, /* with repetition: every item is equally likely each time */
+};
 typedef struct {
-    const int16_t *numbers;
-    const void *units;
-    int64_t rows, columns;
-} WholeRows;
+    int64_t n_items, users, way;
+    const uint64_t *seeds;
+    const int64_t *sizes;
+} Draws;
 
-/* Score the relevant and the sampled items of users and count them, as `score_pairs` and `count_sampled`, but from whole
-   numbers if these decide. Row u of `users`, `whole_users`, `own` and `sampled` belongs to user u. Return DONE, INVALID or NO_MEMORY. */
+/* Write the items of all users, one after the other, with room for 8 more; none of `excluded` and of `taken`, whose lists
+   are in any order, is drawn. In what is NESTED, draws continue if the items of the former ones are taken. Return DONE,
+   INVALID if a list is not in the catalogue or too few items are left, or NO_MEMORY. */
+EXPORT int64_t draw_items(const Draws *draws, Lists *excluded, Lists *taken, int32_t *items);
+
+/* Factors in whole numbers of 16 bits, the bias included: what is rounded is the factor divided by `unit`, the same for all
+   rows, so that no row of them is longer than LONGEST_WHOLE. Rows are contiguous, and padded with zeros to a multiple
+   of WHOLE_COLUMNS. `unit` is 0 if the factors are too small. */
+enum { LONGEST_WHOLE = 32767, WHOLE_COLUMNS = 16, MOST_WHOLE_COLUMNS = 1024 };
+EXPORT int64_t round_factors_float32(const Matrix *items, const float *bias, int16_t *whole, double *unit);
+EXPORT int64_t round_factors_float64(const Matrix *items, const double *bias, int16_t *whole, double *unit);
+
+/* Score and count the relevant items of users and items drawn for them, or, without `draws`, those in `train`; from
+   whole numbers, where these decide, unless they are NULL. Users are as in `count_factors`. Return DONE, INVALID or
+   NO_MEMORY. */
 EXPORT int64_t count_among_float32(
-    const Matrix *users, const Matrix *items, const float *bias, const WholeRows *whole_users,
-    const WholeRows *whole_items, const Rows *own, const Rows *sampled, float *targets, int64_t *order,
-    int64_t *above, int64_t *tied);
+    const Matrix *users, const Matrix *items, const float *bias, const int16_t *whole, const double *unit, Block *block,
+    const Draws *draws);
 EXPORT int64_t count_among_float64(
-    const Matrix *users, const Matrix *items, const double *bias, const WholeRows *whole_users,
-    const WholeRows *whole_items, const Rows *own, const Rows *sampled, double *targets, int64_t *order,
-    int64_t *above, int64_t *tied);
-
-/* Items drawn for users, none twice: items[begin[u]] to items[begin[u + 1] - 1] is the room for those of user u, which
-   found[u] of them fill so far. Row u of `excluded` and of `taken` has items that are not drawn. If there are sets of bits
-   to keep from call to call (NULL if not), first empty, with n_words words per user, a user's items are filled in when
-   they are complete. */
-typedef struct {
-    int64_t n_items;
-    Rows excluded, taken;
-    int64_t *items;
-    int64_t size; /* of `items` */
-    const int64_t *begin;
-    int64_t *found;
-    uint64_t *kept;
-    int64_t n_words;
-} Drawn;
-
-/* Add draws from 0..n_items - 1, user by user as many as are missing, to the items if they are new; a user's items
-   are ascending then. Return DONE, INVALID or NO_MEMORY. */
-EXPORT int64_t add_draws(Drawn *drawn, const int64_t *draws, int64_t size);
-
-/* Overwrite places, counted from 0 among the items that are not in row u of `excluded`, which ascends, by these items: those
-   of user u are places[begin[u]] to places[begin[u + 1] - 1], and end at `size`. Return DONE or INVALID. */
-EXPORT int64_t items_at_places(
-    const Rows *excluded, int64_t n_items, const int64_t *begin, int64_t *places, int64_t size);
+    const Matrix *users, const Matrix *items, const double *bias, const int16_t *whole, const double *unit, Block *block,
+    const Draws *draws);
 
 /* Write to `total`, of width x width numbers, the sum of the outer products of the rows start..stop - 1 of
    `factors` with themselves; only the upper triangle is valid. `width` is a multiple of 16. `products`

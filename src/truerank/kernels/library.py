@@ -88,6 +88,12 @@ class ListsArgument(_Argument):
         ends = (address(each, np.int64, len(begin)) for each in (begin, end, next_))
         return cls(address(items, np.int32), len(items), *ends).keeping((items, begin, end, next_))
 
+    @classmethod
+    def of_rows(cls, indptr: AnyArray, indices: AnyArray) -> Self:
+        """Return a view of all lists, copied if the types differ."""
+        begin, end = (np.ascontiguousarray(each, np.int64) for each in (indptr[:-1], indptr[1:]))
+        return cls.of(np.ascontiguousarray(indices, np.int32), begin, end, begin.copy())
+
 
 class BlockArgument(_Argument):
     """Users, their two lists, and the counts for each held-out item."""
@@ -161,57 +167,16 @@ class HistoriesArgument(_Argument):
         return cls(rows, address(weights, weights.dtype, rows.size)).keeping((rows, weights), weights.dtype)
 
 
-class SampledArgument(_Argument):
-    """Scores of the relevant items of users, and of candidates sampled for them."""
+class DrawsArgument(_Argument):
+    """How items are drawn at random for users."""
 
-    _fields_ = (
-        ("users", _SIZE), ("own_scores", _ADDRESS), ("own_size", _SIZE), ("own_bounds", _ADDRESS),
-        ("scores", _ADDRESS), ("size", _SIZE), ("bounds", _ADDRESS),
-    )  # fmt: skip
+    _fields_ = (("n_items", _SIZE), ("users", _SIZE), ("way", _SIZE), ("seeds", _ADDRESS), ("sizes", _ADDRESS))
 
     @classmethod
-    def of(cls, own: AnyArray, own_bounds: Ints, scores: AnyArray, bounds: Ints) -> Self:
-        """Return a view of the arrays; both scores must be of one type, and both bounds have one more than users."""
-        ends = [address(each, np.int64, len(bounds)) for each in (own_bounds, bounds)]
-        numbers = [address(each, own.dtype) for each in (own, scores)]
-        sampled = cls(len(bounds) - 1, numbers[0], len(own), ends[0], numbers[1], len(scores), ends[1])
-        return sampled.keeping((own, own_bounds, scores, bounds), own.dtype)
-
-
-class WholeRowsArgument(_Argument):
-    """Rows of factors in whole numbers, and the unit of each row."""
-
-    _fields_ = (("numbers", _ADDRESS), ("units", _ADDRESS), ("rows", _SIZE), ("columns", _SIZE))
-
-    @classmethod
-    def of(cls, numbers: AnyArray, units: AnyArray) -> Self:
-        """Return a view of a matrix, and of an array with one unit per row."""
-        rows, columns = numbers.shape
-        places = address(numbers, np.int16), address(units, units.dtype, rows)
-        return cls(*places, rows, columns).keeping((numbers, units), units.dtype)
-
-
-class DrawnArgument(_Argument):
-    """Items drawn for users, and those that are not to be drawn."""
-
-    _fields_ = (
-        ("n_items", _SIZE), ("excluded", RowsArgument), ("taken", RowsArgument),
-        ("items", _ADDRESS), ("size", _SIZE), ("begin", _ADDRESS), ("found", _ADDRESS),
-        ("kept", _ADDRESS), ("n_words", _SIZE),
-    )  # fmt: skip
-
-    @classmethod
-    def of(
-        cls, n_items: int, excluded: RowsArgument, taken: RowsArgument, items: Ints, begin: Ints, found: Ints, kept: Any
-    ) -> Self:
-        """Return a view of the arrays; `kept` has a row of words per user, or none."""
-        users = excluded.count
-        _check_length(taken.count, users)
-        places = address(begin, np.int64, users + 1), address(found, np.int64, users)
-        n_words = kept.size // max(users, 1)
-        sets = address(kept, np.uint64, users * n_words) if n_words else None
-        drawn = cls(n_items, excluded, taken, address(items, np.int64), len(items), *places, sets, n_words)
-        return drawn.keeping((excluded, taken, items, begin, found, kept))
+    def of(cls, n_items: int, way: int, seeds: AnyArray, sizes: Ints) -> Self:
+        """Return a view of the arrays, with one entry per user."""
+        places = address(seeds, np.uint64, len(sizes)), address(sizes, np.int64)
+        return cls(n_items, len(sizes), way, *places).keeping((seeds, sizes))
 
 
 class Array:
@@ -239,26 +204,24 @@ class Typed:
         return ctypes.byref(given)
 
 
-_BLOCK, _ROWS, _BEST, _DRAWN, _ORDERED = map(
-    ctypes.POINTER, (BlockArgument, RowsArgument, BestArgument, DrawnArgument, OrderedArgument)
+_BLOCK, _ROWS, _BEST, _DRAWS, _LISTS, _ORDERED = map(
+    ctypes.POINTER, (BlockArgument, RowsArgument, BestArgument, DrawsArgument, ListsArgument, OrderedArgument)
 )
-_FLOATS, _DOUBLES, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int32, np.int64))
+_FLOATS, _DOUBLES, _WHOLE, _PLACES, _SIZES = map(Array, (np.float32, np.float64, np.int16, np.int32, np.int64))
 _NARROW = Typed(MatrixArgument, np.float32)
 
 
 def _entries_of(kind: str) -> dict[str, list[Any]]:
     """Return the functions that there are for both types of numbers, with the types of their arguments."""
     numbers = Array(kind)
-    matrix, rows, sampled, whole = (
-        Typed(each, kind) for each in (MatrixArgument, HistoriesArgument, SampledArgument, WholeRowsArgument)
-    )
+    matrix, rows = (Typed(each, kind) for each in (MatrixArgument, HistoriesArgument))
     entries = {
         "count_factors": [matrix, matrix, numbers, _BLOCK, _SIZE, _SIZE],
         "count_top": [matrix, matrix, numbers, _BLOCK, _ORDERED, _SIZE, _SIZE, _SIZE],
         "count_scores": [matrix, _BLOCK],
         "count_sparse": [rows, rows, _SIZE, _BLOCK],
-        "count_sampled": [sampled, numbers, _SIZES, _SIZES, _SIZES],
-        "count_among": [matrix, matrix, numbers, whole, whole, _ROWS, _ROWS, numbers, _SIZES, _SIZES, _SIZES],
+        "round_factors": [matrix, numbers, _WHOLE, _DOUBLES],
+        "count_among": [matrix, matrix, numbers, _WHOLE, _DOUBLES, _BLOCK, _DRAWS],
         "best_factors": [matrix, matrix, numbers, _BEST, _ORDERED, _SIZE, _SIZE],
         "best_scores": [matrix, _BEST],
         "best_sparse": [rows, rows, _SIZE, _BEST],
@@ -279,8 +242,7 @@ ENTRIES: dict[str, list[Any]] = {
     "best_sieve": _entries_of("float32")["best_factors_float32"],
     "int16_lanes": [],
     "place_lists": [_BLOCK, _PLACES, _SIZE, _PLACES],
-    "add_draws": [_DRAWN, _SIZES, _SIZE],
-    "items_at_places": [_ROWS, _SIZE, _SIZES, _SIZES, _SIZE],
+    "draw_items": [_DRAWS, _LISTS, _LISTS, _PLACES],
     "check_columns": [_ROWS, _SIZE],
     "sum_squares": [_FLOATS, _SIZE, _SIZE, _SIZE, _DOUBLES, _FLOATS],
     "solve_rows": [_ROWS, _SIZE, _SIZE, _NARROW, _DOUBLES, _DOUBLES, _DOUBLES],
@@ -314,6 +276,13 @@ def _for_a_sweep(matrix: Any, width: int, panel: Any, pivot: Any, scaled: Any, _
     return (matrix, width**2), (panel, block * width), (pivot, block**2), (scaled, block * width)
 
 
+WHOLE_COLUMNS = 16  # rows of whole numbers are padded to a multiple of this
+
+
+def _whole_columns(items: Any, bias: Any) -> int:
+    return -(-(items.columns + (bias is not None)) // WHOLE_COLUMNS) * WHOLE_COLUMNS
+
+
 LENGTHS: dict[str, Callable[..., _Needed]] = {
     "count_factors": _for_factors,
     "count_narrow": _for_factors,
@@ -329,17 +298,20 @@ LENGTHS: dict[str, Callable[..., _Needed]] = {
     "best_scores": lambda scores, block: [(scores, block.users)],
     "count_sparse": lambda rows, _similarity, _width, block: [(rows, block.users)],
     "best_sparse": lambda rows, _similarity, _width, block: [(rows, block.users)],
-    "count_sampled": lambda sampled, *results: [(each, sampled.own_size) for each in results],
-    "count_among": lambda _users, items, bias, _whole_users, _whole_items, own, _sampled, *results: [
-        (bias, items.rows), *((each, own.size) for each in results)
+    "round_factors": lambda items, bias, whole, unit: [
+        (bias, items.rows), (whole, items.rows * _whole_columns(items, bias)), (unit, 1)
+    ],
+    "count_among": lambda users, items, bias, whole, unit, block, _draws: [
+        (users, block.users), (bias, items.rows), (whole, items.rows * _whole_columns(items, bias)), (unit, 1)
     ],
     "score_pairs": lambda _users, items, bias, user_of, item_of, size, scores: [
         (bias, items.rows), (user_of, size), (item_of, size), (scores, size)
     ],
     "score_dense": lambda rows, similarity, scores: [(scores, rows.rows.count * similarity.columns)],
     "score_sparse": lambda rows, _similarity, width, scores: [(scores, rows.rows.count * width)],
-    "add_draws": lambda _drawn, draws, size: [(draws, size)],
-    "items_at_places": lambda excluded, _n_items, begin, places, size: [(begin, excluded.count + 1), (places, size)],
+    "draw_items": lambda draws, excluded, taken, items: [
+        (excluded.arrays[1], draws.users), (taken.arrays[1], draws.users), (items, int(draws.arrays[1].sum()) + 8)
+    ],
     "sum_squares": lambda factors, width, _start, stop, total, products: [
         (factors, stop * width), (total, width**2), (products, width**2)
     ],

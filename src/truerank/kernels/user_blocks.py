@@ -56,6 +56,12 @@ class Spans(NamedTuple):
         begin, end = (lists.indptr[users + side].astype(np.int64) - first for side in (0, 1))
         return cls(np.ascontiguousarray(lists.indices[first:last], np.int32), begin, end, begin.copy())
 
+    @classmethod
+    def of_lists(cls, lists: Lists) -> Spans:
+        """Return the lists of all users."""
+        begin, end = (np.ascontiguousarray(each, np.int64) for each in (lists.indptr[:-1], lists.indptr[1:]))
+        return cls(np.ascontiguousarray(lists.indices, np.int32), begin, end, begin.copy())
+
     def of(self, row: int) -> NDArray[np.int32]:
         """Return one user's list."""
         return self.items[self.begin[row] : self.end[row]]

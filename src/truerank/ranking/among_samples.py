@@ -29,9 +29,10 @@ from truerank.core.samples import Sample
 from truerank.core.score_arrays import weight_above
 from truerank.core.threads import Memory, bounded, check_threads, fitting, progress_bar, share
 from truerank.data.candidates import Listed
-from truerank.data.interactions import PerUser
+from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.formats.text_files import read_negatives
+from truerank.kernels.draws import Draws
 from truerank.kernels.factors import SampledCounts
 from truerank.kernels.user_blocks import Lists, Progress
 from truerank.ranking.held_out import HeldOut, RankOptions, Unknown, Users, seed_with
@@ -219,17 +220,53 @@ def rank_by_design(
 
     `popularity` counts the training interactions of each item, unless those of `held` are all there are.
     """
-    pool = _pool(held, len(scorers), popularity, effort.seed)
     if isinstance(design, SequentialDesign):
+        pool = _pool(held, len(scorers), popularity, effort.seed, nested=True)
         return _rank_in_rounds(design, pool, held, scorers, rng, effort)
-    seed = int(rng.integers(2**63))
+    seed, total = int(rng.integers(2**63)), design.size * held.users.size
+    effort.check(total + held.test.items.size, design)
+    draws = design.draws(held.test.n_items, seed) if effort.seed is None and held.listed is None else None
+    found = [None if draws is None else _rank_drawn(draws, design, held, scorer, effort) for scorer in scorers]
+    if None not in found:
+        return [ranks for ranks in found if ranks is not None]
+    nested = effort.seed is not None
+    pool = _pool(held, len(scorers), popularity, effort.seed if nested else seed, nested=nested)
 
     def sample(number: int, start: int, stop: int) -> _Drawn:
         part = pool.part(start, stop)
         drawn = design.sample(part, np.random.default_rng([seed, number]))
         return drawn, design.weights(part, drawn)
 
-    return _rank_among(_Samples(design, sample, design.size * len(pool)), held, scorers, effort)
+    others = [scorer for scorer, ranks in zip(scorers, found, strict=True) if ranks is None]
+    rest = iter(_rank_among(_Samples(design, sample, total), held, others, effort))
+    return [next(rest) if ranks is None else ranks for ranks in found]
+
+
+def _rank_drawn(draws: Draws, design: SamplingDesign, held: HeldOut, scorer: Scorer, effort: Effort) -> Ranks | None:
+    """Rank by a scorer that counts draws without listing them; None if it can't."""
+    test, users = held.test, held.users
+    training = held.excluded or Interactions.of([], "train", n_users=test.n_users, n_items=test.n_items)
+    n_trained, n_relevant = (np.diff(each.indptr)[users] for each in (training, test))
+    if np.any(test.n_items - n_trained - n_relevant < draws.size):  # unless items are in both lists
+        design.check(held.n_candidates - n_relevant, draws.size)
+    train, held_out = (Lists(each.indptr, each.items) for each in (training, test))
+    with progress_bar("users", effort.progress, total=users.size) as bar:
+        counts = scorer.count_drawn(train, held_out, draws, threads=effort.threads, progress=bar.update)
+    if counts is None:
+        return None
+    both = np.diff(bounds(counts.seen)[test.indptr])[users]
+    same = None if held.grades is None else _same_scores(scorer, test, counts.order)
+    sample = Sample(design, test.n_items - n_trained + both)
+    n_candidates = n_relevant + draws.size
+    return held.ranks(counts.order, counts.above, counts.tied, n_candidates, same, sample=sample, notes=held.notes)
+
+
+def _same_scores(scorer: Scorer, test: Interactions, order: Ints) -> Bools:
+    """Return for each relevant item, from the top, whether it has the score of the one before it."""
+    scores = checks.to_numpy(scorer.pairs(test.users, test.items.astype(np.int64)), "scores")[order]
+    same: Bools = np.diff(scores, prepend=np.nan) == 0
+    same[test.indptr[:-1][np.diff(test.indptr) > 0]] = False
+    return same
 
 
 _Drawn = tuple[Sequence[Ints], Sequence[Floats] | None]
@@ -324,7 +361,7 @@ def _ranks(blocks: Sequence[_Block], samples: _Samples, held: HeldOut) -> Ranks:
     return held.ranks(order, above, tied, n_candidates, same, sample=sample, notes=notes)
 
 
-def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None, seed: int | None) -> Pool:
+def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None, seed: int | None, *, nested: bool) -> Pool:
     """Return what is sampled from: for each user all items, or all listed ones, except training and held-out ones."""
     if held.train is not None and popularity is None:
         popularity = np.bincount(held.train.items, minlength=held.test.n_items)
@@ -333,7 +370,7 @@ def _pool(held: HeldOut, n_ranked: int, popularity: Ints | None, seed: int | Non
         marks = marks[held.users]
     marks.sort_indices()
     indptr, items = marks.indptr.astype(np.int64), marks.indices.astype(np.int64)
-    more = (popularity, held.users, held.with_unknown(held.scorers[n_ranked:], n_ranked), seed)
+    more = (popularity, held.users, held.with_unknown(held.scorers[n_ranked:], n_ranked), seed, nested)
     if held.listed is None:
         return Pool(held.test.n_items, ItemLists(indptr, items), *more)
     irrelevant = marks.data == 1

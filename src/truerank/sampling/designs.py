@@ -29,6 +29,7 @@ from truerank.core.checks import (
 from truerank.core.csr import bounds
 from truerank.core.ranks import Ranks
 from truerank.core.samples import DESIGNS, Design
+from truerank.kernels.draws import Draws, Way
 from truerank.sampling.laws import BINOMIAL, HYPERGEOMETRIC, AnyCounts, Law, draw_counts, draw_until
 from truerank.sampling.pools import FixedOrder, Order, Pool, RandomOrder, ScoreOrder
 
@@ -140,6 +141,10 @@ class SamplingDesign(Design):
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Return the sampled items of each user of a pool."""
 
+    def draws(self, n_items: int, seed: int) -> Draws | None:
+        """Return how a compiled loop draws what `sample` draws from a pool with this seed; None if none can."""
+        return None
+
     def weights(self, pool: Pool, sample: Sequence[Ints]) -> Sequence[Floats] | None:
         """Return the weight of each sampled item if `unequal_chances`; None if some candidate could not be sampled.
 
@@ -215,6 +220,9 @@ class UniformSampling(SamplingDesign):
             return pool.repeated(m, rng)
         users = np.arange(len(pool))
         return pool.distinct(users, np.full(users.size, m), rng)
+
+    def draws(self, n_items: int, seed: int) -> Draws:
+        return Draws(n_items, seed, self.size, Way.REPEATED if self.replace else Way.DISTINCT)
 
     def pmf(self, sampled_rank: ArrayLike, *, rank: ArrayLike, n: ArrayLike, i: int = 1, n_relevant: int = 1) -> Floats:
         """Return the probability of a sampled rank given the true one (eq. 15).

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truerank.core.checks import AnyArray, Floats, Ints, slices
-from truerank.core.csr import bounds, entries_of
-from truerank.kernels import library
+from truerank.core.csr import bounds, entries_of, owners
+from truerank.kernels.draws import Seeds, Way, draw_items, mixed, user_seeds, words
+from truerank.kernels.user_blocks import Lists
 from truerank.scoring.scorers import Scorer
 
-# users for whom at least this share of the items is excluded or drawn are handled one by one
-_DENSE = 0.5
 # proxy scores held at once: 32 MB
 _NUMBERS_AT_ONCE = 4_000_000
 # orders are computed this many times as far as they are needed
@@ -58,6 +56,10 @@ class ItemLists(Sequence[Ints]):
         ends = self.indptr[start : stop + 1]
         return ItemLists(ends - ends[0], self.items[ends[0] : ends[-1]])
 
+    def ascending(self) -> ItemLists:
+        """Return the lists, each sorted."""
+        return ItemLists(self.indptr, self.items[np.lexsort((self.items, owners(self.indptr)))])
+
     def of_users(self, users: Ints) -> ItemLists:
         """Return the lists of some users."""
         entries, indptr = entries_of(self.indptr, users)
@@ -81,8 +83,9 @@ class Pool:
     proxies : tuple of Scorer
         Cheap scorers that decide which candidates are scored first, for designs that have them.
     seed : int, optional
-        With a seed, what is drawn without repetition for a user depends only on the seed and the number of the user: a
-        smaller sample is a part of any larger one.
+        With a seed, what is drawn for a user depends only on the seed and the number of the user.
+    nested : bool
+        Whether what is drawn by the seed without repetition is a part of any larger sample.
     """
 
     n_items: int
@@ -91,6 +94,7 @@ class Pool:
     users: Ints | None = None
     proxies: tuple[Scorer, ...] = ()
     seed: int | None = None
+    nested: bool = False
 
     def __len__(self) -> int:
         return len(self.excluded)
@@ -111,8 +115,11 @@ class Pool:
 
     def part(self, start: int, stop: int) -> Pool:
         """Return the pool of consecutive users."""
-        users = self.numbers[start:stop]
-        return Pool(self.n_items, self._lists[start:stop], self.popularity, users, self.proxies, self.seed)
+        return replace(self, excluded=self._lists[start:stop], users=self.numbers[start:stop])
+
+    def seeds(self, users: Ints, rng: np.random.Generator) -> Seeds:
+        """Return a seed for each of some users of the pool."""
+        return user_seeds(int(rng.integers(2**63)) if self.seed is None else self.seed, self.numbers[users])
 
     def candidates(self, user: int) -> Ints:
         """Return all irrelevant candidates of a user, ascending.
@@ -144,19 +151,18 @@ class Pool:
         --------
         >>> import numpy as np
         >>> Pool(6, [np.array([1, 4]), np.array([0])]).repeated(4, np.random.default_rng(0)).items.tolist()
-        [5, 3, 3, 2, 2, 1, 1, 1]
+        [2, 2, 5, 2, 2, 1, 5, 4]
         """
-        places = [rng.integers(0, size, m) for size in self.sizes.tolist()]
-        return self._items_at(ItemLists.of(places))
+        users = np.arange(len(self))
+        return self._drawn(Way.REPEATED, users, np.full(users.size, m), rng)
 
-    def _items_at(self, places: ItemLists) -> ItemLists:
-        """Return the items at these positions among the candidates of each user."""
-        if library.load() is None:
-            return ItemLists.of([self.items_at(user, own) for user, own in enumerate(places)])
-        excluded = library.RowsArgument.of(self._lists.indptr, self._lists.items)
-        begin = np.ascontiguousarray(places.indptr, np.int64)
-        library.call("items_at_places", excluded, self.n_items, begin, places.items, len(places.items))
-        return places
+    def _drawn(
+        self, way: Way, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
+    ) -> ItemLists:
+        before = ItemLists.of([np.zeros(0, np.int64)] * users.size) if taken is None else taken
+        own = self._lists if users.size == len(self) else self._lists.of_users(users)
+        lists = (Lists(each.indptr, each.items) for each in (own, before))
+        return ItemLists(bounds(counts), draw_items(self.n_items, way, self.seeds(users, rng), counts, *lists))
 
     def distinct(
         self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
@@ -181,85 +187,8 @@ class Pool:
         >>> drawn.indptr.tolist(), drawn[0].tolist()
         ([0, 4, 6], [0, 2, 3, 5])
         """
-        before = ItemLists.of([np.zeros(0, np.int64)] * users.size) if taken is None else taken
-        drawn = _Draws.of(self.n_items, self._lists.of_users(users), before, counts)
-        used = np.diff(drawn.excluded.indptr) + np.diff(before.indptr) + counts
-        dense = np.flatnonzero((used > _DENSE * self.n_items) & (self.seed is None))
-        drawn.found[dense] = counts[dense]  # the others come first
-        add, tried = _add_by_numpy if library.load() is None else _add, np.zeros_like(counts)
-        while (missing := counts - drawn.found).any():
-            if self.seed is None:
-                add(drawn, rng.integers(0, self.n_items, int(missing.sum())))
-            else:
-                add(drawn, self._own_draws(users, tried, missing))
-                tried += missing
-        for user in dense.tolist():
-            drawn.lists[user][:] = np.sort(rng.choice(drawn.left(user), counts[user], replace=False, shuffle=False))
-        return drawn.lists
-
-    def _own_draws(self, users: Ints, tried: Ints, missing: Ints) -> Ints:
-        """Return the next items of each user's endless series, in which every item is equally likely."""
-        series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[users].astype(np.uint64)))
-        place = np.repeat(tried - bounds(missing)[:-1], missing) + np.arange(int(missing.sum()))
-        return (_mixed(np.repeat(series, missing) + place.astype(np.uint64)) % np.uint64(self.n_items)).astype(np.int64)
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a pseudo-random number for each of these numbers (splitmix64).
-
-    Examples
-    --------
-    >>> [hex(number) for number in _mixed(np.arange(2, dtype=np.uint64)).tolist()]
-    ['0xe220a8397b1dcdaf', '0x6e789e6aa1b965f4']
-    """
-    with np.errstate(over="ignore"):
-        mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
-
-
-class _Draws(NamedTuple):
-    """Lists of items with room for those that remain to be drawn, from a catalogue of which some are blocked."""
-
-    n_items: int
-    excluded: ItemLists
-    taken: ItemLists
-    lists: ItemLists
-    found: Ints
-    kept: NDArray[np.uint64]
-    """A set of bits per user, which the compiled loop keeps from call to call, if lists would be no smaller."""
-
-    @classmethod
-    def of(cls, n_items: int, excluded: ItemLists, taken: ItemLists, counts: Ints) -> _Draws:
-        indptr, n_words = bounds(counts), n_items // 64 + 1
-        kept = np.zeros(counts.size * n_words if indptr[-1] >= counts.size * n_words else 0, np.uint64)
-        room = ItemLists(indptr, np.zeros(indptr[-1], np.int64))
-        return cls(n_items, excluded, taken, room, np.zeros_like(counts), kept)
-
-    def left(self, user: int) -> Ints:
-        """Return all items that may be drawn for a user."""
-        is_left = np.ones(self.n_items, dtype=np.bool_)
-        is_left[self.excluded[user]] = is_left[self.taken[user]] = False
-        return np.flatnonzero(is_left)
-
-
-def _add(drawn: _Draws, draws: Ints) -> None:
-    """Take the next draws of each user, as many as are missing, unless they are blocked or have been drawn."""
-    excluded, taken = (library.RowsArgument.of(lists.indptr, lists.items) for lists in (drawn.excluded, drawn.taken))
-    lists = drawn.lists.items, drawn.lists.indptr
-    room = library.DrawnArgument.of(drawn.n_items, excluded, taken, *lists, drawn.found, drawn.kept)
-    library.call("add_draws", room, draws, len(draws))
-
-
-def _add_by_numpy(drawn: _Draws, draws: Ints) -> None:
-    missing = np.diff(drawn.lists.indptr) - drawn.found
-    for user in np.flatnonzero(missing):
-        fresh, draws = draws[: missing[user]], draws[missing[user] :]
-        known = drawn.lists[user][: drawn.found[user]]
-        kept = np.union1d(known, np.setdiff1d(fresh, np.concatenate([drawn.excluded[user], drawn.taken[user]])))
-        drawn.lists[user][: kept.size] = kept
-        drawn.found[user] = kept.size
+        way = Way.NESTED if self.nested else Way.DISTINCT
+        return self._drawn(way, users, counts, rng, None if taken is None else taken.ascending()).ascending()
 
 
 @dataclass(frozen=True)
@@ -286,8 +215,8 @@ class ListedPool(Pool):
         return np.diff(self.listed.indptr)
 
     def part(self, start: int, stop: int) -> ListedPool:
-        users = self.numbers[start:stop]
-        return ListedPool.of(self.n_items, self.listed[start:stop], self.popularity, users, self.proxies, self.seed)
+        listed, users = self.listed[start:stop], self.numbers[start:stop]
+        return replace(self, excluded=_Unlisted(self.n_items, listed), listed=listed, users=users)
 
     def candidates(self, user: int) -> Ints:
         return self.listed[user]
@@ -295,8 +224,9 @@ class ListedPool(Pool):
     def items_at(self, user: int, places: Ints) -> Ints:
         return self.listed[user][places]
 
-    def _items_at(self, places: ItemLists) -> ItemLists:
-        return ItemLists.of([self.items_at(user, own) for user, own in enumerate(places)])
+    def repeated(self, m: int, rng: np.random.Generator) -> ItemLists:
+        own = zip(self.listed, self.seeds(np.arange(len(self)), rng), strict=True)
+        return ItemLists.of([items[words(seed, 0, m) % np.uint64(items.size)] for items, seed in own])
 
     def distinct(
         self, users: Ints, counts: Ints, rng: np.random.Generator, taken: ItemLists | None = None
@@ -304,15 +234,15 @@ class ListedPool(Pool):
         left = [self.listed[user] for user in users.tolist()]
         if taken is not None:
             left = [np.setdiff1d(own, before) for own, before in zip(left, taken, strict=True)]
-        if self.seed is not None:
-            return ItemLists.of([self._own_first(*each) for each in zip(users, left, counts.tolist(), strict=True)])
-        drawn = (rng.choice(own, size, replace=False, shuffle=False) for own, size in zip(left, counts, strict=True))
-        return ItemLists.of([np.sort(own) for own in drawn])
+        each = zip(self.seeds(users, rng), left, counts.tolist(), strict=True)
+        return ItemLists.of([_first_in_own_order(*own) for own in each])
 
-    def _own_first(self, user: int, left: Ints, count: int) -> Ints:
-        """Return the first of the remaining items of a user's list, in the user's own order."""
-        series = _mixed(np.uint64(self.seed or 0) ^ _mixed(self.numbers[[user]].astype(np.uint64)))
-        return np.sort(left[np.argsort(_mixed(series + left.astype(np.uint64)), kind="stable")[:count]])
+
+def _first_in_own_order(seed: np.uint64, items: Ints, count: int) -> Ints:
+    """Return the first items in an order that the seed determines; they ascend."""
+    with np.errstate(over="ignore"):
+        order = np.argsort(mixed(seed + items.astype(np.uint64)), kind="stable")
+    return np.sort(items[order[:count]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from truerank.core.checks import (
 from truerank.core.csr import bounds, entries_of, holds, owners
 from truerank.core.matrices import Matrix, as_dense, as_matrix
 from truerank.data.interactions import Interactions, PerUser
+from truerank.kernels.draws import Draws
 from truerank.kernels.factors import (
     FactorSamples,
     SampledCounts,
@@ -113,6 +114,12 @@ class Scorer(ABC):
         valid as long as the scorer does not change.
         """
         return lambda *given: count_pairs(self, *given)[0]
+
+    def count_drawn(
+        self, train: Lists, test: Lists, draws: Draws, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts | None:
+        """Count items drawn at random as `count` counts all; None if it would be no faster than to score pairs."""
+        return None
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of pairs to ``keep(positions, scores)`` in parts; return the pairs that could not be scored.
@@ -335,6 +342,14 @@ class Factors(ArrayScorer):
         samples = FactorSamples.of(self.user_factors, self.item_factors, self.item_bias, n_pairs)
         return super().for_samples(n_pairs) if samples is None else samples.counts
 
+    def count_drawn(
+        self, train: Lists, test: Lists, draws: Draws, *, threads: int = 1, progress: Progress | None = None
+    ) -> Counts | None:
+        """Draw, score and count in one compiled loop, unless scores may not be finite."""
+        n_pairs = draws.size * int(np.count_nonzero(np.diff(test.indptr)))
+        samples = FactorSamples.of(self.user_factors, self.item_factors, self.item_bias, n_pairs)
+        return None if samples is None else samples.count_drawn(train, test, draws, threads, progress)
+
     def count(self, train: Lists, test: Lists, *, threads: int = 1, progress: Progress | None = None) -> Counts:
         """Count in one compiled loop that computes and compares scores, or on the device of the tensors."""
         if self.tensors is not None:
@@ -542,14 +557,6 @@ class FunctionScorer(Scorer):
             raise failed(failures, *self._names(users, items), "give `store` to keep the others.")
         return scores
 
-    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
-        """Return a function that scores and counts samples, of about this many pairs in all.
-
-        Its arguments are users, and two `Lists` with one list for each of them: relevant items, and sampled ones. It is
-        valid as long as the scorer does not change.
-        """
-        return lambda *given: count_pairs(self, *given)[0]
-
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of each call to `keep`; return the pairs that failed after all repetitions."""
         return self.calls.run(users, items, keep)[1] if self.takes_pairs else super().ask(users, items, keep)
@@ -599,14 +606,6 @@ class Renumbered(Scorer):
         self.n_users, self.n_items = users.size, items.size
         self.batch_size, self.concurrent = scorer.batch_size, scorer.concurrent
         self.takes_pairs, self.cost_per_score = scorer.takes_pairs, scorer.cost_per_score
-
-    def for_samples(self, n_pairs: int) -> Callable[..., SampledCounts]:
-        """Return a function that scores and counts samples, of about this many pairs in all.
-
-        Its arguments are users, and two `Lists` with one list for each of them: relevant items, and sampled ones. It is
-        valid as long as the scorer does not change.
-        """
-        return lambda *given: count_pairs(self, *given)[0]
 
     def ask(self, users: Ints, items: Ints, keep: Keep) -> list[Failure]:
         """Pass the scores of pairs in the new order to `keep`, as the scorer does."""
