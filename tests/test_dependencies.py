@@ -71,8 +71,8 @@ def needs(package: str) -> set[str]:
 def licence(package: str) -> str:
     about = metadata.metadata(package)
     classifiers = [each for each in about.get_all("Classifier") or [] if each.startswith("License ::")]
-    named = about.get("License-Expression") or about.get("License", "").partition("\n")[0]  # some give the whole text
-    return " ".join([named, *classifiers])
+    named = about.get_all("License-Expression") or about.get_all("License") or [""]
+    return " ".join([named[0].partition("\n")[0], *classifiers])  # some give the whole text
 
 
 @pytest.mark.parametrize("package", sorted(needs("truerank") - {"truerank"}))

@@ -41,7 +41,7 @@ class Opened:
             "requestfailed": self.request,
         }
         for event, handler in handlers.items():
-            (self.page.on if start else self.page.remove_listener)(event, handler)  # type: ignore[call-overload]
+            (self.page.on if start else self.page.remove_listener)(event, handler)
 
     def hear(self, message: ConsoleMessage) -> None:
         self.messages.append(f"{message.type}: {message.text}")
