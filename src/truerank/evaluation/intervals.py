@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from itertools import product
 from types import ModuleType
@@ -70,7 +69,6 @@ def student_interval(mean: float, standard_error: float, n: int, level: float) -
     return Interval(mean - reach, mean + reach)
 
 
-@lru_cache(1 << 10)  # many intervals have the same level and number of units
 def student_quantile(df: float, level: float) -> float:
     r"""Return the number that bounds the absolute value of Student's t with the given probability.
 
