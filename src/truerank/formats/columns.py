@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from truerank.core.checks import InputError
 
@@ -158,6 +157,5 @@ def _only(name: str, present: Sequence[str], where: str) -> int:
     return list(present).index(name)
 
 
-@lru_cache(1 << 10)
 def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
