@@ -258,7 +258,7 @@ def _with_ids(rows: Rows, whole: bool) -> Rows:
 
 def _filled(column: pa.ChunkedArray, kind: pa.DataType) -> AnyArray:
     """Return a column as an array of numbers of a type, one chunk at a time so that there is no second copy."""
-    values = np.empty(len(column), kind.to_pandas_dtype())
+    values = np.empty(len(column), np.dtype(str(kind)))  # Arrow's own conversion of the type needs pandas
     start = 0
     for chunk in column.chunks:
         values[start : start + len(chunk)] = chunk.cast(kind).to_numpy(zero_copy_only=False)
