@@ -37,6 +37,15 @@ def test_that_many_users_establish_the_order_with_that_probability() -> None:
     assert np.mean(drawn > 0) + np.mean(drawn == 0) / 2 == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.parametrize("probability", [0.8, 0.95])
+def test_how_many_users_a_test_takes(probability: float) -> None:
+    """The multiple in the note gives a normal test at 5 % that power."""
+    found = tr.plan(PILOT, "rr", [], probability=probability)
+    times = float(found.notes[-1].split("at least ")[1].split(" times")[0])
+    power = stats.norm.sf(stats.norm.ppf(0.975) - stats.norm.ppf(probability) * times**0.5)
+    assert power == pytest.approx(probability, abs=0.01)
+
+
 def test_an_order_that_sampling_reverses_is_never_established() -> None:
     toy = {
         "A": tr.Ranks.from_ranks([100, 100, 100, 100, 100], n=10_000),
@@ -88,7 +97,7 @@ def test_equally_good_recommenders_have_no_order(other: list[int]) -> None:
     assert {each.right for each in found.designs} == {None}
     assert all(math.isnan(each.probability) and math.isinf(each.users) for each in found.designs)
     assert {(each.ordered, each.right_from, each.enough) for each in found.sizes} == {(False, None, None)}
-    assert all("there is no order to establish" in sentence for sentence in found.conclusions)
+    assert all("there is no order to show" in sentence for sentence in found.conclusions)
     assert "wrong" not in " ".join(found.conclusions)
     assert str(found).count("no order") == len(found.designs)
 
@@ -188,7 +197,7 @@ def test_more_users_do_not_replace_runs() -> None:
     assert users == sorted(users, reverse=True)
     assert "all candidates, 1 run each" in str(found)
     assert (
-        found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users establishes the order."
+        found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users shows the order."
     )
 
 

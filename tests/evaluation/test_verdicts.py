@@ -148,11 +148,11 @@ def test_what_a_gate_decides(known: float, margin: float, decision: str) -> None
 
 @pytest.mark.parametrize("options", [{}, {"lower_is_better": True}])
 def test_instances_needed_are_those_of_a_normal_test(options: dict[str, Any]) -> None:
-    """100 instances with a standard deviation of 10 for each, and runs whose error stays."""
+    """100 instances with a standard deviation of 10 for each, and runs whose error stays; two-sided without a margin."""
     for known, margin, level, power in ((3.0, 0.0, 0.95, 0.8), (-2.0, 5.0, 0.9, 0.9), (1.0, 0.5, 0.99, 0.5)):
         sign = -1 if options else 1
         found = difference(sign * known, n_units=100, **options)
-        quantiles = stats.norm.ppf(level) + stats.norm.ppf(power)
+        quantiles = stats.norm.ppf(level if margin else (1 + level) / 2) + stats.norm.ppf(power)
         needed = found.instances_needed(margin, level=level, power=power)
         assert needed == math.ceil((quantiles * 10 / (known + margin)) ** 2)
         runs = dataclasses.replace(found, run_error=0.6)
@@ -163,6 +163,13 @@ def test_instances_needed_are_those_of_a_normal_test(options: dict[str, Any]) ->
         assert runs.user_error == pytest.approx(0.8)
         assert dataclasses.replace(runs, sampling_error=0.48).user_error == pytest.approx(0.64)
     assert difference(2.0, baseline_mean=-4.0).relative == 0.5
+
+
+def test_instances_needed_to_find_a_loss_also_show_that_it_is_one() -> None:
+    """A loss beyond a small margin fails a gate only if the new one is worse by the two-sided test, too."""
+    for margin, distance, level in ((0.01, 2.0, 0.975), (1.0, 1.0, 0.95)):
+        wanted = ((stats.norm.ppf(level) + stats.norm.ppf(0.8)) * 10 / distance) ** 2
+        assert difference(-2.0, n_units=100).instances_needed(margin) == math.ceil(wanted)
     assert math.isnan(difference(2.0, baseline_mean=0.0).relative)
 
 

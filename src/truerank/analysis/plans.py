@@ -1,4 +1,4 @@
-"""`plan`: what a study must be like to establish the order of two recommenders."""
+"""`plan`: what a study must be like to show the order of two recommenders."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ SIZES = (10, 30, 100, 300, 1000)
 _PLAUSIBLE = 3
 # differences of means that are nothing but rounding
 _ROUNDING = 1e-12
-_NO_ORDER = "there is no order to establish: both are equally good on these users."
+_NO_ORDER = "there is no order to show: both are equally good on these users."
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ class PlannedDesign:
     probability : float
         Probability that one run shows the correct order on these users; NaN if there is none.
     users : float
-        Number of users like those of the pilot that establish the order with the target probability; infinite if none
-        does.
+        Number of users like those of the pilot whose means are in the correct order with the target probability;
+        infinite if there is none.
     repetitions : float
         Number of independent runs on the users of the pilot whose average does so; infinite if none does.
     """
@@ -169,9 +169,9 @@ class EnoughCandidates:
     ordered : bool
         Whether there is an order: the exact difference is not 0.
     right_from : int or None
-        Smallest m from which the expected order is correct: more users, or more runs, would establish it.
+        Smallest m from which the expected order is correct: more users, or more runs, would show it.
     enough : int or None
-        Smallest m from which one run on the users of the pilot establishes it with the target probability.
+        Smallest m from which one run on the users of the pilot shows it with the target probability.
     """
 
     metric: str
@@ -220,21 +220,21 @@ class Plan(Tabular[Record]):
         if not each.right:
             return f"{way}: the wrong order is expected, and more users or runs only confirm it."
         if math.isinf(each.users):
-            return f"{way}: no number of users establishes the order."
-        return f"{way}: {_count(each.users)} users establish the order with a probability of {self._target}."
+            return f"{way}: no number of users shows the order."
+        return f"{way}: {_count(each.users)} users show the order with a probability of {self._target}."
 
     def _of_candidates(self, each: EnoughCandidates) -> str:
         name = each.metric if each.design == "uniform" else f"{each.metric} with {each.design}"
         if not each.ordered:
             return f"{name} with sampled candidates: {_NO_ORDER}"
         if each.right_from is None:
-            return f"{name}: no number of sampled candidates establishes the order; rank all of them."
+            return f"{name}: no number of sampled candidates shows the order; rank all of them."
         sampled = "candidate" if each.right_from == 1 else "candidates"
         start = f"{name}: the expected order is correct from {each.right_from:,} sampled {sampled} on"
         if each.enough is None:
             return f"{start}, but one run on these {self.users:,} users is not enough, however many are sampled."
         run = f"in one run on these {self.users:,} users"
-        return f"{start}; {each.enough:,} establish it with a probability of {self._target} {run}."
+        return f"{start}; {each.enough:,} show it with a probability of {self._target} {run}."
 
 
 def _count(number: float) -> str:
@@ -249,7 +249,7 @@ def plan(
     probability: float = 0.95,
     rng: Rng = None,
 ) -> Plan:
-    """Return how many users, or candidates and runs, it takes to establish the order of two recommenders.
+    """Return how many users, or candidates and runs, it takes until means show the order of two recommenders.
 
     The metrics, sampled or not, are predicted from the ranks of a pilot. For exact ranks and uniform sampling, their
     expectation and variance over samples are exact; otherwise they are found by repeated draws. It is assumed that
@@ -267,7 +267,8 @@ def plan(
         Ways to sample candidates: ``100`` or ``"uniform(100, replace)"``, uniformly; ``"inverse(2)"``, with the
         recommended estimators. Designs that need more candidates than some user has are left out.
     probability : float
-        Target probability of finding the order of the exact metric.
+        Target probability that the means shown have the order of the exact metric. A note says how many times as many
+        users a test takes to find it.
     rng : int or numpy.random.Generator, optional
         Seed of the draws.
 
@@ -311,7 +312,7 @@ def plan(
         len(same[first]),
         (*work.without_sampling(), *rows),
         tuple(work.enough(each, *kind) for kind in sizes.items() for each in chosen if not each.pools_instances),
-        (*notes, *work.notes, *_doubts(same, work.metrics, work.difference)),
+        (*notes, *work.notes, *_doubts(same, work.metrics, work.difference), _meaning(probability)),
     )
 
 
@@ -333,8 +334,8 @@ def _plan_of_runs(
     parts = {str(metric): _Parts.of(pilot, metric) for metric in metrics}
     first, second = runs
     rows = [parts[str(metric)].row(metric, count, probability) for metric in metrics for count in _RUNS]
-    doubts = _doubts(runs, metrics, lambda metric: parts[str(metric)].mean)
-    return Plan((first, second), probability, len(next(iter(same.values()))), tuple(rows), (), (*notes, *doubts))
+    notes = (*notes, *_doubts(runs, metrics, lambda metric: parts[str(metric)].mean), _meaning(probability))
+    return Plan((first, second), probability, len(next(iter(same.values()))), tuple(rows), (), notes)
 
 
 @dataclass(frozen=True)
@@ -398,6 +399,16 @@ def _doubts(ranks: Mapping[str, Runs], metrics: Sequence[Metric], assumed: Calla
         return []
     pairs = zip(found, exact.values(), strict=True)
     return [note for each, metric in pairs if (note := _doubt(each, assumed(metric)))]
+
+
+def _meaning(probability: float) -> str:
+    """Return a note on what "users needed" means, and how many more it takes to find the order by a test."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(probability))
+    times = ((float(ndtri(0.975)) + z) / z) ** 2
+    needed = f"with the users needed, means are in the correct order with a probability of {100 * probability:g} %"
+    return f"{needed}; for a test at 5 % to find it as often takes at least {times:.1f} times as many"
 
 
 def _doubt(found: Difference, assumed: float) -> str:

@@ -122,7 +122,7 @@ def _read_designs(_ctx: click.Context, _param: click.Parameter, texts: tuple[str
 @options.columns_option
 @options.format_option
 def plan(sources: dict[str, str], metrics: tuple[str, ...], columns: dict[str, str], form: str, **how: Any) -> None:
-    """Say how many users, or candidates and runs, it takes to establish the order of two recommenders.
+    """Say how many users, or candidates and runs, it takes until means show the order of two recommenders.
 
     RANKS are two files of ranks of a pilot, exact or sampled, as for `truerank evaluate`, named by
     NAME or by the file.

@@ -187,9 +187,7 @@ class Check:
     def _needed(self) -> str:
         if self.found.bounded:
             return "the sampled candidates do not determine it, so rank all of them"
-        # without a margin the new one must be better by a two-sided test
-        level = self.found.level if self.margin else (1 + self.found.level) / 2
-        needed = self.found.instances_needed(self.margin, level=level)
+        needed = self.found.instances_needed(self.margin, level=self.found.level)
         if not math.isfinite(needed):
             return "no number of instances would settle it if the true difference is the observed one"
         return f"about {max(int(needed), self.found.n + 1):,} instances would settle it with a probability of 80 %"

@@ -185,15 +185,24 @@ class Difference(Tabular[Record]):
         return -check_margin(margin) < low and high < margin
 
     def instances_needed(self, margin: float = 0.0, *, level: float | None = None, power: float = 0.8) -> float:
-        """Return how many instances settle whether the loss is below `margin`, with a probability of `power`.
+        """Return how many instances settle, with a probability of `power`, whether the baseline may be replaced.
 
-        The true difference, and the spread of differences, are assumed to be as observed. Infinite if the
-        difference is the margin, or if more candidates (`bounded`) or more runs are needed instead.
+        As in `truerank gate`, a one-sided test rules out a loss of `margin` or more. Who is better, which has to be
+        known without a margin or before a loss can be found, is decided by a two-sided test. The true difference, and
+        the spread of differences, are assumed to be as observed. Infinite if the difference is the margin, or if more
+        candidates (`bounded`) or more runs are needed instead.
         """
+        level, loss = self._level(level), -self.gain - check_margin(margin)
+        tests = [(loss, level)] if margin else []
+        if loss > 0 or not margin:
+            tests.append((self.gain, (1 + level) / 2))
+        return max(self._instances(abs(distance), sure, power) for distance, sure in tests)
+
+    def _instances(self, distance: float, level: float, power: float) -> float:
+        """Return how many instances a one-sided test of a distance takes."""
         from scipy.special import ndtri
 
-        distance = abs(self.gain + check_margin(margin))
-        quantiles = ndtri(self._level(level)) + ndtri(power)
+        quantiles = ndtri(level) + ndtri(power)
         # more instances can't settle what the runs leave open
         left = distance**2 - (quantiles * self.run_error) ** 2
         spread = self._instance_error * math.sqrt(self.n)
