@@ -79,6 +79,13 @@ def test_text(content: bytes, tmp_path: Path, small_pieces: Callable[[int], None
         assert_same(tr.read_interactions(path), expected)
 
 
+def test_blanks_after_a_byte_order_mark_are_not_a_field(tmp_path: Path) -> None:
+    lists, truth = tmp_path / "run", tmp_path / "qrels"
+    lists.write_bytes(b"\xef\xbb\xbf  1 Q0\ta 1  2.0 tag \n 1 Q0 b 2 1.0 tag\n")
+    truth.write_bytes(b"\xef\xbb\xbf\t1  0 b\t1 \n")
+    assert tr.values(tr.read_lists(lists, truth), "rr@2").tolist() == [1 / 2]
+
+
 def assert_same(found: tr.Interactions, expected: tr.Interactions) -> None:
     for name in ("user_ids", "item_ids", "indptr", "items", "values", "ratings", "times", "positions"):
         a, b = getattr(found, name), getattr(expected, name)

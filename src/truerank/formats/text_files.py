@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -169,7 +170,7 @@ def decode(content: bytes, *, cut: bool = False) -> tuple[str, bool]:
     >>> decode("é".encode()), decode("é".encode("latin-1"))
     (('é', False), ('é', True))
     """
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.removeprefix(codecs.BOM_UTF8)
     try:
         return content.decode(), False
     except UnicodeDecodeError as error:
@@ -193,7 +194,8 @@ def _split(lines: Any, delimiter: str, quoted: bool) -> Iterator[tuple[int, list
 
 def _with_single_blanks(content: bytes) -> bytes:
     end = b"\n" if content.endswith((b"\n", b"\r")) else b""
-    return b"\n".join(b" ".join(line.split()) for line in content.splitlines()) + end
+    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()  # blanks after the mark are not a field
+    return b"\n".join(b" ".join(line.split()) for line in lines) + end
 
 
 def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
