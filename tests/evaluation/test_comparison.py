@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -243,6 +244,7 @@ def test_the_header_names_an_adjustment_if_there_is_one(names: str, header: str)
 def test_few_instances_are_noted(n: int) -> None:
     notes = tr.compare(some_ranks(n), "rr").notes
     assert any("independent instances: intervals and p-values are rough" in note for note in notes) == (n < 30)
+    assert "only 1 independent instance: too few for an interval or a p-value" in tr.compare(some_ranks(1), "rr").notes
 
 
 def test_reversed_pairs() -> None:
@@ -267,6 +269,17 @@ def test_instances_are_matched_by_id() -> None:
     assert tr.compare(shuffled, "ap").differences == tr.compare(ranks, "ap").differences
     text = ranks | {"B": tr.Ranks.from_ranks(ranks["B"].rank, n=100, ids=np.arange(50).astype(str))}
     assert tr.compare(text, "ap").differences == tr.compare(ranks, "ap").differences
+
+
+def test_different_numbers_of_candidates_are_noted() -> None:
+    said = "2 instances were ranked among different numbers of candidates by 'A' and 'B', such as 80 and 8 for "
+    for ids, name in ((None, "1"), (["x", "y", "z"], "'y'")):
+        whole = tr.Ranks.from_ranks([5, 6, 7], n=[90, 80, 70], ids=ids)
+        fewer = tr.Ranks.from_ranks([1, 2, 3], n=[90, 8, 7], ids=ids)
+        assert f"{said}{name}: fewer make better ranks" in tr.compare({"A": whole, "B": fewer}, "rr").notes
+        assert not any("candidates" in note for note in tr.compare({"A": whole, "B": whole}, "rr").notes)
+        cut = replace(fewer, depth=3)
+        assert not any("candidates" in note for note in tr.compare({"A": whole, "B": cut}, "rr@3").notes)
 
 
 def test_unmatched_instances_are_refused_or_counted() -> None:
@@ -328,7 +341,7 @@ def test_instances_needed_by_the_formula_for_small_differences() -> None:
     rng = np.random.default_rng(3)
     ranks = {name: tr.Ranks.from_ranks(rng.integers(1, most, 200), n=50) for name, most in (("A", 20), ("B", 30))}
     found = tr.compare(ranks, "rr")[0]
-    quantiles = stats.norm.ppf([0.95, 0.8]).sum()
+    quantiles = stats.norm.ppf([0.975, 0.8]).sum()
     wanted = (quantiles * found.standard_error * np.sqrt(200) / found.gain) ** 2
     assert found.instances_needed(level=0.95, power=0.8) == np.ceil(wanted)
 

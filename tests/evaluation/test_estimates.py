@@ -51,9 +51,16 @@ def test_too_few_instances_for_an_error() -> None:
     assert one.mean == 0.5
     assert math.isnan(one.standard_error)
     assert all(map(math.isnan, one.confidence_interval()))
+    assert one.notes == ("only 1 instance: too few for an interval",)
     none = tr.estimate(tr.Ranks.from_ranks([[]], n=4), "ap")
     assert (none.n, none.n_undefined) == (0, 1)
     assert math.isnan(none.mean)
+
+
+@pytest.mark.parametrize(("users", "said"), [(1, "1 user: too few for an"), (3, "3 users: expect a wide")])
+def test_few_users_with_many_sessions_are_few(users: int, said: str) -> None:
+    sessions = tr.Ranks.from_ranks([2] * 60, n=4, ids=np.arange(60) % users)
+    assert tr.estimate(sessions, "ap").notes[-1] == f"only {said} interval"
 
 
 def test_level_outside_its_range() -> None:

@@ -102,7 +102,7 @@ def test_groups_from_dicts_and_frames(by: Any) -> None:
     assert table["B", "rr", "unknown"].n == 0
     assert [row["group"] for row in table.rows()][:6] == ["new", "new", "old", "old", "unknown", "unknown"]
     assert str(table).splitlines()[0].split() == ["group", "rr", "ap", "instances", "tied"]
-    assert "only 1 instance:" in str(table)
+    assert "only 1 instance: too few for an interval" in str(table)
 
 
 def test_numbers_and_texts_are_the_same_ids() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -319,7 +319,7 @@ def matched(ranks: Mapping[str, Ranks], unmatched: Unmatched = "refuse") -> tupl
     alike = all(np.array_equal(first, own) for own in ids.values())
     same, notes = (dict(ranks), ()) if alike else _by_id(ranks, ids, unmatched)
     _check_same_truth(same)
-    return same, notes
+    return same, (*notes, *_unequal_catalogues(same))
 
 
 def _ids(ranks: Ranks) -> AnyArray:
@@ -336,7 +336,7 @@ def _by_position(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
         found = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
         raise InputError(f"without ids, recommenders must have the same number of instances, but {found}.")
     _check_same_truth(ranks)
-    return ("the instances have no ids and are matched by position",)
+    return ("the instances have no ids and are matched by position", *_unequal_catalogues(ranks))
 
 
 def _by_id(
@@ -377,6 +377,19 @@ def _check_same_truth(ranks: Mapping[str, Ranks]) -> None:
                 f"recommenders must have the same relevant items, but instance {instance} has "
                 f"{one.n_relevant[at]} for {first!r} and {other.n_relevant[at]} for {name!r}."
             )
+
+
+def _unequal_catalogues(ranks: Mapping[str, Ranks]) -> tuple[str, ...]:
+    """Return a note if instances were ranked among different numbers of candidates, which cut ranks do not know."""
+    whole = [(name, one) for name, one in ranks.items() if one.depth is None]
+    for (first, one), (name, other) in pairwise(whole):
+        differ = np.flatnonzero(one.n_catalogue != other.n_catalogue).tolist()
+        if differ:
+            instances = counted(len(differ), "instance was", "instances were")
+            sizes = f"{one.n_catalogue[differ[0]]:,} and {other.n_catalogue[differ[0]]:,}"
+            which = f"{instances} ranked among different numbers of candidates by {first!r} and {name!r}"
+            return (f"{which}, such as {sizes} for {_ids(one)[differ[0]].item()!r}: fewer make better ranks",)
+    return ()
 
 
 def entrants_of(
@@ -480,7 +493,8 @@ def _rough(differences: Sequence[Difference]) -> list[str]:
             notes.append(f"{about}{each.n} instances of {each.n_units} users: errors are clustered by user")
         if each.n_units < _FEW:
             few = counted(each.n_units, "independent instance", "independent instances")
-            notes.append(f"{about}only {few}: intervals and p-values are rough")
+            rough = "intervals and p-values are rough" if each.n_units > 1 else "too few for an interval or a p-value"
+            notes.append(f"{about}only {few}: {rough}")
         elif each.outcome.too_skewed:
             skewed = f"differences in {each.metric} are very skewed for {each.n_units} instances"
             notes.append(f"{about}{skewed}: intervals and p-values are rough")

@@ -132,9 +132,9 @@ class Estimate(Tabular[Record]):
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if self.n_users is not None:
             notes.append(f"{self.n} instances of {self.n_users} users: errors are clustered by user")
-        if 0 < self.n < _FEW:
-            few = counted(self.n, "instance", "instances")
-            notes.append(f"only {few}: expect a wide interval")
+        if 0 < (units := self.n_users or self.n) < _FEW:
+            few = counted(units, "user", "users") if self.n_users else counted(units, "instance", "instances")
+            notes.append(f"only {few}: {'expect a wide interval' if units > 1 else 'too few for an interval'}")
         if self.tied_share > _MANY_TIES:
             notes.append(f"more than a tenth of the instances have ties; {_TIED[self.ties]}")
         return tuple(notes)
