@@ -37,6 +37,13 @@ def test_that_many_users_establish_the_order_with_that_probability() -> None:
     assert np.mean(drawn > 0) + np.mean(drawn == 0) / 2 == pytest.approx(0.95, abs=0.03)
 
 
+def test_designs_that_need_too_many_candidates_are_left_out_with_a_note() -> None:
+    found = tr.plan(PILOT, "rr", [20, 299, 300])
+    assert [each.m for each in found.designs] == [None, 20, 299]
+    assert "uniform(300) is left out: some user has fewer candidates" in found.notes
+    assert not any("left out" in note for note in tr.plan(PILOT, "rr").notes)
+
+
 @pytest.mark.parametrize("probability", [0.8, 0.95])
 def test_how_many_users_a_test_takes(probability: float) -> None:
     """The multiple in the note gives a normal test at 5 % that power."""
@@ -196,9 +203,7 @@ def test_more_users_do_not_replace_runs() -> None:
     users = [each.users for each in found.designs]
     assert users == sorted(users, reverse=True)
     assert "all candidates, 1 run each" in str(found)
-    assert (
-        found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users shows the order."
-    )
+    assert found.conclusions[0] == "recall@10 with all candidates, 1 run each: no number of users shows the order."
 
 
 def test_plans_of_runs_need_several_exact_ones() -> None:

@@ -148,7 +148,7 @@ def test_what_a_gate_decides(known: float, margin: float, decision: str) -> None
 
 @pytest.mark.parametrize("options", [{}, {"lower_is_better": True}])
 def test_instances_needed_are_those_of_a_normal_test(options: dict[str, Any]) -> None:
-    """100 instances with a standard deviation of 10 for each, and runs whose error stays; two-sided without a margin."""
+    """100 instances with a standard deviation of 10 for each, and runs with an error; two-sided without a margin."""
     for known, margin, level, power in ((3.0, 0.0, 0.95, 0.8), (-2.0, 5.0, 0.9, 0.9), (1.0, 0.5, 0.99, 0.5)):
         sign = -1 if options else 1
         found = difference(sign * known, n_units=100, **options)

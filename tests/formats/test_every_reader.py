@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -143,3 +144,9 @@ def test_recommendations(columns: Columns) -> None:
             user: items[slice(*found.indptr[at : at + 2])].tolist() for at, user in enumerate(found.user_ids.tolist())
         }
         assert lists == expected
+
+
+def test_columns_of_the_same_name() -> None:
+    """Pandas allows them."""
+    with pytest.raises(tr.InputError, match="several columns of the same name"):
+        tr.read_interactions(pd.DataFrame([[1, 2, 3]], columns=["user", "item", "item"]))

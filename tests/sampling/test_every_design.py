@@ -187,6 +187,11 @@ def test_data_from_elsewhere_have_any_number_of_draws() -> None:
     assert DESIGNS.read("stopped") == mixed.design
     with pytest.raises(tr.InputError, match=r"`above` must lie in 0\.\.2, got 3 at position 0"):
         tr.Ranks.from_draws([3], [2], n=10)
+    assert tr.Ranks.from_draws([2], [9], n=10).drawn is not None
+    with pytest.raises(tr.InputError, match=r"draws must be at most the number of irrelevant candidates \(9 .* got 10"):
+        tr.Ranks.from_draws([2], [10], n=10)
+    with pytest.raises(tr.InputError, match=r"draws must be at most the number of irrelevant candidates \(9 .* got 10"):
+        tr.Ranks(above=[2], n_candidates=11, sample=tr.Sample("inverse(2)", 10, [10]))
     with pytest.raises(tr.InputError, match="needs inverse sampling, but these ranks were sampled by stopped"):
         tr.values(mixed, "ap~unbiased")
     with pytest.raises(tr.InputError, match="stopped describes data from elsewhere"):

@@ -299,7 +299,10 @@ def plan(
     several = [design] if isinstance(design, AnyDesign) else as_list("design", design, "sampling designs")
     same, notes = matched({name: own for name, (own, *_) in runs.items()})
     work = _Work.of(same, chosen, rng, probability)
-    designs = [each for each in dict.fromkeys(map(as_design, several)) if work.allows(each)]
+    asked = list(dict.fromkeys(map(as_design, several)))
+    designs = [each for each in asked if work.allows(each)]
+    if tuple(several) != SIZES:
+        notes += tuple(f"{each} is left out: some user has fewer candidates" for each in asked if each not in designs)
     sizes: dict[SamplingDesign, list[int]] = {}
     for each in designs:
         if each.keeps_unbiased:

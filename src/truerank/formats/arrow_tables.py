@@ -99,6 +99,8 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
             return columns_of(pa.table(frame))
         kind = type(frame).__name__
         raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the dataframe has several columns of the same name.") from error
     try:
         eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
         names = [str(name) for name in eager.columns]

@@ -206,11 +206,8 @@ class UniformSampling(SamplingDesign):
 
     def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
         super().check(n_irrelevant, draws)
-        left, drawn = np.broadcast_arrays(n_irrelevant, draws)
-        if not self.replace and np.any(left < drawn):
-            at = int(np.argmax(left < drawn))
-            most = f"the number of irrelevant candidates ({left[at]} for some instance)"
-            raise InputError(f"`m` must be at most {most} when sampling without replacement, got {drawn[at]}.")
+        if not self.replace:
+            _require_enough("`m`", n_irrelevant, draws)
 
     def sample(self, pool: Pool, rng: np.random.Generator) -> Sequence[Ints]:
         """Draw for all users at once."""
@@ -360,6 +357,10 @@ class SequentialDesign(SamplingDesign):
     """Whether candidates that tie with a relevant item come before or after it at random."""
     can_end_anywhere: ClassVar[bool] = False
     """Whether estimates remain valid when all draws end before enough is known."""
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        super().check(n_irrelevant, draws)
+        _require_enough(_DRAWS, n_irrelevant, draws)
 
     @property
     @abstractmethod
@@ -663,6 +664,16 @@ class StoppedSampling(SamplingDesign):
     law_of_draws = HYPERGEOMETRIC
     m: int | None = field(default=None, init=False, metadata={"only_in_code": True})
 
+    @property
+    def distinct(self) -> bool:
+        """Whether no candidate was drawn twice."""
+        return True
+
+    def check(self, n_irrelevant: Ints, draws: ArrayLike) -> None:
+        super().check(n_irrelevant, draws)
+        if self.distinct:
+            _require_enough(_DRAWS, n_irrelevant, draws)
+
     def check_drawn(self, above: Ints, drawn: Ints | None) -> None:
         _require_drawn(self, drawn)
 
@@ -693,6 +704,10 @@ class WeightedSampling(StoppedSampling):
     law_of_draws = None  # type: ignore[assignment]
     unequal_chances = True
     replace: bool = False
+
+    @property
+    def distinct(self) -> bool:
+        return not self.replace
 
 
 DESIGNS.add_built_in(UniformSampling, PopularitySampling, InverseSampling, StoppedSampling, WeightedSampling, HeadFirst)
@@ -742,6 +757,18 @@ def batch_ends(last: int) -> Ints:
 def _check_exact(ranks: Ranks) -> None:
     if ranks.design is not None or ranks.depth is not None:
         raise InputError("only exact ranks can be sampled, but these ranks are already sampled or cut.")
+
+
+_DRAWS = "the number of draws"
+
+
+def _require_enough(what: str, n_irrelevant: Ints, draws: ArrayLike) -> None:
+    """Refuse more draws without replacement than there are candidates."""
+    left, drawn = np.broadcast_arrays(n_irrelevant, draws)
+    if np.any(left < drawn):
+        at = int(np.argmax(left < drawn))
+        most = f"the number of irrelevant candidates ({left[at]} for some instance)"
+        raise InputError(f"{what} must be at most {most} when sampling without replacement, got {drawn[at]}.")
 
 
 def _require_drawn(design: Design, drawn: Ints | None) -> None:
