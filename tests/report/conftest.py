@@ -67,6 +67,10 @@ class Opened:
         declared = self.page.context.new_cdp_session(self.page).send("Runtime.globalLexicalScopeNames")
         return {*self.evaluate("Object.getOwnPropertyNames(window)"), *declared["names"]}
 
+    def settle(self) -> None:
+        """Wait until all is drawn, also what is not on the screen."""
+        self.wait_until("!document.querySelector('[data-stale]')")
+
     def wait_until(self, script: str) -> None:
         """Ask the page until a script finds true; Playwright's own waiting would need `eval` in the page."""
         end = time.monotonic() + HANGS
@@ -106,6 +110,7 @@ def visit(browser: Browser, free_windows: dict[str, list[Page]]) -> Iterator[Cal
         used.append((opened, options))
         opened.listen()
         opened.page.goto(path.as_uri())
+        opened.settle()
         return opened
 
     yield visited

@@ -84,6 +84,11 @@ def ranks_of(given: Setting) -> list[int]:
     return np.unique(np.geomspace(1, given["n"], 12).astype(int)).tolist()
 
 
+NO_FRAMES = """
+const [frame, held] = [requestAnimationFrame, []];
+window.requestAnimationFrame = draw => held.push(draw);
+window.showFrames = () => { window.requestAnimationFrame = frame; held.forEach(draw => frame(draw)) };
+"""
 ALL_OF_EACH = """cases => JSON.stringify(cases.map(([given, ranks]) => {
   const table = LAWS.correctionTable(given);
   return {
@@ -218,9 +223,20 @@ def check_moments(given: Setting, found: dict[str, Any], scale: float = 1) -> No
 
 def charts(opened: Opened) -> list[str]:
     """Return the charts by rank, of errors, of what is read, and by m, as they are drawn."""
-    opened.wait_until("!document.querySelector('[data-stale]')")
+    opened.settle()
     by_m, *others = opened.page.locator("svg.chart").evaluate_all("all => all.map(one => one.outerHTML)")
     return [*others, by_m]
+
+
+def test_charts_are_stale_until_they_are_drawn(browser: Browser, explorer: Path) -> None:
+    """They are drawn in a frame after the page has loaded, which a busy computer may show late."""
+    with browser.new_context() as context:
+        opened = Opened(context.new_page())
+        opened.page.add_init_script(NO_FRAMES)
+        opened.page.goto(explorer.as_uri())
+        assert [opened.page.locator(each).count() for each in ("svg.chart", ".canvas[data-stale]")] == [0, 4]
+        opened.evaluate("showFrames()")
+        assert len(charts(opened)) == 4
 
 
 CONTROLS: dict[str, Callable[[Any], None]] = {
@@ -315,7 +331,7 @@ def test_switches_of_a_chart_stay_as_the_settings_change(opened: Opened) -> None
     figure.locator(".chip", has_text="exact").click()
     before = figure.locator(".numbers").inner_text()
     opened.page.locator("#n-slider").press("PageDown")
-    opened.wait_until("!document.querySelector('[data-stale]')")
+    opened.settle()
     assert [button.get_attribute("aria-pressed") for button in figure.locator(".tools button[aria-pressed]").all()] == [
         "false",
         "true",

@@ -59,14 +59,9 @@ def section(opened: Opened, title: str) -> Any:
     return opened.page.locator("section", has=opened.page.get_by_role("heading", name=title, exact=True))
 
 
-def settle(opened: Opened) -> None:
-    """Wait until what is not on the screen is drawn, too."""
-    opened.wait_until("!document.querySelector('[data-stale]')")
-
-
 def choose(opened: Opened, metric: str) -> None:
     opened.page.locator("#metric").select_option(metric)
-    settle(opened)
+    opened.settle()
 
 
 def cells(table: Any) -> list[list[str]]:
@@ -204,12 +199,12 @@ def test_a_hidden_recommender_is_hidden_everywhere(visit: Visit, report: Path) -
     assert (lines.count(), len(cells(section(opened, "Comparison").locator("table")))) == (3, 3)
     chip = opened.page.locator(".toolbar .chip", has_text="alert")
     chip.press("Enter")
-    settle(opened)
+    opened.settle()
     assert chip.get_attribute("aria-pressed") == "false"
     assert (lines.count(), len(cells(section(opened, "Comparison").locator("table")))) == (2, 1)
     assert sorted(row[0] for row in cells(section(opened, "Metrics").locator("table"))) == [END, "ties & co"]
     opened.page.get_by_role("button", name="Show all").click()
-    settle(opened)
+    opened.settle()
     assert chip.get_attribute("aria-pressed") == "true"
     assert lines.count() == 3
     assert opened.messages == []
@@ -221,12 +216,12 @@ def test_all_recommenders_can_be_hidden(visit: Visit, report: Path) -> None:
     chips = opened.page.locator(".toolbar .chip").all()
     for chip in chips:
         chip.press("Enter")
-    settle(opened)
+    opened.settle()
     assert cells(section(opened, "Metrics").locator("table")) == []
     assert section(opened, "Sampled candidates").locator("[data-part=line] path").count() == 0
     for chip in chips:
         chip.press("Enter")
-    settle(opened)
+    opened.settle()
     assert opened.page.locator("main").inner_text() == before
     assert opened.messages == []
 
@@ -576,7 +571,7 @@ def test_the_view_is_in_the_address(visit: Visit, report: Path) -> None:
     again = visit(report)
     again.page.goto(f"{report.as_uri()}{fragment}")
     again.page.reload()
-    settle(again)
+    again.settle()
     assert again.page.locator("#metric").input_value() == "auc"
     assert again.page.locator(".sentence").inner_text() == opened.page.locator(".sentence").inner_text()
     pressed = "all => all.map(one => one.getAttribute('aria-pressed'))"

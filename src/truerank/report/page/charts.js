@@ -62,7 +62,8 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
   let names = own ? kind.series(block) : DATA.recommenders;
   const off = new Set();
   const visible = (series) => (own ? !off.has(series) : isShown([series]));
-  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group" });
+  // stale until it is drawn, in a frame after the page has loaded
+  const canvas = el("div", { class: "canvas", tabindex: 0, role: "group", "data-stale": true });
   const reading = cursor(canvas, () => names);
   const scales = switches(block, name, () => draw());
   const draw = () => {
@@ -74,6 +75,7 @@ export function chartView(firstBlock, firstLabel, name = firstLabel) {
     plot.setAttribute("aria-label", label);
     canvas.setAttribute("aria-label", `${label}: use the arrow keys to read values`);
     canvas.replaceChildren(plot, reading.box);
+    canvas.removeAttribute("data-stale");
     reading.over(plot, kind.stops(block, plot, visible, scales.state()));
     key.textContent = kind.key(block).filter(Boolean).join(" ");
     key.hidden = !key.textContent;
