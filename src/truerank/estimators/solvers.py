@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg, optimize
+from scipy import linalg
 
 from truerank.core.caching import cached
 from truerank.core.checks import Floats, InputError, Ints, frozen, slices
@@ -189,6 +189,8 @@ def constrained(task: Problem) -> CorrectionTable:
     sampled hit rates. A metric with negative values is bounded by its own least value instead.
     Tables that fit equally well in double precision are distinguished by their second moment.
     """
+    from scipy.optimize import nnls
+
     if task.direction == 0:
         needed = "a metric that only falls or only rises with the rank"
         raise InputError(f"a constrained correction needs {needed}; use the bias-variance correction instead.")
@@ -201,7 +203,7 @@ def constrained(task: Problem) -> CorrectionTable:
     # The law's rows sum to 1, so a constant table has mean A 1 = the last partial sum.
     target = np.concatenate([task.b - floor * fit[:, -1], np.zeros(len(size))])
     # a sample of nearly everything takes more than the usual three steps per column
-    steps, _ = optimize.nnls(matrix, target, maxiter=100 * len(size))
+    steps, _ = nnls(matrix, target, maxiter=100 * len(size))
     values = (np.cumsum(steps[::-1])[::-1] + floor)[order]
     return CorrectionTable(np.where(task.c > 0, values, np.nan), condition=_TIE_BREAK**-0.5)
 
