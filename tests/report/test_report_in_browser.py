@@ -1,6 +1,7 @@
 """The report in a real browser: what it draws, what its controls change, and what its policy forbids."""
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -482,24 +483,47 @@ def test_the_reproduction_is_a_report_too(visit: Visit, tmp_path: Path) -> None:
     assert findings(opened) == []
 
 
-def findings(opened: Opened) -> list[str]:
+def findings(opened: Opened, options: dict[str, Any] | None = None) -> list[str]:
     """Return what axe-core finds on a page, at any level."""
     if not AXE.exists():
         pytest.skip("no axe-core: make .venv/.axe")
     opened.evaluate(AXE.read_text())
-    found = opened.evaluate("axe.run().then(result => result.violations)")
+    found = opened.evaluate("options => axe.run(options).then(result => result.violations)", options or {})
     return [f"{each['id']} ({each['impact']}): {each['nodes'][0]['html'][:200]}" for each in found]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1100])
-def test_everybody_can_read_it(visit: Visit, report: Path, scheme: str, width: int, tmp_path: Path) -> None:
-    opened = visit(report, color_scheme=scheme, viewport={"width": width, "height": 800})
+CONTRAST = "color-contrast"
+
+
+def test_the_scheme_changes_colours_alone_and_the_width_none() -> None:
+    """So that it is enough to look for contrast in each scheme, and for all else at each width."""
+    blocks = re.findall(r"^@media (.*?) \{\n(.*?)^\}", (FOLDER / "page/page.css").read_text(), re.DOTALL | re.MULTILINE)
+    of_scheme, of_width = ([text for query, text in blocks if word in query] for word in ("scheme", "width"))
+    assert [len(of_scheme), len(of_width)] == [1, 2]
+    names = re.findall(r"^ +([\w-]+): ", of_scheme[0], re.MULTILINE)
+    assert all(name.startswith("--") or "color" in name for name in names), names
+    assert not re.search(r"^ +(--|.*(color|background|border|fill|stroke|opacity)).*: ", "".join(of_width), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "options"),
+    [
+        ("light", 1100, {}),
+        ("dark", 1100, {"runOnly": [CONTRAST]}),
+        ("light", 390, {"rules": {CONTRAST: {"enabled": False}}}),
+    ],
+    ids=["all", "dark", "narrow"],
+)
+def test_everybody_can_read_it(
+    visit: Visit, report: Path, tmp_path: Path, scheme: str, width: int, options: dict[str, Any]
+) -> None:
+    shown = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    opened = visit(report, **shown)
     for button in opened.page.get_by_role("button", name="Numbers").all():
         button.click()
-    assert findings(opened) == []
+    assert findings(opened, options) == []
     tr.write_explorer(None, tmp_path / "explore.html")
-    assert findings(visit(tmp_path / "explore.html", color_scheme=scheme)) == []
+    assert findings(visit(tmp_path / "explore.html", **shown), options) == []
 
 
 @pytest.fixture(scope="session")
