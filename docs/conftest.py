@@ -3,13 +3,18 @@
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from truerank.cli.program import truerank
 
 OPTIONAL = ("cornac", "implicit", "lenskit", "pyspark", "torch")
 """Libraries that only some environments have; a page that imports one is skipped in the others."""
@@ -43,7 +48,21 @@ def shell_examples(page: str) -> Iterator[doctest.Example]:
             yield doctest.Example(f"shell({found[1]!r})\n", found[2], lineno=line)
 
 
+COMMAND = re.compile(r"truerank ([^|&;<>()$`*?]*)(; echo \"exit code \$\?\")?")
+
+
 def shell(line: str) -> None:
-    """Run a line of a console block, and print what it prints."""
-    done = subprocess.run(["bash", "-c", f"({line}) 2>&1"], stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="")
+    """Run a line of a console block, and print what it prints.
+
+    A command of truerank runs inside this process: a new one would spend a second on imports. `tests/cli` starts processes.
+    """
+    if found := COMMAND.fullmatch(line):
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            done = CliRunner().invoke(truerank, shlex.split(found[1]), catch_exceptions=False)
+        print(done.output, end="")
+        if found[2]:
+            print("exit code", done.exit_code)
+        return
+    other = subprocess.run(["bash", "-c", f"({line}) 2>&1"], stdout=subprocess.PIPE, text=True, check=False)
+    print(other.stdout, end="")
