@@ -90,15 +90,24 @@ class ReportData:
         return dict(zip(product(self.ranks, names), self.evaluation.estimates, strict=True))
 
     @cached_property
+    def means(self) -> dict[tuple[str, str], tuple[float, float, float]]:
+        """The mean and the 95 % interval of each estimate."""
+        return {key: (each.mean, *each.confidence_interval()) for key, each in self.estimates.items()}
+
+    @cached_property
     def comparison(self) -> tr.Comparison | None:
         """All pairs of recommenders; None if there is only one."""
         return tr.compare(self.ranks, self.metrics) if len(self.ranks) > 1 else None
 
+    @cached_property
+    def orders(self) -> dict[str, tr.Order]:
+        """The order of the recommenders by each metric; none if there is only one."""
+        result = self.comparison
+        return {} if result is None else {metric: tr.Order.of(result.of(metric)) for metric in result.metrics}
+
     def best_first(self, metric: str) -> list[str]:
         """Return the recommenders ordered by a metric."""
-        if self.comparison is None:
-            return list(self.ranks)
-        return [each.recommender for each in tr.Order.of(self.comparison.of(metric)).places]
+        return [each.recommender for each in self.orders[metric].places] if self.orders else list(self.ranks)
 
     @cached_property
     def exact(self) -> bool:

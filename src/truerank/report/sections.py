@@ -36,10 +36,11 @@ def metrics_section(data: ReportData) -> blocks.Section:
 
 
 def _metrics_chart(data: ReportData, metric: str) -> blocks.Dots:
-    found = {name: data.estimates[name, metric] for name in data.best_first(metric)}
-    dots = [blocks.Dot(name, *cell(each), [name], each.determined) for name, each in found.items()]
-    several = data.comparison is not None and len(dots) > 2
-    together = tr.Order.of(data.comparison.of(metric)).groups if several and data.comparison else ()
+    dots = [
+        blocks.Dot(name, *data.means[name, metric], [name], data.estimates[name, metric].determined)
+        for name in data.best_first(metric)
+    ]
+    together = data.orders[metric].groups if len(dots) > 2 else ()
     return blocks.Dots(blocks.Axis(data.metric_names[metric]), dots, together=together)
 
 
@@ -48,7 +49,7 @@ def _metrics_table(data: ReportData, metric: str) -> blocks.TableBlock:
     columns: blocks.Columns = [
         ("recommender", "text"), *((name, "estimate") for name in names.values()), ("instances", "count")
     ]  # fmt: skip
-    rows = [[name, *(cell(data.estimates[name, each]) for each in names), len(data.ranks[name])] for name in order]
+    rows = [[name, *(data.means[name, each] for each in names), len(data.ranks[name])] for name in order]
     return blocks.TableBlock(columns, rows, [[name] for name in order])
 
 
