@@ -54,7 +54,7 @@ COMMAND = re.compile(r"truerank ([^|&;<>()$`*?]*)(; echo \"exit code \$\?\")?")
 def shell(line: str) -> None:
     """Run a line of a console block, and print what it prints.
 
-    A command of truerank runs inside this process: a new one would spend a second on imports. `tests/cli` starts processes.
+    A command of truerank runs inside this process: a new one would spend a second on imports; `tests/cli` starts some.
     """
     if found := COMMAND.fullmatch(line):
         with warnings.catch_warnings():

@@ -163,11 +163,24 @@ def test_damaged_files(place: str, name: str, good: Path, tmp_path: Path, n_atta
     assert 2 in codes
 
 
+OWN_READERS = (
+    "evaluate",
+    "evaluate a run",
+    "evaluate --by",
+    "rank users",
+    "rank --train",
+    "recommend --model",
+    "marp --solution",
+)
+"""Places that try all of the corpus; others read by the same functions, and try one third each, in turn."""
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_the_corpus(place: str, good: Path, tmp_path: Path) -> None:
     codes = []
-    contents = [*CORPUS.values(), b"\xff 1", b"\xa0"]
-    for content, name in zip(contents, itertools.cycle(["file", "file.npz"]), strict=False):
+    named = zip([*CORPUS.values(), b"\xff 1", b"\xa0"], itertools.cycle(["file", "file.npz"]), strict=False)
+    start, step = (0, 1) if place in OWN_READERS else (list(PLACES).index(place) % 3, 3)
+    for content, name in itertools.islice(named, start, None, step):
         (tmp_path / name).write_bytes(content)
         codes.append(outcome(PLACES[place](tmp_path / name, good)))
     assert 2 in codes

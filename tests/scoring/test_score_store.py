@@ -341,14 +341,14 @@ run()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(("design", "concurrency"), [("uniform", 1), ("inverse", 4)])
 def test_killed_at_any_moment(tmp_path: Path, design: str, concurrency: int) -> None:
-    """Forty kills each: pairs are asked for again only if their call was running, and the result is the same."""
-    store, log, n_kills = tmp_path / "scores.db", tmp_path / "log", 40
+    """Twenty kills each: pairs are asked for again only if their call was running, and the result is the same."""
+    store, log, n_kills = tmp_path / "scores.db", tmp_path / "log", 20
     command = [sys.executable, "-c", RUN, str(store), str(log), design, str(concurrency), str(n_kills)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     counts = Counter(log.read_text().splitlines())
     assert sum(counts.values()) - len(counts) <= n_kills * 5 * concurrency
-    assert sum(int(line.split()[2]) > 0 for line in done.stdout.splitlines()) > 10, "kills come while scores are asked"
+    assert sum(int(line.split()[2]) > 0 for line in done.stdout.splitlines()) > 5, "kills come while scores are asked"
     expected = uninterrupted(tmp_path, test=NAMED, design=100 if design == "uniform" else tr.InverseSampling(2))
     expected.save(tmp_path / "expected.npz")
     assert (tmp_path / "scores.db.npz").read_bytes() == (tmp_path / "expected.npz").read_bytes()
