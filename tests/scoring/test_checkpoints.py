@@ -207,7 +207,7 @@ assert open(output, "rb").read() == open("whole" + output, "rb").read()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(("command", "output"), [("rank", "ranks.parquet"), ("recommend", "lists.csv")])
 def test_killed_at_any_moment(tmp_path: Path, command: str, output: str) -> None:
-    """Twenty kills each; files are the same bytes as of a run that was not killed, and nothing else is left behind."""
+    """Forty kills each; files are the same bytes as of a run that was not killed, and nothing else is left behind."""
     np.save(tmp_path / "users.npy", USERS)
     np.save(tmp_path / "items.npy", ITEMS)
     for name, lists in (("train", TRAIN), ("test", TEST)):
@@ -217,7 +217,7 @@ def test_killed_at_any_moment(tmp_path: Path, command: str, output: str) -> None
     arguments += ["--test", "test.tsv"] if command == "rank" else ["-k", "5"]
     before = {path.name for path in tmp_path.iterdir()}
     done = subprocess.run(
-        [sys.executable, "-c", RUN, output, "20", *arguments],
+        [sys.executable, "-c", RUN, output, "40", *arguments],
         cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
