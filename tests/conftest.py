@@ -1,5 +1,7 @@
 """Settings of hypothesis, which compiled library is tested, and how many attacks by damaged files are tried."""
 
+import gc
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,23 @@ def pytest_configure(config: pytest.Config) -> None:
         from truerank.kernels import library
 
         library.FOLDER = folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Without the search for examples in the docstrings of tests, which have none."""
+    return [found for found in (yield) if type(found) is pytest.Module]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: the garbage collector would look through all of it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

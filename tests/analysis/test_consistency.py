@@ -1,3 +1,4 @@
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,13 @@ def many_ranks(rng: np.random.Generator) -> tr.Ranks:
     )
 
 
+@cache
+def item_laws(above: int, tied: int, N: int, m: int, replace: bool) -> Floats:
+    """The law of the sampled count of an item by SciPy, a row for each number of lost ties."""
+    h, g = np.arange(m + 1), (above + np.arange(tied + 1))[:, None]
+    return np.asarray(stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m))
+
+
 def expected_mean(metric: tr.Metric, ranks: tr.Ranks, m: int, replace: bool) -> float:
     """Item by item, over all numbers of lost ties and all sampled counts, with the laws of SciPy."""
     h, total = np.arange(m + 1), 0.0
@@ -190,8 +198,7 @@ def expected_mean(metric: tr.Metric, ranks: tr.Ranks, m: int, replace: bool) -> 
         for at, weight in enumerate(weights):
             i, n_relevant, N = ranks.i[at], ranks.item_n_relevant[at], ranks.item_n[at] - ranks.item_n_relevant[at]
             lost = np.arange(ranks.tied[at] + 1)
-            g = (ranks.above[at] + lost)[:, None]
-            law = stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m)
+            law = item_laws(int(ranks.above[at]), int(ranks.tied[at]), int(N), m, replace)
             sizes = np.full(m + 1, n_relevant)
             table = terms.term.term(h + i, np.full(m + 1, i), sizes, m + sizes)
             total += weight * (chance(lost, ranks.tied[at], place[at], block[at]) @ law @ table)
@@ -241,11 +248,9 @@ def several_ranks(rng: np.random.Generator, ties: bool) -> tr.Ranks:
 
 
 def shown_law(ranks: tr.Ranks, at: int, m: int, replace: bool) -> Floats:
-    """The law of the sampled count of an item that ties alone, by SciPy."""
-    lost = np.arange(ranks.tied[at] + 1)
-    h, g, N = np.arange(m + 1), (ranks.above[at] + lost)[:, None], ranks.item_n[at] - ranks.item_n_relevant[at]
-    law = stats.binom.pmf(h, m, g / N) if replace else stats.hypergeom.pmf(h, N, g, m)
-    return np.asarray(law.mean(axis=0))
+    """The law of the sampled count of an item that ties alone."""
+    N = int(ranks.item_n[at] - ranks.item_n_relevant[at])
+    return np.asarray(item_laws(int(ranks.above[at]), int(ranks.tied[at]), N, m, replace).mean(axis=0))
 
 
 def sum_over(metric: tr.Metric, ranks: tr.Ranks, laws: list[Floats], m: int) -> float:

@@ -1,6 +1,7 @@
 """How many scores are planned, against how many are spent."""
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ MODEL = tr.Factors(TASTE, ITEMS)
 EXACT = tr.rank(MODEL, SPLIT)
 
 
+@cache
+def sampled(design: Any, seed: int) -> tr.Ranks:
+    return tr.rank_sampled(MODEL, SPLIT, design=design, rng=seed)
+
+
 def spent(design: Any, seed: int) -> int:
-    return int(tr.rank_sampled(MODEL, SPLIT, design=design, rng=seed).n_scored.sum())
+    return int(sampled(design, seed).n_scored.sum())
 
 
 @pytest.mark.parametrize("design", [100, "uniform(30, replace)", "popularity(20)"])
@@ -54,7 +60,7 @@ def test_errors_are_those_of_the_evaluation() -> None:
     designs = ["inverse(2)", "inverse(10)"]
     plan = tr.plan_scores(designs, SPLIT, like=EXACT)
     for planned, design in zip(plan.designs[1:], designs, strict=True):
-        runs = [tr.rank_sampled(MODEL, SPLIT, design=design, rng=seed) for seed in range(6)]
+        runs = [sampled(design, seed) for seed in range(6)]
         intervals = [tr.estimate(ranks, "ndcg@10").confidence_interval() for ranks in runs]
         assert planned.error == pytest.approx(np.mean([(high - low) / 2 for low, high in intervals]), rel=0.35)
     low, high = tr.estimate(EXACT, "ndcg@10").confidence_interval()

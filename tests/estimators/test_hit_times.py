@@ -24,7 +24,7 @@ DESIGNS = [
     tr.InverseSampling(2, whole=True), tr.InverseSampling(3, most=70, whole=True),
 ]  # fmt: skip
 METRICS = ["recall@10", "ndcg@10", "ap", "r-precision", "ndcg", "rbp(0.8)", "auc", "mean-rank"]
-CASES = [(1, 1, 7), (1, 1, 151), (9, 40, 90)]
+CASES = [(1, 1, 7), (1, 1, 151), (9, 12, 90)]
 
 
 def batch_edges(design: tr.InverseSampling, N: int) -> list[int]:
@@ -114,14 +114,15 @@ def test_bounds_of_every_metric_hold(metric: str) -> None:
 
 
 @pytest.mark.parametrize("hits", [1, 2, 7])
-@pytest.mark.parametrize("metric", ["recall@10", "ndcg@10"])
-def test_bounds_hold_at_every_count_of_a_large_catalogue(metric: str, hits: int) -> None:
+def test_bounds_hold_at_every_count_of_a_large_catalogue(hits: int) -> None:
     """Of 40,000, by the law of the outcomes, which the tests above compare with that of the draws."""
-    N, term = 40_000, cast("Term", tr.metric(metric))
+    N = 40_000
     draws = HitTimes.serving(N, hits, N)
     counts = np.arange(N + 1)
-    likely, exact = draws.rows(counts), Case(1, 1, N + 1, 1).count_term(term)(counts.astype(np.float64))
-    for upper in (False, True):
+    likely = draws.rows(counts)
+    for metric, upper in itertools.product(("recall@10", "ndcg@10"), (False, True)):
+        term = cast("Term", tr.metric(metric))
+        exact = Case(1, 1, N + 1, 1).count_term(term)(counts.astype(np.float64))
         table = _solved(Bound(upper), term, draws, (Case(1, 1, N + 1, N),))[0]
         assert ((likely @ table - exact) * (1 if upper else -1)).min() >= -1e-12
 
@@ -168,7 +169,7 @@ def test_intervals_cover_the_exact_metric(law: str) -> None:
 
 def test_own_numbers_of_candidates_and_several_items() -> None:
     rng, missed = np.random.default_rng(2), 0
-    sizes, n = rng.integers(1, 5, 300), rng.integers(400, 900, 300)
+    sizes, n = rng.integers(1, 5, 300), rng.choice(rng.integers(400, 900, 12), 300)
     places = [np.unique((size ** rng.random(own)).astype(np.int64)) for own, size in zip(sizes, n, strict=True)]
     exact = tr.Ranks.from_ranks(places, n=n)
     for seed, name in itertools.product(range(6), ("recall@10", "ndcg@10", "r-precision")):

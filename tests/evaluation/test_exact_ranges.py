@@ -14,9 +14,9 @@ from truerank.papers.krichene_rendle_2020.movielens import embedded
 
 
 def several(rng: np.random.Generator, users: int, n: int) -> tr.Ranks:
-    """One to four relevant items, ties, one of twelve n each; ranks from a falling law."""
+    """One to four relevant items, ties, one of four n each; ranks from a falling law."""
     sizes = rng.integers(1, 5, users)
-    candidates = rng.choice(rng.integers(n // 2, n, 12), users)
+    candidates = rng.choice(rng.integers(n // 2, n, 4), users)
     above = [
         np.sort((rng.random(size) ** 3 * (N - size)).astype(int)) for size, N in zip(sizes, candidates, strict=True)
     ]

@@ -360,7 +360,7 @@ def test_rare_hits_on_top_are_covered() -> None:
     """One user in 86 has the item on top, which is a third of the mean, and 31 % of the samples have no such user."""
     population = tr.values(embedded().ranks["X"], "rr")
     rng, ends = np.random.default_rng(1), Interval(0.0, 1.0)
-    samples = [population[rng.integers(population.size, size=100)] for _ in range(3_000)]
+    samples = [population[rng.integers(population.size, size=100)] for _ in range(1_000)]
 
     def missed(intervals: list[Interval]) -> float:
         return float(np.mean([not low <= population.mean() <= high for low, high in intervals]))

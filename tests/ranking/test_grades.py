@@ -39,7 +39,7 @@ def forms(scores: AnyArray) -> dict[str, Any]:
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_graded_metrics_of_all_orders(seed: int) -> None:
     """Few different scores, so that relevant items tie with each other, with and without irrelevant ones."""
     rng = np.random.default_rng(seed)
