@@ -80,7 +80,7 @@ def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str) -> None:
 @every_metric
 def test_random_ties_average_to_the_expected_value(text: str) -> None:
     ranks = tr.Ranks(above=[1, 1, 1, 6], tied=[4, 4, 4, 2], n_candidates=[15], indptr=[0, 4])
-    repeated = tr.Ranks.concatenate([ranks] * 20_000)
+    repeated = tr.Ranks.concatenate([ranks] * 5_000)
     drawn = tr.values(repeated, text, ties="random", rng=7)
     error = drawn.std() / math.sqrt(drawn.size)
     assert abs(drawn.mean() - tr.values(ranks, text)[0]) <= 5 * error + 1e-12

@@ -68,20 +68,21 @@ def test_optimistic_and_pessimistic_bound_all_orders_of_ties(text: str) -> None:
 def test_random_ties_average_to_the_expected_value(text: str) -> None:
     instance = [3.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0], [0.0, 1.0, 3.0, 0.0, 0.0, 2.0, 1.0]
     ranks = ranks_of(instance)
-    drawn = tr.values(tr.Ranks.concatenate([ranks] * 20_000), text, ties="random", rng=7)
+    drawn = tr.values(tr.Ranks.concatenate([ranks] * 5_000), text, ties="random", rng=7)
     error = drawn.std() / math.sqrt(drawn.size)
     assert abs(drawn.mean() - mean_over_orders(text, instance)) <= 5 * error + 1e-12
 
 
 @cache
 def one_by_one() -> list[tr.Ranks]:
-    return [ranks_of(instance) for instance in tied_instances()[0]]
+    """Every third of the instances, as ranks of its own."""
+    return [ranks_of(instance) for instance in tied_instances()[0][::3]]
 
 
 @every_graded_metric
 def test_other_instances_do_not_matter(text: str) -> None:
     alone = np.concatenate([tr.values(ranks, text) for ranks in one_by_one()])
-    np.testing.assert_allclose(tr.values(tied_instances()[1], text), alone, rtol=1e-13)
+    np.testing.assert_allclose(tr.values(tied_instances()[1], text)[::3], alone, rtol=1e-13)
 
 
 def test_grades_do_not_change_plain_metrics() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -128,6 +128,7 @@ def test_every_metric_has_a_slow_definition() -> None:
 
 @pytest.mark.parametrize("name", SLOW)
 @given(rows=rows_of_items, train=histories, seed=st.integers(0, 9))
+@settings(max_examples=20)
 def test_metrics_are_their_definitions(name: str, rows: list[list[int]], train: list[list[int]], seed: int) -> None:
     if not set(itertools.chain(*(row[:4] for row in rows))) & set(itertools.chain(*train)):
         train = [*train, rows[0]]
