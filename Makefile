@@ -227,9 +227,13 @@ environments: .venv/.axe .venv/.biome .venv-lowest/.installed .venv-newest/.inst
 NEEDED := import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
   print(*project['dependencies'], *project['optional-dependencies']['plots'], sep='\n')
 
+# packages are there before the loops, which leaves time to compile what the demo imports to bytecode
+DEMO := truerank.cli.program, truerank.cli.paper_commands, truerank.papers.krichene_rendle_2020.reproduction, \
+  matplotlib.style, matplotlib.figure, matplotlib.backends.backend_svg
 .venv-packages:
 	$(PYTHON) -c "$(NEEDED)" > .venv/needed.txt
 	.venv/bin/python $(INSTALL) --constraint constraints.txt --requirement .venv/needed.txt
+	PYTHONPATH=src .venv/bin/python -c 'import $(DEMO)'
 
 # only what `make quick` needs
 .venv/.quick: pyproject.toml constraints.txt $(CODE)
