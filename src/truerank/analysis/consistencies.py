@@ -396,10 +396,11 @@ def _sums(ranks: Ranks, terms: Terms, law: Law, sizes: Ints) -> Floats:
     whole = _pooled_sizes(ranks, sizes, law)
     settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
     pooled = settings.size * (whole + 1) < ranks.above.size
-    total = np.zeros(sizes.size)
-    for size in np.unique(whole[pooled]):
+    total, counts = np.zeros(sizes.size), None
+    for size in np.unique(whole[pooled])[::-1]:
         part = whole == size
-        total[part] = _sum_over_counts(_sampled_counts(ranks, int(size), law, terms.weight), terms.term, sizes[part])
+        counts = _sampled_counts(ranks, int(size), law, terms.weight, larger=counts)
+        total[part] = _sum_over_counts(counts, terms.term, sizes[part])
     if not pooled.all():
         total[~pooled] = _sum_over_items(ranks, terms, sizes[~pooled], law)
     return total
@@ -423,11 +424,29 @@ class _SampledCounts(NamedTuple):
     i: Ints
     n_relevant: Ints
 
+    @property
+    def draws(self) -> int:
+        return self.times.shape[1] - 1
 
-def _sampled_counts(ranks: Ranks, m: int, law: Law, weight: Floats | None) -> _SampledCounts:
-    """Return the sampled counts of the items, which may have weights, for m draws; cached if they have none."""
+    def thinned(self, m: int) -> _SampledCounts:
+        """Return the sampled counts of m of the draws."""
+        group, h = np.nonzero(self.times)
+        g, N, weight = h.astype(np.float64), np.full(h.size, self.draws), self.times[group, h]
+        times = pooled_laws(HYPERGEOMETRIC, g, m, N, weight=weight, group=group, n_groups=len(self.times))
+        return self._replace(times=times)
+
+
+def _sampled_counts(
+    ranks: Ranks, m: int, law: Law, weight: Floats | None, *, larger: _SampledCounts | None
+) -> _SampledCounts:
+    """Return the sampled counts of the items, which may have weights, for m draws; cached if they have none.
+
+    Those of `larger` samples have fewer distinct counts than there are items.
+    """
 
     def computed() -> _SampledCounts:
+        if larger is not None:
+            return larger.thinned(m)
         first, group = distinct_columns(ranks.i, ranks.item_n_relevant)
         times = _pooled_counts(ranks, m, law, _weights(weight, ranks), group, first.size)
         return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
@@ -449,10 +468,9 @@ def _pooled_counts(ranks: Ranks, m: int, law: Law, weight: Floats, group: Ints, 
 def _sum_over_counts(counts: _SampledCounts, term: Term, sizes: Ints) -> Floats:
     """Sum of the expected terms of smaller samples that are drawn from a larger one."""
     total = np.zeros(sizes.size)
-    draws = counts.times.shape[1] - 1
     for times, i, n_relevant in zip(*counts, strict=True):
         shown = np.flatnonzero(times)
-        columns = np.stack(np.broadcast_arrays(shown, i, n_relevant, draws + n_relevant))
+        columns = np.stack(np.broadcast_arrays(shown, i, n_relevant, counts.draws + n_relevant))
         total += _weighted_sum(columns, times[shown], term, HYPERGEOMETRIC, sizes)
     return total
 
