@@ -225,6 +225,18 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize("metric", ["ndcg", "recall@10"])
+def test_smaller_samples_are_parts_of_larger_ones(metric: str, replace: bool) -> None:
+    def curve(*sizes: int) -> list[float]:
+        ranks = tr.Ranks(above=np.arange(300) % 83, tied=np.arange(300) % 7, n_candidates=90 + np.arange(300) % 4)
+        found = tr.consistency({"A": ranks, "B": ranks}, metric, tr.UniformSampling(replace=replace), sizes=sizes)
+        return found.curves["A"].tolist()
+
+    sizes = 1, 3, 16, 70
+    assert curve(*sizes) == pytest.approx([curve(m)[0] for m in sizes], rel=1e-12)
+
+
+@pytest.mark.parametrize("replace", LAWS)
 def test_several_relevant_items_of_many_instances(replace: bool) -> None:
     """Few counts stand for hundreds; without replacement some items tie, and the last size is nearly everything."""
     ranks = several_ranks(np.random.default_rng(7), ties=not replace)
