@@ -397,9 +397,10 @@ def _sums(ranks: Ranks, terms: Terms, law: Law, sizes: Ints) -> Floats:
     settings, _ = distinct_columns(ranks.i, ranks.item_n_relevant)
     pooled = settings.size * (whole + 1) < ranks.above.size
     total, counts = np.zeros(sizes.size), None
-    for size in np.unique(whole[pooled])[::-1]:
+    falling = tuple(np.unique(whole[pooled])[::-1].astype(int).tolist())
+    for at, size in enumerate(falling):
         part = whole == size
-        counts = _sampled_counts(ranks, int(size), law, terms.weight, larger=counts)
+        counts = _sampled_counts(ranks, falling[: at + 1], law, terms.weight, larger=counts)
         total[part] = _sum_over_counts(counts, terms.term, sizes[part])
     if not pooled.all():
         total[~pooled] = _sum_over_items(ranks, terms, sizes[~pooled], law)
@@ -437,12 +438,14 @@ class _SampledCounts(NamedTuple):
 
 
 def _sampled_counts(
-    ranks: Ranks, m: int, law: Law, weight: Floats | None, *, larger: _SampledCounts | None
+    ranks: Ranks, falling: tuple[int, ...], law: Law, weight: Floats | None, *, larger: _SampledCounts | None
 ) -> _SampledCounts:
-    """Return the sampled counts of the items, which may have weights, for m draws; cached if they have none.
+    """Return the sampled counts of the items, which may have weights, for the last number of draws.
 
-    Those of `larger` samples have fewer distinct counts than there are items.
+    Those of the next `larger` samples have fewer distinct counts than there are items. What is cached, if there are no
+    weights, is for all these numbers, since rounding depends on them.
     """
+    m = falling[-1]
 
     def computed() -> _SampledCounts:
         if larger is not None:
@@ -451,7 +454,7 @@ def _sampled_counts(
         times = _pooled_counts(ranks, m, law, _weights(weight, ranks), group, first.size)
         return _SampledCounts(times, ranks.i[first], ranks.item_n_relevant[first])
 
-    return ranks.fits.get((_SampledCounts, m, law), computed) if weight is None else computed()
+    return ranks.fits.get((_SampledCounts, falling, law), computed) if weight is None else computed()
 
 
 def _pooled_counts(ranks: Ranks, m: int, law: Law, weight: Floats, group: Ints, n_groups: int) -> Floats:
