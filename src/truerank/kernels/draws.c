@@ -24,6 +24,7 @@ enum {
 #define UNROLLED /* which is shorter */
 #endif
 typedef uint8_t eight_bytes __attribute__((vector_size(8)));
+typedef uint64_t four __attribute__((vector_size(32)));
 typedef int32_t eight __attribute__((vector_size(32)));
 
 static const uint64_t STEP = 0x9E3779B97F4A7C15;
@@ -31,12 +32,12 @@ static const uint64_t STEP = 0x9E3779B97F4A7C15;
 /* Write BATCH words of a stream of random ones (splitmix64), and return the state after them. */
 static __attribute__((noinline)) uint64_t next_words(uint64_t state, uint64_t *words) {
     for (int64_t i = 0; i < BATCH; i++) {
-        uint64_t mixed = state + (i + 1) * STEP;
+        uint64_t mixed = state += STEP;
         mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
         words[i] = mixed ^ (mixed >> 31);
     }
-    return state + BATCH * STEP;
+    return state;
 }
 
 /* Random numbers below `range`, two from each word, except for those that would make some numbers likelier than others
@@ -192,12 +193,16 @@ static int64_t choose_some(Board *board, uint64_t seed, int64_t share) {
     uint64_t state = seed * STEP, words[BATCH];
     for (int64_t w = 0; w < board->n_words; w += ABREAST) {
         uint64_t *chosen = board->chosen + w;
+        four sets[ABREAST / 4] = {{0}}, word; /* in registers */
         state = next_words(state, words);
         for (int digit = 0; digit < DIGITS; digit++) {
             uint64_t is_one = -(uint64_t)(share >> digit & 1); /* or else 0 */
-            for (int i = 0; i < ABREAST; i++)
-                chosen[i] = (chosen[i] & words[digit * ABREAST + i]) | ((chosen[i] | words[digit * ABREAST + i]) & is_one);
+            UNROLLED for (int i = 0; i < ABREAST / 4; i++) {
+                memcpy(&word, words + digit * ABREAST + 4 * i, sizeof word);
+                sets[i] = (sets[i] & word) | ((sets[i] | word) & is_one);
+            }
         }
+        memcpy(chosen, sets, sizeof sets);
         for (int i = 0; i < ABREAST; i++) {
             chosen[i] &= ~board->blocked[w + i];
             size += __builtin_popcountll(chosen[i]);

@@ -56,6 +56,14 @@ int set_bounds(
 
 typedef int32_t lanes __attribute__((vector_size(VECTOR_BYTES)));
 
+enum { STRIP = 4 * LANES }; /* scores that are searched together for close ones, of which there are few */
+
+INLINE lanes load_lanes(const int32_t *from) {
+    lanes value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
 /* Write the products of one row with others. */
 #if defined(__AVX2__)
 INLINE __m256i read(const int16_t *from) {
@@ -69,9 +77,12 @@ INLINE void multiply(const int16_t *own, const int16_t *const *rows, int64_t col
     for (int64_t k = WHOLE_COLUMNS; k < columns; k += WHOLE_COLUMNS)
         UNROLLED for (int i = 0; i < SIDE_BY_SIDE; i++)
             sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(read(own + k), read(rows[i] + k)));
-    UNROLLED for (int size = SIDE_BY_SIDE / 2; size > 1; size /= 2) /* neighbours are added, in each half of a register */
-        UNROLLED for (int i = 0; i < size; i++)
-            sums[i] = _mm256_hadd_epi32(sums[2 * i], sums[2 * i + 1]);
+    UNROLLED for (int i = 0; i < SIDE_BY_SIDE / 2; i++) /* halves are added, which takes less than adding neighbours */
+        sums[i] = _mm256_add_epi32(
+            _mm256_unpacklo_epi32(sums[2 * i], sums[2 * i + 1]), _mm256_unpackhi_epi32(sums[2 * i], sums[2 * i + 1]));
+    UNROLLED for (int i = 0; i < SIDE_BY_SIDE / 4; i++)
+        sums[i] = _mm256_add_epi32(
+            _mm256_unpacklo_epi64(sums[2 * i], sums[2 * i + 1]), _mm256_unpackhi_epi64(sums[2 * i], sums[2 * i + 1]));
     __m256i low = _mm256_permute2x128_si256(sums[0], sums[1], 0x20);
     __m256i high = _mm256_permute2x128_si256(sums[0], sums[1], 0x31);
     _mm256_storeu_si256((__m256i *)products, _mm256_add_epi32(low, high));
@@ -111,8 +122,7 @@ static void score_whole(const Whole *whole, const int32_t *chosen, int64_t size,
 static void compare(const int32_t *scores, int64_t stop, int32_t low, int32_t high, int64_t *above, int64_t *close) {
     lanes over = {0}, from = {0};
     for (int64_t j = 0; j < stop; j += LANES) {
-        lanes score;
-        memcpy(&score, scores + j, sizeof score);
+        lanes score = load_lanes(scores + j);
         over += score > high;
         from += score >= low;
     }
@@ -122,7 +132,7 @@ static void compare(const int32_t *scores, int64_t stop, int32_t low, int32_t hi
 
 void count_whole(
     const Whole *whole, int32_t *chosen, int64_t size, int32_t *scores, int64_t *above, int64_t *close) {
-    int64_t padded = (size + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE * SIDE_BY_SIDE, stop = (size + LANES - 1) / LANES * LANES;
+    int64_t padded = (size + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE * SIDE_BY_SIDE, stop = (size + STRIP - 1) / STRIP * STRIP;
     for (int64_t i = size; i < padded; i++)
         chosen[i] = chosen[0];
     score_whole(whole, chosen, padded, scores);
@@ -133,10 +143,20 @@ void count_whole(
 }
 
 int64_t list_close(const Whole *whole, int64_t t, const int32_t *scores, int64_t size, int32_t *places) {
+    int32_t low = whole->lows[t], high = whole->highs[t];
     int64_t n_close = 0;
-    for (int64_t j = 0; j < size; j++) {
-        places[n_close] = (int32_t)j;
-        n_close += (scores[j] >= whole->lows[t]) & (scores[j] <= whole->highs[t]);
+    for (int64_t start = 0; start < size; start += STRIP) {
+        lanes any = {0};
+        UNROLLED for (int i = 0; i < STRIP; i += LANES) {
+            lanes score = load_lanes(scores + start + i);
+            any |= (score >= low) & (score <= high);
+        }
+        if (!is_any(any))
+            continue;
+        for (int64_t j = start; j < least(start + STRIP, size); j++) {
+            places[n_close] = (int32_t)j;
+            n_close += (scores[j] >= low) & (scores[j] <= high);
+        }
     }
     return n_close;
 }
