@@ -375,7 +375,7 @@ def variant() -> str:
 
 def runnable() -> list[str]:
     """Return the names of the variants that are here and that this processor runs, the best one first."""
-    plain = load_variant("x86-64")
+    plain = next(filter(None, map(load_variant, reversed(LEVELS))), None)
     level = plain.processor_level() if plain else 0
     return [name for name, least in LEVELS.items() if least <= level and load_variant(name)]
 
