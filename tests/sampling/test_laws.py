@@ -53,6 +53,16 @@ def test_rows_agree_with_pmf(N: int, m: int, replace: bool) -> None:
     np.testing.assert_allclose(whole.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("replace", LAWS)
+@pytest.mark.parametrize(("N", "m", "last"), [(7, 7, 0), (7, 3, 2), (9, 4, 4), (2_500, 2_400, 2_300)])
+def test_rows_may_tell_only_the_first_counts_apart(N: int, m: int, last: int, replace: bool) -> None:
+    g = np.unique(np.linspace(0, N, 60).astype(int))
+    whole = law_of(replace).pmf(np.arange(m + 1), g[:, None], m, N)
+    rest = whole[:, last:].sum(axis=1)
+    few = law_of(replace).rows_to(last, g, m, N)
+    np.testing.assert_allclose(few, np.column_stack([whole[:, :last], rest]), rtol=2e-12, atol=1e-200)
+
+
 def test_rows_between_the_integers_are_a_polynomial() -> None:
     # Degree m in g: the difference of order m + 1 vanishes.
     m, N = 4, 30
@@ -94,6 +104,13 @@ def test_tied_law_is_the_mean_over_the_places_in_the_block(N: int, m: int) -> No
         slow = HYPERGEOMETRIC.rows(np.arange(first, first + more + 1), m, N).mean(axis=0)
         # a difference of sums up to 1, times N / m
         np.testing.assert_allclose(row, slow, atol=1e-14 * (N + 1) / (m + 1))
+
+
+def test_tied_law_may_tell_only_the_first_counts_apart() -> None:
+    tied = np.array([0, 0, 4, 6, 12]), np.array([0, 12, 4, 1, 0]), 5, 12
+    whole, few = HYPERGEOMETRIC.tied_rows(*tied), HYPERGEOMETRIC.tied_rows(*tied, 2)
+    np.testing.assert_allclose(few, np.column_stack([whole[:, :2], whole[:, 2:].sum(axis=1)]), atol=1e-13)
+    np.testing.assert_array_equal(HYPERGEOMETRIC.tied_rows(*tied, 5), whole)
 
 
 def test_how_many_candidates_are_too_many_to_draw_without_replacement() -> None:

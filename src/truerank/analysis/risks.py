@@ -26,18 +26,18 @@ from truerank.sampling.sums import counts_between
 class TiedItemLaws(ItemLaws):
     """The laws of all relevant items of exact ranks, each averaged over the orders of its ties."""
 
-    def __init__(self, law: Law, ranks: Ranks, m: int) -> None:
-        super().__init__(law, ranks.above, m, ranks.item_n - ranks.item_n_relevant)
+    def __init__(self, law: Law, ranks: Ranks, m: int, last: int) -> None:
+        super().__init__(law, ranks.above, m, ranks.item_n - ranks.item_n_relevant, last)
         self.tied, (self.place, self.block) = ranks.tied, ranks.blocks()
 
     def rows(self, part: slice) -> Floats:
-        """Return the probabilities of h = 0..m, a row for each item of a part."""
+        """Return the probabilities of h = 0..last, the last of which is of all larger h too, a row for each item."""
         rows = super().rows(part)
         tied = np.arange(*part.indices(len(self)))[self.tied[part] > 0]
         alone = (self.block[tied] == 1) & (self.law is HYPERGEOMETRIC)
         single = tied[alone]
         if single.size:
-            own = self.g[single], self.tied[single], self.m, self.N[single]
+            own = self.g[single], self.tied[single], self.m, self.N[single], self.last
             rows[single - part.start] = HYPERGEOMETRIC.tied_rows(*own)
         for item in tied[~alone]:
             rows[item - part.start] = self._mixed(item)
@@ -47,7 +47,7 @@ class TiedItemLaws(ItemLaws):
         """Average over the number of lost ties, by a few weighted counts that represent all."""
         own = [numbers[item : item + 1] for numbers in (self.g, self.tied, self.place, self.block)]
         counts, share = tied_counts(own, self.m, int(self.N[item]), self.law)
-        return share @ self.law.rows(counts, self.m, self.N[item])
+        return share @ self.law.rows_to(self.last, counts, self.m, self.N[item])
 
 
 def tied_counts(item: Sequence[Any], m: int, N: int, law: Law) -> tuple[Floats, Floats]:
@@ -255,7 +255,7 @@ def risks(
     assumed_n: int | None = None,
     variances: bool = True,
 ) -> list[Risk]:
-    """Return the risk of each of several metrics; the laws of the sampled counts are computed once.
+    """Return the risk of each of several metrics; the laws of the sampled counts are computed once, as far as needed.
 
     Variances of instances with several relevant items, which share a sample, take by far the longest; without
     `variances` they are NaN.
@@ -268,12 +268,13 @@ def risks(
     shown = as_sampled(ranks, assumed or design, assumed_n)
     chosen = as_metrics(metrics)
     tables = [_Tables.of(metric, ranks, shown) for metric in chosen]
-    items = TiedItemLaws(law, ranks, design.size)
+    last = max(table.last for table in tables)
+    items = TiedItemLaws(law, ranks, design.size, last)
     moments = np.empty((len(chosen), 2, len(items)))
     for part in items.parts():
         rows = items.rows(part)
         for each, table in zip(moments, tables, strict=True):
-            each[:, part] = moments_of(rows, table.values[table.which[part]])
+            each[:, part] = moments_of(rows, table.values[table.which[part], : last + 1])
     exact = {metric: values(ranks, metric) for metric in dict.fromkeys(each.estimated for each in chosen)}
     return [
         Risk(
@@ -311,6 +312,12 @@ class _Tables:
         for part, weight in zip(terms, weights, strict=True):
             tables += weight[first, None] * counted(part, shown, first)
         return cls(tables, which)
+
+    @property
+    def last(self) -> int:
+        """The count from which all add the same."""
+        differs = (self.values != self.values[:, -1:]).any(axis=0)
+        return int(np.flatnonzero(differs).max(initial=-1)) + 1
 
 
 def item_weights(weight: Floats | None, ranks: Ranks) -> Floats:

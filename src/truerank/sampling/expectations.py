@@ -96,10 +96,13 @@ _NEGLIGIBLE = 2.0**-60
 
 
 class ItemLaws:
-    """The law of the sampled count of each of many relevant items, above which g of N candidates stand."""
+    """The law of the sampled count of each of many relevant items, above which g of N candidates stand.
 
-    def __init__(self, law: Law, g: ArrayLike, m: int, N: ArrayLike) -> None:
-        self.law, self.m = law, m
+    Counts from `last` on, if it is given, are not told apart.
+    """
+
+    def __init__(self, law: Law, g: ArrayLike, m: int, N: ArrayLike, last: int | None = None) -> None:
+        self.law, self.m, self.last = law, m, m if last is None else last
         self.g = np.asarray(g, dtype=np.float64).ravel()
         self.N = np.broadcast_to(np.asarray(N), self.g.shape)
 
@@ -107,12 +110,12 @@ class ItemLaws:
         return self.g.size
 
     def rows(self, part: slice) -> Floats:
-        """Return the probabilities of h = 0..m, a row for each item of a part."""
-        return self.law.rows(self.g[part], self.m, self.N[part])
+        """Return the probabilities of h = 0..last, the last of which is of all larger h too, a row for each item."""
+        return self.law.rows_to(self.last, self.g[part], self.m, self.N[part])
 
     def parts(self) -> Iterator[slice]:
         """Yield parts of the items whose laws can be held at once."""
-        return slices(len(self), _TERMS_AT_ONCE // (self.m + 1))
+        return slices(len(self), _TERMS_AT_ONCE // (self.last + 1))
 
 
 def table_moments(table: ArrayLike, items: ItemLaws, *, which: ArrayLike = 0) -> tuple[Floats, Floats]:

@@ -147,10 +147,38 @@ class Law(ABC):
         array([[1. , 0. , 0. ],
                [0.5, 0.5, 0. ]])
         """
-        g, m, N = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, m, N)))
+        g, m, N = _flat(g, m, N)
         peak = self.mode(g, m, N)
-        h = np.arange(m.max(initial=0.0))
-        up = self.ratio_up(h, g[:, None], m[:, None], N[:, None])
+        return self._outwards(peak, self.pmf(peak, g, m, N), int(m.max(initial=0.0)), (g, m, N))
+
+    def rows_to(self, last: int, g: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+        """Laws of which only the first counts are told apart: the column `last` is for all counts from there on.
+
+        Examples
+        --------
+        >>> HYPERGEOMETRIC.rows_to(1, [0, 1, 4], 2, 4).round(3)
+        array([[1. , 0. ],
+               [0.5, 0.5],
+               [0. , 1. ]])
+        """
+        g, m, N = _flat(g, m, N)
+        mode = self.mode(g, m, N)
+        peak = np.minimum(mode, last)
+        probability = self.pmf(peak, g, m, N)
+        rows, reached = np.zeros((g.size, last + 1)), probability > 0
+        counts = g[reached], m[reached], N[reached]
+        rows[reached] = self._outwards(peak[reached], probability[reached], last, counts)
+        beyond = mode > last
+        rows[beyond, -1] += 1 - rows[beyond].sum(axis=1)
+        near = ~beyond & (m > last)
+        rows[near, -1] += self._upper_tail(np.full(int(near.sum()), last + 1.0), g[near], m[near], N[near])
+        return rows
+
+    def _outwards(self, peak: Floats, probability: Floats, last: int, counts: tuple[Floats, ...]) -> Floats:
+        """Return the probabilities of h = 0..last by multiplying outwards from that of one h of each law."""
+        g, m, N = (count[:, None] for count in counts)
+        h = np.arange(float(last))
+        up = self.ratio_up(h, g, m, N)
         below = h < peak[:, None]
         law = np.ones((len(g), len(h) + 1))
         with np.errstate(divide="ignore"):
@@ -158,7 +186,7 @@ class Law(ABC):
         np.cumprod(law[:, -2::-1], axis=1, out=law[:, -2::-1])
         up[below] = 1.0
         law[:, 1:] *= np.cumprod(up, axis=1, out=up)
-        law *= self.pmf(peak, g, m, N)[:, None]
+        law *= probability[:, None]
         law += 0.0  # turns -0.0, left behind where the support ends, into 0.0
         return law
 
@@ -251,13 +279,13 @@ class Hypergeometric(Law):
     def mean_rows(self, last: Ints, m: int, N: int) -> Floats:
         return self.tied_rows(0, last, m, N)
 
-    def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike) -> Floats:
+    def tied_rows(self, g: ArrayLike, tied: ArrayLike, m: ArrayLike, N: ArrayLike, last: int | None = None) -> Floats:
         r"""Whole laws where ties are in random order: each count g..g + tied above is equally likely.
 
         .. math:: \sum_{c < G} p(h \mid c; m, N) = \frac{N + 1}{m + 1} P(H > h \mid G; m + 1, N + 1),
 
         which counts the samples of m + 1 of N + 1 by the position of their (h + 1)-th element. The absolute
-        error is about 1e-15 N / m.
+        error is about 1e-15 N / m. The column `last`, if it is given, is for all counts from there on.
 
         Examples
         --------
@@ -265,14 +293,16 @@ class Hypergeometric(Law):
         array([[0.556, 0.389, 0.056],
                [0.5  , 0.5  , 0.   ]])
         """
-        arrays = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (g, tied, m, N))
-        g, tied, m, N = np.broadcast_arrays(*arrays)
+        g, tied, m, N = _flat(g, tied, m, N)
+        size = int(m.max(initial=0.0))
+        told_apart = size + 1 if last is None or last >= size else last
 
         def at_most(count: Floats) -> Floats:
-            return np.cumsum(self.rows(count, m + 1, N + 1), axis=1)[:, :-1]
+            return np.cumsum(self.rows_to(told_apart, count, m + 1, N + 1), axis=1)[:, :-1]
 
         mean = (at_most(g) - at_most(g + tied + 1)) * ((N + 1) / (m + 1) / (tied + 1))[:, None]
-        return np.maximum(mean, 0.0)
+        np.maximum(mean, 0.0, out=mean)
+        return mean if told_apart > size else np.column_stack([mean, np.maximum(1 - mean.sum(axis=1), 0.0)])
 
 
 class Binomial(Law):
@@ -315,6 +345,11 @@ class Binomial(Law):
 
 HYPERGEOMETRIC = Hypergeometric()
 BINOMIAL = Binomial()
+
+
+def _flat(*counts: ArrayLike) -> tuple[Floats, ...]:
+    """Return counts as flat arrays of the same size."""
+    return np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in counts))
 
 
 def _log_factorial(numbers: Ints, largest: int) -> Floats:
