@@ -11,6 +11,7 @@ import truerank as tr
 from tests.arrays import Floats, Ints
 from tests.instances import FirstItems
 from tests.reference import lower_end
+from truerank.evaluation import paired_values
 from truerank.evaluation.exact_ranges import bound_values
 from truerank.evaluation.paired_tests import bootstrap_totals, exchange_totals
 from truerank.papers.krichene_rendle_2020.movielens import embedded
@@ -29,6 +30,23 @@ def test_error_from_candidates_is_that_of_the_exact_ranks(metric: str) -> None:
     variance = sum(tr.risk(one, metric, design=100).variance.sum() for one in STUDY.values())
     assert found.sampling_error == pytest.approx(math.sqrt(variance) / 1_500, rel=0.08)
     assert math.hypot(found.user_error, found.sampling_error) == pytest.approx(found.standard_error, rel=1e-12)
+
+
+def test_error_from_candidates_is_drawn_once_for_a_metric_and_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    def errors(runs: dict[str, tr.Ranks], metric: str, groups: dict[int, str] | None = None) -> list[float | None]:
+        return [each.sampling_error for each in tr.compare(runs, metric, by=groups)]
+
+    runs, again = (
+        {name: dataclasses.replace(one, ids=np.arange(1_500))[:50] for name, one in sampled(20).items()}
+        for _ in range(2)
+    )
+    groups = [{user: "one" if user % number == 0 else "other" for user in range(50)} for number in (2, 3)]
+    asked = [("ap", None), ("auc", None), ("ap", groups[0]), ("ap", groups[1])]
+    first = [errors(runs, *each) for each in asked]
+    monkeypatch.setattr(paired_values, "plausible_ranks", None)
+    assert [errors(runs, *each) for each in asked] == first
+    monkeypatch.undo()
+    assert [errors(again, *each) for each in reversed(asked)] == first[::-1]
 
 
 def test_error_from_candidates_with_several_relevant_items() -> None:

@@ -492,6 +492,8 @@ _MOST = 50
 def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence[Part], hidden: Floats) -> Floats:
     """Return the variance, over samples of candidates, of the total of each metric over the instances of each part.
 
+    It is kept with the ranks, for comparisons with others or at another level.
+
     Parameters
     ----------
     ranks : Ranks
@@ -519,7 +521,9 @@ def variances_of_totals(ranks: Ranks, metrics: Sequence[Metric], parts: Sequence
     found = np.square(hidden * [part.weights.sum() for part in parts])
     plain = [at for at, metric in enumerate(metrics) if not metric.pools_instances]
     if plain:
-        found[plain] = _drawn_variances(ranks, [metrics[at] for at in plain], parts)
+        own = tuple(metrics[at] for at in plain)
+        key = (_drawn_variances, own, tuple(part.key for part in parts))
+        found[plain] = ranks.fits.get(key, lambda: _drawn_variances(ranks, own, parts))
     return found
 
 

@@ -247,6 +247,12 @@ class Part:
         """Numbers of items, with their weights, between which all means of the part lie: all its items, or one."""
         return (self.counts, self.weights) if self.alone is None else (np.ones_like(self.counts), self.alone)
 
+    @property
+    def key(self) -> tuple[bytes | None, ...]:
+        """What tells it from other parts of the same ranks."""
+        chosen = (self.rows, self.items, self.inverse)
+        return tuple(None if each is None else each.tobytes() for each in chosen)
+
 
 def values_by_part(ranks: Ranks, terms: tuple[Terms, ...], parts: Sequence[Part]) -> list[Floats]:
     """Return for each part what its relevant items add to the metric of each of its instances."""
