@@ -5,6 +5,7 @@ Each table stands between a comment that names it and a comment "end". Columns h
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ FORMS = {"bias": "{:.1f}", "rmse": "{:.1f}", "coverage": "{:.2f}", "order": "{:.
 LITERATURE, SHOWN = ["em", "mes", "mn"], 100
 
 
+@cache
 def tables() -> dict[str, str]:
     """Return the tables of docs/results/estimators.md by name: how far goals are reached, and the results."""
     results = pd.read_csv(RESULTS)
