@@ -121,6 +121,8 @@ def test_what_is_no_group() -> None:
         tr.by_column(pd.DataFrame({"id": [1], "a": [2], "b": [3]}))
     with pytest.raises(tr.InputError, match="got 'c'"):
         tr.by_column(pd.DataFrame({"id": [1], "a": [2]}), "c")
+    with pytest.raises(tr.InputError, match="several columns of the same name"):
+        tr.evaluate(RANKS, "rr", by=pd.DataFrame([["u", "new"]], columns=["user", "user"]))
     weighted = tr.evaluate(RANKS, "rr", by=tr.by_popularity(SPLIT)).estimates[0]
     with pytest.raises(tr.InputError, match="estimates of groups of items can't be added to others"):
         weighted + tr.estimate(RANKS, "rr")

@@ -96,6 +96,11 @@ def test_propensities_of_users_and_items_from_columns() -> None:
     )
 
 
+def test_propensities_in_columns_of_the_same_name() -> None:
+    with pytest.raises(tr.InputError, match="several columns of the same name"):
+        tr.evaluate(RANKS, "recall@5", propensity=pd.DataFrame([["a", 0.5]], columns=["item", "item"]))
+
+
 def test_propensities_from_popularity() -> None:
     train = [[0, 1, 2], [0, 1], [0], [0], []]
     assert tr.popularity_propensity(train, 1.0).chance.tolist() == [1.0, 0.5, 0.25]

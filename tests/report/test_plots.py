@@ -112,6 +112,8 @@ def test_error_by_budget_sorts_its_points(results: Any) -> None:
 def test_refusals() -> None:
     with pytest.raises(tr.InputError, match="but rmse is missing"):
         tr.plots.error_by_budget([{"budget": 1, "design": "uniform", "estimator": "bv(0.1)"}])
+    with pytest.raises(tr.InputError, match="several columns of the same name"):
+        tr.plots.error_by_budget(pd.DataFrame([[1, 2]], columns=["budget", "budget"]))
     with pytest.raises(tr.InputError, match="at most 6"):
         tr.plots.error_by_budget([row | {"estimator": str(at)} for at, row in enumerate([ROWS[0]] * 7)])
     with pytest.raises(tr.InputError, match="at most 6 bars"):

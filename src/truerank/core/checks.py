@@ -180,6 +180,25 @@ def check_kind(name: str, value: object, kind: type, how: str = "") -> None:
         raise InputError(f"`{name}` must be {kind.__name__}{how}, got {value!r}.")
 
 
+def as_frame(given: Any, **options: Any) -> Any:
+    """Return a dataframe of any library as one of narwhals; `options` say what else is accepted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_frame(pd.DataFrame([[1, 2]], columns=["id", "id"]))
+    Traceback (most recent call last):
+    ...
+    truerank.InputError: the dataframe has several columns of the same name.
+    """
+    import narwhals as nw
+
+    try:
+        return nw.from_native(given, **options)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the dataframe has several columns of the same name.") from error
+
+
 def as_floats(name: str, values: ArrayLike) -> Floats:
     """Return numbers as a new array, refusing anything else."""
     refuse_masked(values, f"`{name}`")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_ints, as_list, check_kind
+from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ints, as_list, check_kind
 from truerank.core.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def by_column(frame: Any, column: str | None = None, *, id: str | None = None, i
     """
     import narwhals as nw
 
-    table = nw.from_native(frame, eager_only=True, pass_through=True)
+    table = as_frame(frame, eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):
         raise InputError(f"groups are a dict or a dataframe from id to name, got {type(frame).__name__}.")
     key = table.columns[0] if id is None else id

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_number, check_choice
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, as_frame, as_number, check_choice
 from truerank.core.ranks import Ranks
 from truerank.metrics.definitions import Metric
 
@@ -80,7 +80,7 @@ class Propensity:
             return cls(np.asarray(list(given)), np.asarray(list(given.values())))
         import narwhals as nw
 
-        table = nw.from_native(given, eager_only=True, pass_through=True)
+        table = as_frame(given, eager_only=True, pass_through=True)
         if not isinstance(table, nw.DataFrame) or len(table.columns) not in (2, 3):
             kinds = "a Propensity, a dict from item to propensity, or a dataframe of items and propensities"
             raise InputError(f"`propensity` must be {kinds}, got {type(given).__name__}.")

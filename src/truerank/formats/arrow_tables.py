@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from truerank.core.checks import InputError, refuse_pairs
+from truerank.core.checks import InputError, as_frame, refuse_pairs
 from truerank.core.csr import bounds
 from truerank.core.threads import fitting
 from truerank.formats.columns import Contents, find_columns
@@ -93,14 +93,12 @@ def columns_of(frame: Any) -> tuple[list[str], Any]:
     if isinstance(frame, pa.Table):
         return frame.column_names, frame.column
     try:
-        wrapped = nw.from_native(frame)
+        wrapped = as_frame(frame)
     except TypeError as error:
         if hasattr(frame, "__arrow_c_stream__"):
             return columns_of(pa.table(frame))
         kind = type(frame).__name__
         raise InputError(f"can't read from {kind}; give a path, a dataframe, a dict or a list.") from error
-    except nw.exceptions.DuplicateError as error:
-        raise InputError("the dataframe has several columns of the same name.") from error
     try:
         eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
         names = [str(name) for name in eager.columns]

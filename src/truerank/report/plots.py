@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 import truerank as tr
-from truerank.core.checks import AnyArray, as_list, check_kind
+from truerank.core.checks import AnyArray, as_frame, as_list, check_kind
 from truerank.core.ranks import named_ranks
 from truerank.core.tables import shown_name
 from truerank.estimators.corrected import AnyMetric, as_metrics
@@ -520,7 +520,7 @@ def _columns(results: Any) -> dict[str, list[Any]]:
     else:
         import narwhals as nw
 
-        frame = nw.from_native(results, eager_only=True, pass_through=True)
+        frame = as_frame(results, eager_only=True, pass_through=True)
         check_kind("results", frame, nw.DataFrame, " or a list of dicts")
         columns = {name: frame[name].to_list() for name in _BUDGET_COLUMNS if name in frame.columns}
     if missing := [name for name in _BUDGET_COLUMNS if name not in columns]:
