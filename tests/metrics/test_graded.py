@@ -105,6 +105,15 @@ def test_without_grades_every_relevant_item_has_grade_1_and_a_note_says_so() -> 
     assert "no grades" not in "".join(tr.estimate(graded, "rp@3").notes)
 
 
+@pytest.mark.parametrize("grade", [1e-12, 1e-17, 1e-300])
+def test_exponential_gains_of_tiny_grades_keep_their_digits(grade: float) -> None:
+    """2 ** grade - 1 loses them: it is grade * log(2), up to a factor of 1 + grade."""
+    ranks = tr.Ranks.from_ranks([[1, 3]], n=5, grades=[[grade, 2 * grade]])
+    linear = {text: tr.values(ranks, text).item() for text in ("dcg", "gndcg")}
+    assert tr.values(ranks, "dcg(exp)").item() == pytest.approx(linear["dcg"] * math.log(2), rel=1e-11, abs=0)
+    assert tr.values(ranks, "gndcg(exp)").item() == pytest.approx(linear["gndcg"], rel=1e-11)
+
+
 def test_ndcg_stays_that_of_the_paper() -> None:
     graded = tr.Ranks.from_ranks([[1, 4]], n=9, grades=[[1, 5]])
     np.testing.assert_array_equal(tr.values(graded, "ndcg@5"), tr.values(tr.Ranks.from_ranks([[1, 4]], n=9), "ndcg@5"))

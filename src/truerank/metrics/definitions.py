@@ -885,7 +885,8 @@ class DCG(GradedMetric):
             return grades
         if (largest := grades.max(initial=0.0)) > 1000:  # 2 to this power is still a finite number
             raise InputError(f"the exponential gain needs grades up to 1000, got {largest:g}.")
-        return np.exp2(grades) - 1.0
+        # the difference loses the digits of small grades, and expm1 the last one of whole ones
+        return np.where(grades < 0.5, np.expm1(grades * math.log(2)), np.exp2(grades) - 1.0)
 
 
 @dataclass(frozen=True)
