@@ -189,3 +189,7 @@ def test_several_numbers_share_the_error() -> None:
 def test_what_is_refused(published: dict[str, dict[str, float]], options: dict[str, int], message: str) -> None:
     with pytest.raises(tr.InputError, match=message):
         tr.audit(published, **{"n": 100, "design": 10, **options})  # type: ignore[arg-type]
+
+
+def test_a_metric_that_was_published_plain_and_corrected_has_one_range() -> None:
+    assert tr.audit({"X": {"ap": 0.3, "ap~bv(0.1)": 0.1}}, n=1_000, design=100, users=500).metrics == ("ap",)

@@ -85,6 +85,11 @@ def test_a_gate_passes_only_by_all_metrics(files: dict[str, Path]) -> None:
     assert refusal(*gate, "--margin", "1", "--margin", "2") == "--margin is given twice."
 
 
+def test_a_metric_under_two_names_is_one_check_of_a_gate(files: dict[str, Path]) -> None:
+    gate = ["gate", files["b"], "--against", files["a"], "--margin", "0.1", "-f", "json", "-m"]
+    assert json.loads(run_here(*gate, "rr,mrr,rr").stdout) == json.loads(run_here(*gate, "rr").stdout)
+
+
 def test_each_check_of_a_gate_is_tested_by_itself_to_pass_and_jointly_to_fail(files: dict[str, Path]) -> None:
     """All must pass, so a false pass needs a false one of each: no adjustment; one false failure is enough to fail."""
     ranks = {name: tr.Ranks.load(files[name]) for name in "ab"}

@@ -29,6 +29,14 @@ def test_one_recommender_and_one_metric() -> None:
     assert table["ap"] == tr.estimate(TOY["C"], "ap")
 
 
+def test_a_metric_under_two_names_is_one_metric_and_one_test() -> None:
+    assert tr.evaluate(TOY, ["map", "rr", "ap", "mrr", "rr"]).metrics == ("ap", "rr")
+    found, once = tr.compare(TOY, ["rr", "mrr", "auc"]), tr.compare(TOY, ["rr", "auc"])
+    assert found.differences == once.differences
+    assert found.notes == once.notes
+    assert list(tr.values_frame(TOY["C"], ["rr", "mrr", "hr@5", "hit_rate@5"])) == ["id", "rr", "hr@5"]
+
+
 def test_cells_that_are_not_there() -> None:
     with pytest.raises(tr.InputError, match="the table has rows"):
         tr.evaluate(TOY, "ap")["B", "ap"]

@@ -421,3 +421,8 @@ def test_items_of_train_belong_to_the_catalogue() -> None:
 def test_ranks_refuse_what_only_lists_use(name: str, value: Any) -> None:
     with pytest.raises(tr.InputError, match=f"`{name}` is for recommended lists, but these are ranks"):
         tr.evaluate(tr.Ranks.from_ranks([1, 2], n=9), "ap", **{name: value})
+
+
+def test_a_metric_under_two_names_is_shown_once() -> None:
+    table = tr.evaluate(lists_of([[0, 1], [2, 3]]), ["coverage@2", "hr@2", "hit_rate@2", "coverage@2"], truth={0: [1]})
+    assert table.metrics == ("coverage@2", "hr@2")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse, special
 
-from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole, slices
+from truerank.core.checks import Floats, InputError, Ints, as_number, check_kind, check_whole, distinct, slices
 from truerank.core.ranks import Ranks
 from truerank.core.tables import Cell, Table, Tabular, json_text
 from truerank.estimators import corrected
@@ -167,16 +167,16 @@ def audit(
     drawn.law("an audit")
     drawn.check(np.array([n - 1]), drawn.size)
     names = dict.fromkeys(name for numbers in published.values() for name in numbers)
-    asked = corrected.as_metrics(list(names) if metrics is None else metrics)
+    asked = distinct(each.estimated for each in corrected.as_metrics(list(names) if metrics is None else metrics))
     laws = _Laws.of(n, assume)
-    targets = [laws.mean(values(laws.ranks, metric.estimated)) for metric in asked]
+    targets = [laws.mean(values(laws.ranks, metric)) for metric in asked]
     shown = {name: _Shown.of(corrected.metric(name), drawn, laws) for name in names}
     ranges: list[Interval] = []
     for system, numbers in published.items():
         ends = _ends(numbers, shown, users, rounding, level)
         rows = [shown[name].expected for name in numbers]
         ranges += [_range(target, rows, ends, laws.conditions, system) for target in targets]
-    columns = tuple(str(metric.estimated) for metric in asked)
+    columns = tuple(map(str, asked))
     return Audit(tuple(published), columns, tuple(ranges), _notes(users, assume))
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+Each = TypeVar("Each")
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
@@ -140,6 +141,21 @@ def as_list(name: str, values: Any, of: str = "") -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise InputError(f"`{name}` must be a list{f' of {of}' if of else ''}, got {values!r}.")
     return list(values)
+
+
+def distinct(values: Iterable[Each]) -> tuple[Each, ...]:
+    """Return values without repeats, which need not be hashable, in the order of their first appearance.
+
+    Examples
+    --------
+    >>> distinct([[2], [1], [2]])
+    ([2], [1])
+    """
+    kept: list[Each] = []
+    for value in values:
+        if value not in kept:
+            kept.append(value)
+    return tuple(kept)
 
 
 def as_path(path: Any) -> Path:

@@ -112,10 +112,10 @@ def metric(text: AnyMetric) -> Metric:
 
 
 def as_metrics(texts: AnyMetric | Iterable[AnyMetric]) -> tuple[Metric, ...]:
-    """Return the metrics named by one text, or by each of several."""
+    """Return the metrics named by one text, or by each of several; the same one twice, as by "rr" and "mrr", is one."""
     if isinstance(texts, str | Metric) or callable(texts):
         texts = [texts]
-    return tuple(metric(text) for text in checks.as_list("metrics", texts, "texts or metrics"))
+    return checks.distinct(metric(text) for text in checks.as_list("metrics", texts, "texts or metrics"))
 
 
 # with a cap below this share of the candidates the top is extrapolated; seen on MovieLens 1M and Gowalla

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, InputError
+from truerank.core.checks import AnyArray, InputError, distinct
 from truerank.core.ranks import Ranks
 from truerank.data.event_files import grouped
 from truerank.data.interactions import Interactions, PerUser
@@ -38,7 +38,7 @@ class CountEstimate(Estimate):
 class ListCells(NamedTuple):
     """The metrics, their estimates, the groups that have users, notes on the whole, and the contest of `Evaluation`."""
 
-    metrics: list[Metric | ListMetric]
+    metrics: tuple[Metric | ListMetric, ...]
     cells: dict[tuple[str, str, int], Estimate]
     """By recommender, group and the place of the metric."""
     groups: tuple[str, ...]
@@ -74,7 +74,7 @@ def list_cells(
     """
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
     asked = map(as_list_metric, metrics if several else [metrics])
-    chosen = [each if isinstance(each, ListMetric) else as_metrics(each)[0] for each in asked]
+    chosen = distinct(each if isinstance(each, ListMetric) else as_metrics(each)[0] for each in asked)
     if not chosen:
         raise InputError("evaluate needs at least one recommender and one metric.")
     groups = None if by is None else Groups.of(by)
