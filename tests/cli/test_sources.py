@@ -149,6 +149,14 @@ def test_commands_take_lists_users_and_groups_alike(runs: dict[str, Path], tmp_p
         assert done.exit_code == 0, done.output
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_chosen_users_without_results_are_counted(runs: dict[str, Path], command: str) -> None:
+    runs["users"].write_text("user\nu1\nu2\nnobody\n")
+    given = [command, runs["a"], runs["b"], "--truth", runs["truth"], "-m", "rr@5", "--users", runs["users"]]
+    shown = " ".join(run_here(*given).output.split())
+    assert f"note: 1 of 3 users in '{runs['users']}' is not in the results" in shown
+
+
 def test_a_split_is_refused_where_nothing_uses_it(runs: dict[str, Path]) -> None:
     shared = ["evaluate", runs["a"], "--truth", runs["truth"], "-m", "rr@5"]
     assert refusal(*shared, "--train", runs["train"]) == "--train applies only to --by activity and --by popularity."

@@ -107,7 +107,39 @@ def test_groups_from_dicts_and_frames(by: Any) -> None:
 
 def test_numbers_and_texts_are_the_same_ids() -> None:
     ranks = tr.Ranks.from_ranks([1, 2], n=9, ids=[7, 8])
-    assert tr.evaluate(ranks, "rr", by={"7": "a", "8": "b"}).groups == ("a", "b")
+    table = tr.evaluate(ranks, "rr", by={"7": "a", "8": "b"})
+    assert table.groups == ("a", "b")
+    assert not [note for note in table.notes if "with a group" in note]
+
+
+@pytest.mark.parametrize(
+    ("by", "note"),
+    [
+        ({7: "a", 8: "b", 9: "b"}, "1 of 3 ids with a group is not in the results"),
+        ({"9": "a", "8": "b", "6": "c"}, "2 of 3 ids with a group are not in the results"),
+        (
+            {"u7": "a"},
+            "no id with a group (such as 'u7') is in the results (such as 7): all are in the group 'unknown'",
+        ),
+        ({}, "no id with a group is in the results (such as 7): all are in the group 'unknown'"),
+    ],
+)
+def test_ids_with_a_group_that_have_no_results_are_counted(by: dict[Any, str], note: str) -> None:
+    ranks = {name: tr.Ranks.from_ranks(places, n=9, ids=[7, 8]) for name, places in {"A": [1, 2], "B": [2, 1]}.items()}
+    assert note in tr.evaluate(ranks, "rr", by=by).notes
+    assert note in tr.compare(ranks, "rr", by=by).notes
+    lists = tr.read_recommendations({7: [1], 8: [2]})
+    assert note in tr.evaluate(lists, "coverage@1", by=by).notes
+    assert note in tr.evaluate(lists, ["coverage@1", "rr@1"], by=by, truth={7: [1], 8: [1]}).notes
+
+
+def test_users_of_a_split_without_held_out_items_are_no_reason_for_a_note() -> None:
+    ranks = tr.Ranks.from_ranks([1], n=9, ids=[1])
+    train, test = (
+        tr.Interactions.of(rows, name, n_items=2) for name, rows in (("train", [[0], [1]]), ("test", [[], [0]]))
+    )
+    groups = tr.by_activity(tr.Split(train, test))
+    assert not [note for note in tr.evaluate(ranks, "rr", by=groups).notes if "with a group" in note]
 
 
 def test_what_is_no_group() -> None:

@@ -166,7 +166,7 @@ class Inputs:
         found = {name: tr.read_recommendations(path, train, **named) for name, path in sources.items()}
         if self.users is None:
             return found
-        return {name: one.keep(self._chosen(name, one.user_ids, len(one))) for name, one in found.items()}
+        return {name: self._of_chosen(name, one, one.user_ids, one.keep) for name, one in found.items()}
 
     def groups(self, ranks: Mapping[str, tr.Ranks], *, uses_split: bool = False) -> tr.Groups | None:
         """Return the groups to show separately; the split is refused if nothing uses it."""
@@ -211,17 +211,22 @@ class Inputs:
     def _of_users(self, ranks: dict[str, tr.Ranks]) -> dict[str, tr.Ranks]:
         if self.users is None:
             return ranks
-        return {name: one[self._chosen(name, one.ids, len(one))] for name, one in ranks.items()}
+        return {name: self._of_chosen(name, one, one.ids, one.__getitem__) for name, one in ranks.items()}
 
-    def _chosen(self, name: str, ids: Any, n: int) -> Any:
-        """Return a mask of the users who count, whether ids are text or numbers."""
+    def _of_chosen(self, name: str, given: Any, ids: Any, keep: Callable[[Any], Any]) -> Any:
+        """Return what is about the users who count, whether ids are text or numbers, with a note on missing users."""
         import numpy as np
 
+        from truerank.core.checks import counted
+
         wanted = {str(user) for user in _read_id_columns(str(self.users), "users", ("user",))["user"].to_pylist()}
-        chosen = np.isin((np.arange(n) if ids is None else ids).astype(np.str_), list(wanted))
+        own = (np.arange(len(given)) if ids is None else ids).astype(np.str_)
+        chosen = np.isin(own, list(wanted))
         if not chosen.any():
             raise tr.InputError(f"no user of {name!r} is in {self.users!r}, which has {min(wanted)!r} for example.")
-        return chosen
+        kept, missing = keep(chosen), len(wanted.difference(own.tolist()))
+        verbs = (f"of {len(wanted)} users in {self.users!r} {verb} not in the results" for verb in ("is", "are"))
+        return dataclasses.replace(kept, notes=(*kept.notes, counted(missing, *verbs))) if missing else kept
 
 
 def _read_depth(_ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:

@@ -267,6 +267,8 @@ def compare(
         entrants, dropped = entrants_of(ranks, chosen, groups, propensity=seen, unmatched=unmatched, ties=ties, rng=rng)
         if adjustment == "tukey" and any(len(each.runs) > 1 or each.is_sampled for each in entrants.values()):
             raise InputError("adjustment='tukey' needs one run of exact ranks for each recommender.")
+        unused = () if groups is None else groups.notes(*(groups.ids_in(each.runs[0]) for each in entrants.values()))
+        dropped = (*dropped, *unused)
         parts = paired_parts(entrants, chosen, task, method, assume)
         shown = () if by is None else tuple(dict.fromkeys(group for group, _, _ in parts))
     else:

@@ -143,7 +143,8 @@ def evaluate(
     groups, seed = None if by is None else Groups.of(by), per_instance.tie_seed(ties, rng)
     cells = step(named, groups, seed, progress=progress)
     shown = () if groups is None else tuple(dict.fromkeys(group for _, group, _ in cells))
-    notes = {name: list(one.notes) for name, one in named.items()}
+    unused = () if groups is None else groups.notes(*map(groups.ids_in, named.values()))
+    notes = {name: [*one.notes, *unused] for name, one in named.items()}
     if not shown and seen is None:
         for name, one in named.items():
             taken = [recommended(metric, one) for metric in chosen]

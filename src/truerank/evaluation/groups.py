@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ints, as_list, check_kind
+from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ints, as_list, check_kind, counted
 from truerank.core.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Groups:
         The groups, in the order in which they are shown.
     of_items : bool
         Whether they are groups of relevant items.
+    of_split : bool
+        Whether they are all users or items of a split, of which it is usual that only some have ranks.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Groups:
     codes: Ints
     names: tuple[str, ...]
     of_items: bool = False
+    of_split: bool = False
 
     @classmethod
     def of(cls, given: Groups | Mapping[Any, Any] | Any) -> Groups:
@@ -75,11 +78,35 @@ class Groups:
 
     def codes_of(self, ranks: Ranks) -> Ints:
         """Return the group of each instance, or of each relevant item."""
-        if self.of_items and ranks.items is None:
+        return self.find(self.ids_in(ranks))
+
+    def ids_in(self, ranks: Ranks) -> AnyArray:
+        """Return what may have a group: the id of each instance, or the name of each relevant item."""
+        if not self.of_items:
+            return np.arange(len(ranks)) if ranks.ids is None else ranks.ids
+        if ranks.items is None:
             raise InputError("groups of items need ranks that know their items, as those of tr.rank do (Ranks.items).")
-        if self.of_items and ranks.items is not None:
-            return self.find(ranks.items)
-        return self.find(np.arange(len(ranks)) if ranks.ids is None else ranks.ids)
+        return ranks.items
+
+    def notes(self, *found: AnyArray) -> tuple[str, ...]:
+        """Return a note on ids with a group that are not among those of any recommender.
+
+        Examples
+        --------
+        >>> Groups.of({"ann": "new", "bob": "old", "cyd": "new"}).notes(np.array(["bob", "eve"]), np.array(["cyd"]))
+        ('1 of 3 ids with a group is not in the results',)
+        """
+        own, ids = self.ids, [np.unique(each) for each in found]
+        if any((own.dtype.kind == "U") != (each.dtype.kind == "U") for each in ids):
+            own, ids = own.astype(np.str_), [each.astype(np.str_) for each in ids]
+        missing = ~np.isin(own, np.concatenate(ids))
+        if missing.all():
+            groups, results = (f" (such as {some[0].item()!r})" if some.size else "" for some in (self.ids, found[0]))
+            return (f"no id with a group{groups} is in the results{results}: all are in the group {UNKNOWN!r}",)
+        if self.of_split or not missing.any():
+            return ()
+        verbs = (f"of {own.size} ids with a group {verb} not in the results" for verb in ("is", "are"))
+        return (counted(int(missing.sum()), *verbs),)
 
 
 def by_column(frame: Any, column: str | None = None, *, id: str | None = None, items: bool = False) -> Groups:  # noqa: A002
@@ -171,7 +198,7 @@ def by_popularity(split: Split, *, bounds: Sequence[int] | None = None) -> Group
     _check_split(split)
     counts = np.bincount(split.train.items, minlength=split.train.n_items)
     groups = _by_count(split.train.item_names, counts, counts[split.test.items], bounds)
-    return Groups(groups.ids, groups.codes, groups.names, of_items=True)
+    return replace(groups, of_items=True)
 
 
 def _check_split(given: object) -> None:
@@ -192,7 +219,7 @@ def _by_count(ids: AnyArray, counts: Ints, weighing: Ints, bounds: Sequence[int]
             raise InputError(f"`bounds` must be ascending whole numbers from 1, got {tops}.")
     starts = [1, *(top + 1 for top in tops)]
     names = ["no training events", *(_range(low, high) for low, high in zip(starts, [*tops, None], strict=True))]
-    return Groups(ids, np.searchsorted(starts, counts, side="right"), tuple(names))
+    return Groups(ids, np.searchsorted(starts, counts, side="right"), tuple(names), of_split=True)
 
 
 def _range(low: int, high: int | None) -> str:

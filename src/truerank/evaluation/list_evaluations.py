@@ -102,7 +102,8 @@ def list_cells(
         cells |= {(name, group, at): cell for (name, group), cell in own.items()}
     overlaps = [metric for metric in chosen if isinstance(metric, Overlap)]
     about = [f"{metric} is the overlap with the lists of {next(iter(named))!r}" for metric in overlaps]
-    notes = (*(() if ranked is None else ranked.notes), *about)
+    unused = () if groups is None else groups.notes(*(lists.user_ids for lists in named.values()))
+    notes = (*(unused if ranked is None else ranked.notes), *about)
     contest = None if ranked is None else ranked.contest
     return ListCells(chosen, cells, () if groups is None else tuple(parts), notes, contest)
 
