@@ -63,6 +63,16 @@ def test_few_users_with_many_sessions_are_few(users: int, said: str) -> None:
     assert tr.estimate(sessions, "ap").notes[-1] == f"only {said} interval"
 
 
+@pytest.mark.parametrize(("users", "large", "worth"), [(20, 2, 4), (50, 1, 11), (400, 10, 76)])
+def test_users_of_very_unequal_size_are_worth_few(users: int, large: int, worth: int) -> None:
+    """Some users have 20 times as many sessions as the others."""
+    sizes = np.where(np.arange(users) < large, 20, 1)
+    found = tr.estimate(tr.Ranks.from_ranks([2] * int(sizes.sum()), n=4, ids=np.repeat(np.arange(users), sizes)), "ap")
+    assert found.n_effective == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum(), rel=1e-12)
+    note = f"{users} users of unequal weight, worth only {worth}: expect a wide interval"
+    assert (note in found.notes) == (worth < 30)
+
+
 def test_level_outside_its_range() -> None:
     with pytest.raises(tr.InputError, match="`level` must lie between 0 and 1, got 95"):
         tr.estimate(tr.Ranks.from_ranks([1, 2], n=4), "ap").confidence_interval(95)

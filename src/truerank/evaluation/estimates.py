@@ -107,7 +107,7 @@ class Estimate(Tabular[Record]):
     @property
     def n_effective(self) -> float:
         """Number of independent units of equal weight that would give a similar error: (sum of w)^2 / sum of w^2."""
-        if self.weight is None or self.units is None:
+        if self.units is None:
             return float(self.n_users or self.n)
         squares = float((self.units.sizes**2 / self.units.counts).sum())
         return self.units.total**2 / squares if squares else 0.0
@@ -132,9 +132,11 @@ class Estimate(Tabular[Record]):
             notes.append(f"{self.metric} is undefined for {self.n_undefined} of {self.n_instances} instances")
         if self.n_users is not None:
             notes.append(f"{self.n} instances of {self.n_users} users: errors are clustered by user")
-        if 0 < (units := self.n_users or self.n) < _FEW:
+        if 0 < (effective := round(self.n_effective)) < _FEW:
+            units = self.n_users or self.n
             few = counted(units, "user", "users") if self.n_users else counted(units, "instance", "instances")
-            notes.append(f"only {few}: {'expect a wide interval' if units > 1 else 'too few for an interval'}")
+            size = f"{few} of unequal weight, worth only {effective}" if effective < units else f"only {few}"
+            notes.append(f"{size}: {'expect a wide interval' if units > 1 else 'too few for an interval'}")
         if self.tied_share > _MANY_TIES:
             notes.append(f"more than a tenth of the instances have ties; {_TIED[self.ties]}")
         return tuple(notes)
