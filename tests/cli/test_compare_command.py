@@ -85,6 +85,14 @@ def test_a_gate_passes_only_by_all_metrics(files: dict[str, Path]) -> None:
     assert refusal(*gate, "--margin", "1", "--margin", "2") == "--margin is given twice."
 
 
+@pytest.mark.parametrize(("level", "two_sided"), [("0.95", 0.9), ("0.99", 0.98), ("0.8", 0.6)])
+def test_a_gate_shows_levels_without_rounding_errors(files: dict[str, Path], level: str, two_sided: float) -> None:
+    done = run_here(
+        "gate", files["c"], "--against", files["a"], "-m", "rr", "--margin", "0.01", "--level", level, "-f", "json"
+    )
+    assert [check["level"] for check in json.loads(done.stdout)["checks"]] == [two_sided]
+
+
 def test_a_metric_under_two_names_is_one_check_of_a_gate(files: dict[str, Path]) -> None:
     gate = ["gate", files["b"], "--against", files["a"], "--margin", "0.1", "-f", "json", "-m"]
     assert json.loads(run_here(*gate, "rr,mrr,rr").stdout) == json.loads(run_here(*gate, "rr").stdout)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -110,6 +110,7 @@ def test_split_by_time_at_a_fraction(events: list[Event], fraction: float) -> No
 
 @given(events=tables(), k=st.integers(2, 4), seed=st.integers(0, 9))
 def test_k_fold(events: list[Event], k: int, seed: int) -> None:
+    assume(len(events) >= k)
     folds = tr.k_fold(interactions(events), k, rng=seed)
     assert len(folds) == k
     assert sorted(itertools.chain.from_iterable(pairs(fold.test) for fold in folds)) == sorted(
@@ -169,6 +170,7 @@ def test_dates_split_by_time() -> None:
         (lambda data: tr.leave_k_out(data, 0), "`k` must be a whole number from 1, got 0"),
         (lambda data: tr.leave_k_out(data, 1.5), "`k` must be a whole number from 1, got 1.5"),  # type: ignore[arg-type]
         (lambda data: tr.k_fold(data, 1), "`k` must be a whole number from 2, got 1"),
+        (lambda data: tr.k_fold(data, 16), r"`k` must be at most the number of events \(15\), got 16"),
         (lambda data: tr.hold_out_fraction(data, 1.0), "`fraction` must lie between 0 and 1, got 1.0"),
     ],
 )

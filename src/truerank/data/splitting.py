@@ -253,7 +253,7 @@ def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = No
     ----------
     data : Interactions, or what `read_interactions` accepts
     k : int
-        Number of folds, at least 2.
+        Number of folds: at least 2, and at most the number of events.
     repeats : {"drop", "hold out"}
         What to do with held-out events whose item is among the user's training items; see `Split`.
     rng : int or numpy.random.Generator, optional
@@ -268,6 +268,8 @@ def k_fold(data: Events, k: int = 5, *, repeats: Repeats = "drop", rng: Rng = No
     """
     check_whole("k", k, 2)
     events, generator = _events(data), as_rng(rng)
+    if k > events.items.size:
+        raise InputError(f"`k` must be at most the number of events ({events.items.size}), got {k}.")
     position = _random_positions(events, generator)
     # users start at different folds, so that the folds have about the same size
     start = generator.integers(k, size=events.n_users)[events.users]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
@@ -324,7 +325,7 @@ def one_sided(level: float) -> float:
     """Return the level of the two-sided interval whose lower end is a one-sided bound at the given level."""
     if not 0.5 < as_number(level) < 1.0:
         raise InputError(f"the `level` of a one-sided test must lie between 0.5 and 1, got {level}.")
-    return 2 * level - 1
+    return float(2 * Decimal(str(as_number(level))) - 1)  # 0.9 for 0.95, where floats say 0.8999999999999999
 
 
 Kind = Literal["better", "equivalent", "not worse", "no difference", "not determined"]
