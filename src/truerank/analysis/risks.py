@@ -215,10 +215,14 @@ def risk(
 ) -> Risk:
     """Return the exact bias and variance of a sampled metric, corrected or not.
 
+    Ties are broken at random, as an evaluation does that sorts scores, so the variance includes that of their order. Of
+    sampled ranks with ties, `values` is the mean over the orders: its expectation is the same, its variance smaller.
+    With ``Ranks.break_ties("random")`` both have the variance that is returned here.
+
     Parameters
     ----------
     ranks : Ranks
-        Exact ranks, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks. Ties are in random order.
+        Exact ranks, e.g. ``Ranks.from_ranks(range(1, n + 1), n=n)`` for all ranks.
     metric : str, Metric or function
         For instance ``"ap"`` for the uncorrected sampled metric, or ``"ap~bv(0.1)"``.
     design : SamplingDesign, str or int
@@ -240,6 +244,15 @@ def risk(
     >>> corrected = tr.risk(ranks, "ap~bv(0.01)", tr.UniformSampling(99))
     >>> round(corrected.mean, 3), round(corrected.standard_deviation, 3)
     (0.032, 0.026)
+
+    If all scores are equal, only the order of the ties varies, and its mean is the same for all samples:
+
+    >>> constant = tr.Ranks(above=[0], tied=[8], n_candidates=9)
+    >>> result = tr.risk(constant, "rr", 3)
+    >>> round(result.mean, 3), round(result.standard_deviation, 3)
+    (0.521, 0.291)
+    >>> tr.values(tr.UniformSampling(3).draw(constant, rng=1), "rr").round(3).tolist()
+    [0.521]
     """
     check_ranks(ranks)
     other = None if assumed is None else as_design(assumed)
