@@ -133,6 +133,25 @@ def test_ids_with_a_group_that_have_no_results_are_counted(by: dict[Any, str], n
     assert note in tr.evaluate(lists, ["coverage@1", "rr@1"], by=by, truth={7: [1], 8: [1]}).notes
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_missing_names_of_groups_are_unknown(missing: Any) -> None:
+    ranks = tr.Ranks.from_ranks([1, 2], n=9, ids=[7, 8])
+    frame = pd.DataFrame({"id": [7, 8], "kind": pd.Series(["a", missing], dtype=object)})
+    assert tr.evaluate(ranks, "rr", by={7: "a", 8: missing}).groups == ("a", "unknown")
+    assert tr.evaluate(ranks, "rr", by=frame).groups == ("a", "unknown")
+    assert tr.evaluate(ranks, "rr", by={7: "a", 8: "nan"}).groups == ("a", "nan")
+
+
+def test_an_id_is_in_one_group() -> None:
+    frame = pd.DataFrame({"item": ["m1", "m2", "m2"], "genre": ["drama", "drama", "comedy"]})
+    with pytest.raises(tr.InputError, match="each id must be in one group, but 'm2' is in 'comedy' and 'drama'"):
+        tr.by_column(frame, items=True)
+    assert tr.by_column(frame.iloc[[0, 1, 1]], items=True).names == ("drama",)
+    assert tr.by_column(pd.DataFrame({"id": [np.nan, np.nan], "kind": ["a", "b"]})).names == ("a", "b")
+    with pytest.raises(tr.InputError, match=r"`ids` must be one-dimensional, got shape \(1, 2\)"):
+        tr.evaluate(RANKS, "rr", by={(1, 2): "a"})
+
+
 def test_users_of_a_split_without_held_out_items_are_no_reason_for_a_note() -> None:
     ranks = tr.Ranks.from_ranks([1], n=9, ids=[1])
     train, test = (

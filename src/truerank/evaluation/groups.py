@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ints, as_list, check_kind, counted
+from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ids, as_ints, as_list, check_kind, counted
 from truerank.core.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -54,15 +55,22 @@ class Groups:
         if isinstance(given, Groups):
             return given
         if isinstance(given, Mapping):
-            return cls.named(np.asarray(list(given)), [str(name) for name in given.values()])
+            return cls.named(list(given), list(given.values()))
         return by_column(given)
 
     @classmethod
-    def named(cls, ids: AnyArray, names: Sequence[str], *, of_items: bool = False) -> Groups:
+    def named(cls, ids: ArrayLike, names: Sequence[Any], *, of_items: bool = False) -> Groups:
         """Return groups from sequences of ids and names; names are shown in the order of their first appearance."""
-        order = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        codes = np.array([order[name] for name in names], dtype=np.int64)
-        return cls(ids.astype(np.str_) if ids.dtype.kind in "OT" else ids, codes, tuple(order), of_items)
+        texts = [UNKNOWN if _is_missing(name) else str(name) for name in names]
+        order = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        codes = np.array([order[text] for text in texts], dtype=np.int64)
+        found = cls(as_ids("ids", ids), codes, tuple(order), of_items)
+        # NaN, where an id is missing, is not found
+        if np.any(other := (found.find(found.ids) != codes) & (found.ids == found.ids)):
+            at = int(np.argmax(other))
+            both = f"{texts[at]!r} and {found.names[found.find(found.ids[[at]]).item()]!r}"
+            raise InputError(f"each id must be in one group, but {found.ids[at].item()!r} is in {both}.")
+        return found
 
     def find(self, ids: AnyArray) -> Ints:
         """Return the group of each id; unknown ids get the number of groups, unless a group has their name."""
@@ -143,8 +151,12 @@ def by_column(frame: Any, column: str | None = None, *, id: str | None = None, i
     for name in (key, chosen):
         if name not in table.columns:
             raise InputError(f"the frame has the columns {table.columns}, got {name!r}.")
-    names = [UNKNOWN if name is None or name != name else str(name) for name in table[chosen].to_list()]
-    return Groups.named(np.asarray(table[key].to_list()), names, of_items=items)
+    return Groups.named(table[key].to_list(), table[chosen].to_list(), of_items=items)
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether the name of a group is None, NaN, or what pandas has for missing values."""
+    return not isinstance(name, str) and str(name) in {"None", "nan", "<NA>", "NaT"}
 
 
 def by_activity(split: Split, *, bounds: Sequence[int] | None = None) -> Groups:
