@@ -57,6 +57,7 @@ int set_bounds(
 typedef int32_t lanes __attribute__((vector_size(VECTOR_BYTES)));
 
 enum { STRIP = 4 * LANES }; /* scores that are searched together for close ones, of which there are few */
+_Static_assert(MOST_SCORED % STRIP == 0, "whole strips fit where scores are written");
 
 INLINE lanes load_lanes(const int32_t *from) {
     lanes value;

@@ -36,8 +36,8 @@ typedef struct {
 int set_bounds(
     Whole *whole, const double *row, int64_t columns, double unit_of_items, const double *targets, int64_t size);
 
-/* Score the chosen items, which must have room for SIDE_BY_SIDE more, and write to above[t] and close[t] how many are above
-   highs[t], and how many are not decided. */
+/* Write the scores of the chosen items, which must have room for SIDE_BY_SIDE more, to where there is room for MOST_SCORED,
+   and to above[t] and close[t] how many are above highs[t], and how many are not decided. */
 void count_whole(
     const Whole *whole, int32_t *chosen, int64_t size, int32_t *scores, int64_t *above, int64_t *close);
 
