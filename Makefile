@@ -29,7 +29,7 @@ READING := $(addprefix tests/,core data formats ranking recommending scoring) sr
 # what the loop of edit and test needs: rules of the tree, and the path from scores to numbers
 QUICK := $(addprefix tests/,core metrics ranking test_imports.py test_refusals.py test_seams.py)
 
-.PHONY: help setup demo quick test test-main test-peers test-models test-spark test-variants test-emulated test-lowest test-newest test-python coverage fuzz fuzz-loops mutate check docs sanitize wheels release bench-check environments clean
+.PHONY: help setup demo quick test test-main test-peers test-models test-spark test-variants test-emulated test-lowest test-newest test-python coverage fuzz fuzz-loops mutate check docs sanitize wheels release audit bench-check environments clean
 
 help: ## shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' $(MAKEFILE_LIST) | while read -r target text; do printf '%-14s %s\n' "$$target" "$$text"; done
@@ -201,6 +201,10 @@ release: wheels ## tries a release: builds, checks, installs and uses it, and wr
 	.venv-release/bin/python -m doctest -o NORMALIZE_WHITESPACE README.md
 	.venv/bin/cyclonedx-py environment .venv-release --output-file build/bill-of-materials.json
 
+# in an environment of its own, so that it changes no other version
+audit: .venv-audit/.installed ## looks up known vulnerabilities of the versions that are pinned
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip $(foreach pins,$(wildcard constraints*.txt),--requirement $(pins))
+
 bench-check: .venv/.test ## measures the main paths, and fails if one has become slower by 10 %
 	.venv/bin/python benchmarks/history.py --check
 
@@ -287,6 +291,11 @@ DEMO := truerank.cli.program, truerank.cli.paper_commands, truerank.papers.krich
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python $(INSTALL) --upgrade --editable '.[test]'
 	.venv-newest/bin/python $(INSTALL) --upgrade --no-deps pyarrow
+	touch $@
+
+.venv-audit/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python $(INSTALL) --constraint constraints.txt pip-audit
 	touch $@
 
 # Spark supports other versions of pandas
