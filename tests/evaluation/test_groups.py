@@ -121,6 +121,10 @@ def test_numbers_and_texts_are_the_same_ids() -> None:
             {"u7": "a"},
             "no id with a group (such as 'u7') is in the results (such as 7): all are in the group 'unknown'",
         ),
+        (
+            {"x" * 99: "a"},
+            f"no id with a group (such as '{'x' * 37}...') is in the results (such as 7): all are in the group 'unknown'",
+        ),
         ({}, "no id with a group is in the results (such as 7): all are in the group 'unknown'"),
     ],
 )

@@ -95,7 +95,7 @@ def on_one_line(text: str) -> str:
 
 _COLOURED = re.compile(
     r"(?P<yellow>^note:|^cannot tell|not determined(?: by this sample)?)"
-    r"|(?P<green>^passes|\S+ is (?:better|best))"
+    r"|(?P<green>^passes|(?<!\S)\S+ is (?:better|best))"
     r"|(?P<red>^fails|^truerank:)",
     re.MULTILINE,
 )

@@ -158,6 +158,17 @@ def distinct(values: Iterable[Each]) -> tuple[Each, ...]:
     return tuple(kept)
 
 
+def shown(name: object) -> str:
+    """Return an id for a message, cut if it is long.
+
+    Examples
+    --------
+    >>> shown(7), shown("x" * 99)
+    ('7', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'")
+    """
+    return repr(name if not isinstance(name, str) or len(name) <= 40 else name[:37] + "...")
+
+
 def as_path(path: Any) -> Path:
     """Return a path, or raise `InputError` if it is not one."""
     if not isinstance(path, str | os.PathLike):

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, InputError, Ints, counted, first_true
+from truerank.core.checks import AnyArray, InputError, Ints, counted, first_true, shown
 from truerank.core.threads import Memory, bounded
 from truerank.data.interactions import Interactions
 from truerank.formats.columns import INTERACTIONS, PAIRS, Column
-from truerank.formats.ids import as_names, first_not_a_number, numbered, session_names, shown
+from truerank.formats.ids import as_names, first_not_a_number, numbered, session_names
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header

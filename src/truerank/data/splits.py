@@ -462,7 +462,8 @@ def _numbers(ids: pa.Array, names: pa.Array, role: str, path: Path) -> Ints:
     """Return the positions of ids among the names."""
     import pyarrow.compute as pc
 
-    from truerank.formats.ids import is_text, shown
+    from truerank.core.checks import shown
+    from truerank.formats.ids import is_text
 
     if not (ids.type == names.type or (is_text(ids.type) and is_text(names.type))):
         raise InputError(f"{str(path)!r} has {role}s of type {ids.type}, but {role}s.parquet has type {names.type}.")

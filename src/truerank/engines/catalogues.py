@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, check_whole
-from truerank.formats.ids import as_names, is_text, shown
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole, shown
+from truerank.formats.ids import as_names, is_text
 
 BYTES_PER_BLOCK = 2**26
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from truerank.core.checks import InputError, Rng, counted, raised_on_workers
+from truerank.core.checks import InputError, Rng, counted, raised_on_workers, shown
 from truerank.core.ranks import Ranks
 from truerank.engines import spark_frames
 from truerank.engines.workers import stable_hash
@@ -20,7 +20,6 @@ from truerank.evaluation.groups import UNKNOWN, Groups
 from truerank.evaluation.intervals import Parts, Step, added_up
 from truerank.evaluation.paired_tests import LikelihoodTest, PairedTest
 from truerank.evaluation.per_instance import Ties, check_ties
-from truerank.formats.ids import shown
 from truerank.formats.rank_files import from_rows
 from truerank.metrics.definitions import Metric
 

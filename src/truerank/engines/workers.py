@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, shown
 from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
 from truerank.data.interactions import Interactions
 from truerank.engines.catalogues import Items, factor_rows
-from truerank.formats.ids import as_names, shown
+from truerank.formats.ids import as_names
 from truerank.kernels import library
 from truerank.kernels.factors import USERS_PER_BLOCK, count_factors
 from truerank.kernels.user_blocks import Counts, Lists

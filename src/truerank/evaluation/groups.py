@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.checks import AnyArray, InputError, Ints, as_frame, as_ids, as_ints, as_list, check_kind, counted
+from truerank.core.checks import (
+    AnyArray,
+    InputError,
+    Ints,
+    as_frame,
+    as_ids,
+    as_ints,
+    as_list,
+    check_kind,
+    counted,
+    shown,
+)
 from truerank.core.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -69,7 +80,7 @@ class Groups:
         if np.any(other := (found.find(found.ids) != codes) & (found.ids == found.ids)):
             at = int(np.argmax(other))
             both = f"{texts[at]!r} and {found.names[found.find(found.ids[[at]]).item()]!r}"
-            raise InputError(f"each id must be in one group, but {found.ids[at].item()!r} is in {both}.")
+            raise InputError(f"each id must be in one group, but {shown(found.ids[at].item())} is in {both}.")
         return found
 
     def find(self, ids: AnyArray) -> Ints:
@@ -109,7 +120,9 @@ class Groups:
             own, ids = own.astype(np.str_), [each.astype(np.str_) for each in ids]
         missing = ~np.isin(own, np.concatenate(ids))
         if missing.all():
-            groups, results = (f" (such as {some[0].item()!r})" if some.size else "" for some in (self.ids, found[0]))
+            groups, results = (
+                f" (such as {shown(some[0].item())})" if some.size else "" for some in (self.ids, found[0])
+            )
             return (f"no id with a group{groups} is in the results{results}: all are in the group {UNKNOWN!r}",)
         if self.of_split or not missing.any():
             return ()

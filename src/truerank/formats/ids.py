@@ -269,14 +269,3 @@ def _has_negatives(column: pa.ChunkedArray) -> bool:
 def first_not_a_number(column: pa.ChunkedArray) -> int:
     """Return the first row of text that is not spelled the way whole numbers are printed."""
     return max(pc.index(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]*)$"), False).as_py(), 0)
-
-
-def shown(name: object) -> str:
-    """Return an id for a message.
-
-    Examples
-    --------
-    >>> shown(7), shown("x" * 99)
-    ('7', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'")
-    """
-    return repr(name if not isinstance(name, str) or len(name) <= 40 else name[:37] + "...")

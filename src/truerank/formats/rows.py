@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Floats, InputError, Ints, counted, first_true
+from truerank.core.checks import AnyArray, Floats, InputError, Ints, counted, first_true, shown
 from truerank.core.csr import bounds, owners
 from truerank.formats.arrow_tables import Opened, open_source
 from truerank.formats.columns import Column, Contents, chosen_columns, find_columns, position, require_columns, some
@@ -22,7 +22,6 @@ from truerank.formats.ids import (
     is_words,
     missing,
     missing_word,
-    shown,
 )
 from truerank.formats.pieces import Wanted
 from truerank.formats.sources import Source, is_list

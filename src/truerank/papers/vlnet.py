@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 import truerank as tr
-from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice, first_true
-from truerank.formats.ids import shown
+from truerank.core.checks import AnyArray, Bools, Floats, Ints, check_choice, first_true, shown
 from truerank.formats.sources import locate, unreadable
 
 T = TypeVar("T")

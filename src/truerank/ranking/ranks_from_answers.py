@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_whole, counted
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_whole, counted, shown
 from truerank.core.ranks import Ranks
 from truerank.core.samples import Sample
 from truerank.data.candidates import Candidates
-from truerank.formats.ids import as_names, comparable, shown
+from truerank.formats.ids import as_names, comparable
 from truerank.formats.rows import Rows
 from truerank.ranking.exact import rank_pairs
 from truerank.ranking.truth import Truth, index_in

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice, check_whole, counted
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, check_choice, check_whole, counted, shown
 from truerank.core.conventions import Convention, EqualScores, find_convention
 from truerank.core.csr import bounds, owners
 from truerank.core.ranks import Ranks
@@ -18,7 +18,7 @@ from truerank.core.threads import Memory, bounded
 from truerank.data.candidates import Candidates, Listed, as_candidates
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, TRUTH, Column, chosen_columns, is_number
-from truerank.formats.ids import as_names, comparable, decoded, is_words, session_names, shown
+from truerank.formats.ids import as_names, comparable, decoded, is_words, session_names
 from truerank.formats.rows import Rows, check_chosen, load_opened
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header

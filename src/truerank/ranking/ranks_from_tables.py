@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns, frozen, slices
+from truerank.core.checks import AnyArray, InputError, Ints, check_whole, distinct_columns, frozen, shown, slices
 from truerank.core.csr import Grouped, bounds
 from truerank.core.ranks import Ranks
 from truerank.core.threads import Memory, bounded
 from truerank.formats.arrow_tables import open_source
 from truerank.formats.columns import LISTS, RANKS, Column, chosen_columns, find_columns
-from truerank.formats.ids import as_names, numbered, shown
+from truerank.formats.ids import as_names, numbered
 from truerank.formats.rank_files import from_opened
 from truerank.formats.rows import Rows, load_opened
 from truerank.formats.sources import Source

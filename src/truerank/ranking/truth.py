@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, counted
-from truerank.formats.ids import shown
+from truerank.core.checks import AnyArray, Bools, Floats, InputError, Ints, counted, shown
 
 # entries of the lookup table: few enough for a cache, but enough for several lists at once
 _TABLE = 1 << 20

@@ -23,6 +23,7 @@ from truerank.core.checks import (
     check_whole,
     counted,
     require,
+    shown,
     to_numpy,
 )
 from truerank.core.csr import bounds, entries_of, owners, places
@@ -32,7 +33,7 @@ from truerank.data.candidates import Listed, widened
 from truerank.data.interactions import Interactions, PerUser
 from truerank.data.splits import Split
 from truerank.formats.columns import LISTS, Column
-from truerank.formats.ids import as_names, comparable, numbered, shown
+from truerank.formats.ids import as_names, comparable, numbered
 from truerank.formats.rows import Rows, load
 from truerank.formats.sources import Source
 from truerank.formats.text_files import Format, with_header
