@@ -112,20 +112,17 @@ def test_numbers_and_texts_are_the_same_ids() -> None:
     assert not [note for note in table.notes if "with a group" in note]
 
 
+NONE = "no id with a group{} is in the results (such as 7): all are in the group 'unknown'"
+
+
 @pytest.mark.parametrize(
     ("by", "note"),
     [
         ({7: "a", 8: "b", 9: "b"}, "1 of 3 ids with a group is not in the results"),
         ({"9": "a", "8": "b", "6": "c"}, "2 of 3 ids with a group are not in the results"),
-        (
-            {"u7": "a"},
-            "no id with a group (such as 'u7') is in the results (such as 7): all are in the group 'unknown'",
-        ),
-        (
-            {"x" * 99: "a"},
-            f"no id with a group (such as '{'x' * 37}...') is in the results (such as 7): all are in the group 'unknown'",
-        ),
-        ({}, "no id with a group is in the results (such as 7): all are in the group 'unknown'"),
+        ({"u7": "a"}, NONE.format(" (such as 'u7')")),
+        ({"x" * 99: "a"}, NONE.format(f" (such as '{'x' * 37}...')")),
+        ({}, NONE.format("")),
     ],
 )
 def test_ids_with_a_group_that_have_no_results_are_counted(by: dict[Any, str], note: str) -> None:
