@@ -132,7 +132,7 @@ def test_several_metrics_and_groups_share_the_error() -> None:
     [([0.2] * 6, 100, 0.0), ([0.97] * 6, 60, 0.0), ([0.2] * 6, 100, 0.9), ([0.2, 0.2, 0.2, 0.35], 100, 0.0)],
 )
 def test_all_that_is_said_together_is_rarely_wrong(adjustment: Any, chances: Any, users: int, shared: float) -> None:
-    rng, times, wrong = np.random.default_rng(4), 40, 0
+    rng, times, wrong = np.random.default_rng(4), 60, 0
     for _ in range(times):
         found = tr.compare(ranks_of(chances, users, rng, shared), "rr", adjustment=adjustment)
         winners = [(each.finding.winner, each.recommender, each.baseline) for each in found]

@@ -90,7 +90,7 @@ def logged(rng: np.random.Generator, users: int) -> tuple[tr.Ranks, Floats]:
 
 
 def test_mixed_designs_are_weighted_and_covered() -> None:
-    rng, times, covered, gaps, plain = np.random.default_rng(0), 80, 0, [], []
+    rng, times, covered, gaps, plain = np.random.default_rng(0), 150, 0, [], []
     truth = stats.norm.cdf((0.8 - 2.0 / (1 + np.arange(300))) / 2**0.5).mean()
     for _ in range(times):
         ranks, exact = logged(rng, 100)
